@@ -1,0 +1,1 @@
+"""The engine: ids, lists, hits, blocks and partials. It knows no measure by name."""

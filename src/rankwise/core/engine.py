@@ -1,0 +1,241 @@
+"""Lists and truth to blocks, and blocks to columns: the middle of the road."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from rankwise.core.block import Block, Ideal, Judged, Listed
+from rankwise.core.hits import Hits, expect, resolve
+from rankwise.core.match import Matches, match
+from rankwise.core.segments import Ints, offsets, positions, ragged_rows
+from rankwise.errors import DuplicateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rankwise.core.ids import Vocabulary
+    from rankwise.core.lists import Lists, Ties
+    from rankwise.core.truth import Truth
+
+__all__ = ["Needs", "Setting", "Slab", "default_threads", "each", "slabs", "unlisted"]
+
+Needs: TypeAlias = frozenset[Literal["ideal", "judged", "listed"]]
+_ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What blocks are cut from, and how."""
+
+    lists: Lists
+    truth: Truth
+    counted: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """Whether each user code counts."""
+    ties: Ties
+    needs: Needs
+    users: Vocabulary
+    items: Vocabulary
+    block_size: int | None = None
+
+    def is_counted(self, codes: Ints) -> Ints:
+        """Whether each of these users counts."""
+        return self.counted.take(codes, mode="clip") & (codes < len(self.counted))
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A block, the users it speaks of, and how many of its rows were tied."""
+
+    users: Ints
+    block: Block
+    tied_rows: int = 0
+
+
+def slabs(setting: Setting) -> Iterator[Callable[[], Slab]]:
+    """Cut the lists into blocks, each made when it is called for."""
+    starts = setting.lists.starts
+    first, last = 0, len(starts) - 1
+    while first < last:
+        if setting.block_size is not None:
+            stop = min(first + setting.block_size, last)
+        else:
+            stop = int(np.searchsorted(starts, starts[first] + _ROWS, side="right")) - 1
+            stop = min(max(stop, first + 1), last)
+        yield lambda chosen=slice(first, stop): _slab(setting, chosen)  # type: ignore[misc]
+        first = stop
+
+
+def unlisted(setting: Setting, users: Ints) -> Slab:
+    """Make the block of counted users who have no list."""
+    none = np.empty(0, dtype=np.int64)
+    empty = replace(
+        setting.lists,
+        user=users,
+        starts=np.zeros(len(users) + 1, dtype=np.int64),
+        items=none,
+        scores=None if setting.lists.scores is None else np.empty(0),
+    )
+    nothing = Matches(none, none, none)
+    groups = setting.truth.groups_of(users)
+    return Slab(users, _block(setting, empty, groups, none, nothing, np.arange(len(users))))
+
+
+def _slab(setting: Setting, chosen: slice) -> Slab:
+    lists = setting.lists
+    a, b = int(lists.starts[chosen.start]), int(lists.starts[chosen.stop])
+    part = replace(
+        lists,
+        user=lists.user[chosen],
+        starts=lists.starts[chosen.start : chosen.stop + 1] - a,
+        items=lists.items[a:b],
+        scores=None if lists.scores is None else lists.scores[a:b],
+    )
+    groups = setting.truth.groups_of(part.user)
+    rows, edges = setting.truth.rows_of(groups)
+    found = match(part.items, part.starts, setting.truth.items[rows], edges)
+    if len(found.repeated):
+        raise _duplicate(setting, part, int(found.repeated.min()))
+    counted = setting.is_counted(part.user)
+    number = np.where(counted, np.cumsum(counted) - 1, -1)
+    found = Matches(found.rows, rows[found.judged], found.repeated)
+    block, tied = _block_and_ties(setting, part, groups, found, number)
+    return Slab(part.user[counted], block, tied)
+
+
+def _block_and_ties(
+    setting: Setting, part: Lists, groups: Ints, found: Matches, number: Ints
+) -> tuple[Block, int]:
+    low = high = None
+    tied = 0
+    if part.has_ties and part.scores is not None:
+        edge = np.ones(len(part.items), dtype=bool)
+        edge[1:] = part.scores[1:] != part.scores[:-1]
+        edge[part.starts[:-1]] = True
+        bounds = np.append(np.flatnonzero(edge), len(edge))
+        sizes = np.diff(bounds)
+        tied = int(sizes[sizes > 1].sum())
+        if tied:
+            of = np.searchsorted(bounds, found.rows, side="right") - 1
+            low, high = bounds[of], bounds[of + 1] - 1
+    return _block(setting, part, groups, found.rows, found, number, low, high), tied
+
+
+def _block(
+    setting: Setting,
+    part: Lists,
+    groups: Ints,
+    rows: Ints,
+    found: Matches,
+    number: Ints,
+    low: Ints | None = None,
+    high: Ints | None = None,
+) -> Block:
+    """Assemble a block; ``number`` gives each list its user's number in it, -1 if not counted."""
+    truth, counted = setting.truth, number >= 0
+    lists = np.searchsorted(part.starts, rows, side="right") - 1
+    kept = groups[counted]
+    relevance = truth.relevance
+    gain = np.ones(len(rows)) if relevance is None else relevance[found.judged]
+    mine = counted[lists]
+    relevant = mine if truth.relevant is None else mine & truth.relevant[found.judged]
+    user, first = number[lists], part.starts[lists]
+    rank = rows - first + 1
+    hits = _hits(
+        user[relevant],
+        rank[relevant],
+        gain[relevant],
+        None if low is None else (low - first + 1)[relevant],
+        None if high is None else (high - first + 1)[relevant],
+        setting.ties,
+    )
+    judged = listed = None
+    if "judged" in setting.needs and part.scores is not None:
+        judged = Judged(user[mine], part.scores[rows[mine]], gain[mine])
+    if "listed" in setting.needs:
+        listed = _listed(part, number, setting.items.size, rows[relevant])
+    return Block(
+        list_length=np.diff(part.starts)[counted],
+        n_relevant=_count(truth.n_relevant, kept),
+        n_judged=_count(np.diff(truth.starts), kept),
+        hits=hits,
+        ideal=_ideal(truth, kept) if "ideal" in setting.needs and truth.graded else None,
+        judged=judged,
+        listed=listed,
+    )
+
+
+def _hits(
+    user: Ints, rank: Ints, gain: Ints, low: Ints | None, high: Ints | None, ties: Ties
+) -> Hits:
+    if low is not None and high is not None:
+        if ties == "expected":
+            return expect(user, gain, low, high)
+        rank, gain = resolve(user, rank, gain, low, high, ties)
+    first_hit = np.searchsorted(user, user)
+    nth = np.arange(len(user)) - first_hit + 1.0
+    return Hits(user, rank, np.ones(len(user)), nth, gain)
+
+
+def _listed(part: Lists, number: Ints, n_items: int, relevant: Ints) -> Listed:
+    lengths = np.diff(part.starts)
+    user = np.repeat(number, lengths)
+    rank = positions(part.starts) + 1
+    label = None
+    if part.scores is not None:
+        label = np.zeros(len(rank))
+        label[relevant] = 1.0
+    if number.size == 0 or number.min() >= 0:
+        return Listed(user, rank, part.items, n_items, part.scores, label)
+    kept = np.flatnonzero(user >= 0)
+    columns = (user, rank, part.items)
+    extra = tuple(None if column is None else column[kept] for column in (part.scores, label))
+    return Listed(*(column[kept] for column in columns), n_items, *extra)
+
+
+def _count(per_group: Ints, groups: Ints) -> Ints:
+    if not len(per_group):
+        return np.zeros(len(groups), dtype=np.int64)
+    return np.where(groups >= 0, per_group.take(groups, mode="clip"), 0)
+
+
+def _ideal(truth: Truth, groups: Ints) -> Ideal:
+    starts, gains = truth.ideal
+    lengths = _count(np.diff(starts), groups)
+    rows = ragged_rows(starts.take(groups, mode="clip"), lengths)
+    user = np.repeat(np.arange(len(groups)), lengths)
+    return Ideal(user, positions(offsets(lengths)) + 1, gains[rows])
+
+
+def _duplicate(setting: Setting, part: Lists, row: int) -> DuplicateError:
+    owner = int(np.searchsorted(part.starts, row, side="right")) - 1
+    user = setting.users.decode(part.user[[owner]])[0]
+    item = setting.items.decode(part.items[[row]])[0]
+    return DuplicateError(
+        "an item stands twice in one list",
+        where=f"recommendations, user {user!r}",
+        found=f"item {item!r} more than once",
+        hint='drop the repetition, or keep the best-ranked with duplicates="first"',
+    )
+
+
+def default_threads() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator[_T]:
+    """Do the work for each job on some threads; results come in the order of the jobs."""
+    if threads == 1:
+        yield from map(work, jobs)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, jobs)

@@ -1,0 +1,180 @@
+"""Ids to codes: every table's users and items as small integers that agree with one another.
+
+A vocabulary turns ids into codes and back. Two kinds are enough:
+
+* `IntegerVocabulary`: integers below a limit are their own code (no hashing, no copy); whatever
+  lies outside, negative ids or ids in the billions, gets a code above the limit.
+* `StringVocabulary`: Polars' categories, a concurrent hash table that grows as tables come in.
+
+Codes are private to one process; what leaves it (a `Partial`, a `Result`) carries ids.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.errors import IdError
+
+__all__ = ["Codes", "IntegerVocabulary", "StringVocabulary", "Vocabulary", "vocabulary_for"]
+
+Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+"""Codes of ids: a one-dimensional NumPy array of some integer type."""
+
+
+class Vocabulary(Protocol):
+    """What turns ids into codes and back."""
+
+    @property
+    def size(self) -> int:
+        """One more than the largest code given so far."""
+
+    def encode(self, ids: pl.Series) -> Codes:
+        """Give each id its code; unknown ids get new ones."""
+
+    def decode(self, codes: Codes) -> pl.Series:
+        """Give each code its id."""
+
+    def order(self) -> Codes:
+        """Give each code the place of its id among all ids in ascending order."""
+
+
+class IntegerVocabulary:
+    """Integers as their own codes, up to a limit; what lies outside is numbered after it.
+
+    Parameters
+    ----------
+    limit : int
+        Ids in [0, limit) are their own code.
+
+    Examples
+    --------
+    >>> vocabulary = IntegerVocabulary(10)
+    >>> vocabulary.encode(pl.Series([3, 7])).tolist()
+    [3, 7]
+    >>> vocabulary.encode(pl.Series([3, -1, 10**12])).tolist()
+    [3, 10, 11]
+    >>> vocabulary.decode(np.array([11, 3])).to_list()
+    [1000000000000, 3]
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._outside = pl.Series([], dtype=pl.Int64)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest code given so far."""
+        return self.limit + len(self._outside)
+
+    def encode(self, ids: pl.Series) -> Codes:
+        """Give each id its code; unknown ids get new ones."""
+        if not len(ids):
+            return np.empty(0, dtype=np.int64)
+        values = ids.to_numpy()
+        if values.min() >= 0 and values.max() < self.limit:
+            return values
+        ids = _as_int64(ids)
+        outside = ~ids.is_between(0, self.limit, closed="left")
+        far = ids.filter(outside)
+        new = far.unique(maintain_order=True)
+        new = new.filter(~new.is_in(self._outside.implode()))
+        self._outside = pl.concat([self._outside, new])
+        numbers = self.limit + np.arange(len(self._outside))
+        codes = ids.to_numpy().copy()
+        codes[outside.to_numpy()] = far.replace_strict(
+            self._outside, numbers, return_dtype=pl.Int64
+        ).to_numpy()
+        return codes
+
+    def decode(self, codes: Codes) -> pl.Series:
+        """Give each code its id."""
+        ids = codes.astype(np.int64)
+        outside = ids >= self.limit
+        if outside.any():
+            ids[outside] = self._outside.to_numpy()[ids[outside] - self.limit]
+        return pl.Series(ids)
+
+    def order(self) -> Codes:
+        """Give each code the place of its id among all ids in ascending order."""
+        return _places(self.decode(np.arange(self.size)))
+
+
+class StringVocabulary:
+    """Strings numbered in the order in which they first appear.
+
+    Examples
+    --------
+    >>> vocabulary = StringVocabulary()
+    >>> vocabulary.encode(pl.Series(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    >>> vocabulary.decode(np.array([1])).to_list()
+    ['a']
+    """
+
+    def __init__(self) -> None:
+        self._categories = pl.Categories.random("rankwise")
+        self._dtype = pl.Categorical(self._categories)
+        # Polars forgets categories that no column uses any more; this one always does.
+        self._anchor = pl.Series([], dtype=self._dtype)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest code given so far."""
+        return len(self._categories.to_series())
+
+    def encode(self, ids: pl.Series) -> Codes:
+        """Give each id its code; unknown ids get new ones."""
+        return ids.cast(self._dtype).to_physical().to_numpy()
+
+    def decode(self, codes: Codes) -> pl.Series:
+        """Give each code its id."""
+        known = self._categories.to_series().cast(pl.String)
+        return known.gather(pl.Series(codes.astype(np.uint32))).rename("")
+
+    def order(self) -> Codes:
+        """Give each code the place of its id among all ids in ascending order."""
+        return _places(self.decode(np.arange(self.size)))
+
+
+def vocabulary_for(columns: list[pl.Series]) -> Vocabulary:
+    """Choose the vocabulary for columns of one kind: all integers or all strings.
+
+    Integer ids are used as they lie when the largest is at most twice the number of rows (a
+    table of that size costs less than hashing); otherwise they are hashed.
+
+    Parameters
+    ----------
+    columns : list of polars.Series
+        The columns that will be encoded, all integer or all string.
+
+    Returns
+    -------
+    Vocabulary
+        An empty vocabulary of the right kind.
+    """
+    if columns[0].dtype == pl.String:
+        return StringVocabulary()
+    rows = sum(len(column) for column in columns)
+    largest = max((int(column.max()) for column in columns if len(column)), default=-1)  # type: ignore[arg-type]
+    return IntegerVocabulary(largest + 1 if largest < 2 * rows + 1024 else 0)
+
+
+def _places(ids: pl.Series) -> Codes:
+    places = np.empty(len(ids), dtype=np.int64)
+    places[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    return places
+
+
+def _as_int64(ids: pl.Series) -> pl.Series:
+    try:
+        return ids.cast(pl.Int64)
+    except pl.exceptions.InvalidOperationError as error:
+        raise IdError(
+            "integer ids must fit 64 bits with a sign",
+            where=f"column {ids.name!r}",
+            found=str(ids.max()),
+            hint="cast the column to strings in both tables",
+        ) from error

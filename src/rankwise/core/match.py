@@ -1,0 +1,211 @@
+"""Which recommended items are judged: the hot loop.
+
+For a few hundred lists at a time every recommended row writes its number into a small hash
+table that fits the processor's cache, at a place made from its user and its item. Reading the
+table back shows the rows that lost their place: either the item stands twice in the list (a
+duplicate, found here at no further cost) or another row happens to share the place; those few go
+through another round. The judged items of the same users then look up their own places, and what
+they find there is compared, user and item, before it counts: a hit is never a guess.
+
+The table does not grow with the catalogue, so ten thousand and ten million items cost the same,
+and it needs no clearing, because whatever was left in it fails the comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rankwise.core.ids import Codes
+    from rankwise.core.segments import Ints
+
+__all__ = ["Matches", "match"]
+
+_ROWS = 1 << 15  # rows of a part: a 32nd of the table, so that few share a place
+_BITS = 20  # places of the table: with 16-bit row numbers 2 MiB, about an L2 cache
+_NONE = np.empty(0, dtype=np.int64)
+_PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Recommended rows that are judged, in list order, and rows that repeat another."""
+
+    rows: Ints
+    judged: Ints
+    """For each of ``rows`` the judged row it matches."""
+    repeated: Ints
+    """Rows whose item stands elsewhere in the same list."""
+
+
+def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
+    """Match lists of items with lists of judged items, list by list.
+
+    Parameters
+    ----------
+    items : array of int, shape (n,)
+        Item codes of all lists, one list after the other.
+    starts : array of int, shape (n_lists + 1,)
+        Where each list starts in ``items``.
+    judged : array of int, shape (m,)
+        Judged item codes, without repetition inside one list.
+    judged_starts : array of int, shape (n_lists + 1,)
+        Where the judged items of each list start.
+
+    Returns
+    -------
+    Matches
+        Row numbers into ``items`` and ``judged``.
+
+    Examples
+    --------
+    >>> found = match(np.array([5, 3, 9, 9]), np.array([0, 2, 4]),
+    ...               np.array([3, 4, 9]), np.array([0, 2, 3]))
+    >>> found.rows.tolist(), found.judged.tolist(), found.repeated.tolist()
+    ([1, 3], [0, 2], [2])
+    """
+    table = _Table(int(np.diff(starts).max(initial=0)))
+    parts: list[_Part] = []
+    first, last = 0, len(starts) - 1
+    while first < last:
+        stop = int(np.searchsorted(starts, starts[first] + table.rows, side="right")) - 1
+        stop = min(max(stop, first + 1), last)
+        parts.append(table.match(items, starts, judged, judged_starts, slice(first, stop)))
+        first = stop
+    rows = _join([part.rows for part in parts])
+    found = _join([part.found for part in parts])
+    lost = _join([part.lost for part in parts])
+    repeated = _NONE
+    if len(lost):
+        more_rows, more_found, repeated = _settle(
+            _Pairs(items, starts),
+            lost,
+            _join([part.winners for part in parts]),
+            _Pairs(judged, judged_starts),
+            _join([part.contested for part in parts]),
+        )
+        rows, found = _join([rows, more_rows]), _join([found, more_found])
+    order = np.argsort(rows)
+    return Matches(rows[order], found[order], repeated)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one round found, in row numbers of the whole."""
+
+    rows: Ints
+    found: Ints
+    lost: Ints
+    winners: Ints
+    contested: Ints
+    """Judged rows without a hit whose place some lost row wanted too."""
+
+
+class _Table:
+    """The hash table and its work space, used again for every part."""
+
+    def __init__(self, longest: int) -> None:
+        self.rows = max(_ROWS, longest)
+        bits = max(_BITS, (self.rows * 8 - 1).bit_length())
+        dtype: type[np.unsignedinteger[Any]] = np.uint16 if self.rows < 1 << 16 else np.uint32
+        self.mask = (1 << bits) - 1
+        self.table = np.zeros(1 << bits, dtype=dtype)
+        self.taken = dtype(self.rows)  # no row has this number
+        self.numbers = np.arange(self.rows, dtype=dtype)
+        self.places = np.empty(self.rows, dtype=np.int64)
+        self.back = np.empty(self.rows, dtype=dtype)
+        # Any spread will do, as long as it is the same in every run; no result depends on it.
+        self.base = np.random.default_rng(0).integers(0, 1 << bits, self.rows, dtype=np.int64)
+
+    def match(
+        self, items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, lists: slice
+    ) -> _Part:
+        """Match some lists, at most ``rows`` rows together (or one list)."""
+        edges = starts[lists.start : lists.stop + 1]
+        judged_edges = judged_starts[lists.start : lists.stop + 1]
+        a, b, c, d = int(edges[0]), int(edges[-1]), int(judged_edges[0]), int(judged_edges[-1])
+        part, places, numbers = items[a:b], self.places[: b - a], self.numbers[: b - a]
+        self._places(part, np.diff(edges), places)
+        self.table[places] = numbers
+        back = self.table.take(places, out=self.back[: b - a], mode="wrap")
+        lost = np.flatnonzero(back != numbers)
+
+        lengths = np.diff(judged_edges)
+        wanted = (np.repeat(self.base[: len(lengths)], lengths) + judged[c:d]) & self.mask
+        row = self.table[wanted].astype(np.int64)
+        row += a
+        # What an earlier part left in the table may point anywhere, so user and item must agree.
+        mine = (row >= np.repeat(edges[:-1], lengths)) & (row < np.repeat(edges[1:], lengths))
+        hit = mine & (items.take(row, mode="clip") == judged[c:d])
+        found, contested = np.flatnonzero(hit), _NONE
+        if len(lost):
+            winners = back[lost].astype(np.int64) + a
+            self.table[places[lost]] = self.taken
+            contested = np.flatnonzero((self.table[wanted] == self.taken) & ~hit)
+        else:
+            winners = _NONE
+        return _Part(row[found], found + c, lost + a, winners, contested + c)
+
+    def _places(self, items: Codes, lengths: Ints, out: Ints) -> None:
+        if bool((lengths == lengths[0]).all()):
+            shape = (len(lengths), int(lengths[0]))
+            np.add(items.reshape(shape), self.base[: len(lengths), None], out=out.reshape(shape))
+        else:
+            np.add(items, np.repeat(self.base[: len(lengths)], lengths), out=out)
+        out &= self.mask
+
+
+class _Pairs:
+    """Rows of lists as (list, item) pairs."""
+
+    def __init__(self, items: Codes, starts: Ints) -> None:
+        self.items = items
+        self.starts = starts
+
+    def lists(self, rows: Ints) -> Ints:
+        """Return the list that each row stands in."""
+        return np.searchsorted(self.starts, rows, side="right") - 1
+
+    def within(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether each row stands in the list named."""
+        return (rows >= self.starts[lists]) & (rows < self.starts[lists + 1])
+
+
+def _settle(
+    listed: _Pairs, lost: Ints, winners: Ints, judged: _Pairs, contested: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Give the rows that lost their place further rounds, all together, until none is left."""
+    rows, found, repeated = [], [], []
+    bits = (len(lost) * 4).bit_length()
+    table = np.zeros(1 << bits, dtype=np.int64)
+    shift, factors = np.uint64(64 - bits), _PRIMES
+    list_of, judged_list = listed.lists(lost), judged.lists(contested)
+    while len(lost):
+        same = (listed.items[winners] == listed.items[lost]) & listed.within(winners, list_of)
+        repeated.append(lost[same])
+        lost, list_of = lost[~same], list_of[~same]
+        places = _spread(listed.items[lost], list_of, factors, shift)
+        table[places] = lost
+        row = table[_spread(judged.items[contested], judged_list, factors, shift)]
+        hit = (listed.items[row] == judged.items[contested]) & listed.within(row, judged_list)
+        rows.append(row[hit])
+        found.append(contested[hit])
+        contested, judged_list = contested[~hit], judged_list[~hit]
+        winners = table[places]
+        beaten = winners != lost
+        lost, winners, list_of = lost[beaten], winners[beaten], list_of[beaten]
+        factors = factors * _PRIMES[2] | np.uint64(1)  # another spread every round
+    return _join(rows), _join(found), _join(repeated)
+
+
+def _spread(items: Codes, lists: Ints, factors: np.ndarray[Any, Any], shift: np.uint64) -> Ints:
+    mixed = items.astype(np.uint64) * factors[0] + lists.astype(np.uint64) * factors[1]
+    mixed ^= mixed >> np.uint64(29)
+    return ((mixed * factors[2]) >> shift).astype(np.int64)
+
+
+def _join(parts: list[Ints]) -> Ints:
+    return np.concatenate([_NONE, *parts])

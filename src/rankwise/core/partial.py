@@ -1,0 +1,91 @@
+"""Partials: what some users add up to, in a form that merges and travels.
+
+A partial holds three things: one row a user, one row an item (if a measure asked for counts), and
+tallies. Rows carry ids, not codes, so partials made anywhere fit together. Merging keeps the rows
+apart until the end, when they are put in order of user id once; no sum of floats is ever taken
+over a partial, which is why cutting the work differently cannot change a digit.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import reduce
+
+import polars as pl
+
+from rankwise.errors import DuplicateError
+
+__all__ = ["Partial"]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What some users add up to.
+
+    Attributes
+    ----------
+    users : polars.DataFrame
+        A row a counted user: ``user`` and the columns of the measures.
+    items : polars.DataFrame or None
+        A row an item that was seen: ``item`` and the counts that measures asked for.
+    tally : dict of str to int
+        Counts that add up: rows read, users without truth, ties, ….
+    """
+
+    users: pl.DataFrame
+    items: pl.DataFrame | None = None
+    tally: dict[str, int] = field(default_factory=dict)
+
+    def merge(self, *others: Partial) -> Partial:
+        """Put partials of different users together; the order does not matter.
+
+        Raises
+        ------
+        DuplicateError
+            If a user is in two of them.
+        """
+        parts = [self, *others]
+        users = pl.concat([part.users for part in parts])
+        if not users["user"].is_sorted():
+            users = users.sort("user")
+        again = users["user"].eq(users["user"].shift(1)).fill_null(value=False)
+        if again.any():
+            raise DuplicateError(
+                "a user's list came in two pieces",
+                where=f"user {users['user'].filter(again)[0]!r}",
+                hint="hand over all rows of a user in one piece (sort the table by user)",
+            )
+        with_items = [part.items for part in parts if part.items is not None]
+        items = None
+        if with_items:
+            items = pl.concat(with_items).group_by("item").sum().sort("item")
+        tally = reduce(lambda total, part: total + Counter(part.tally), parts, Counter[str]())
+        return Partial(users, items, dict(tally))
+
+    def to_bytes(self) -> bytes:
+        """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
+        buffer = io.BytesIO()
+        head = json.dumps({"tally": self.tally, "items": self.items is not None}).encode()
+        buffer.write(len(head).to_bytes(8, "little") + head)
+        for frame in (self.users, self.items):
+            if frame is not None:
+                body = io.BytesIO()
+                frame.write_ipc(body)
+                buffer.write(body.tell().to_bytes(8, "little") + body.getvalue())
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Partial:
+        """Read a partial that `to_bytes` wrote."""
+        stream = io.BytesIO(data)
+
+        def part() -> bytes:
+            return stream.read(int.from_bytes(stream.read(8), "little"))
+
+        head = json.loads(part())
+        users = pl.read_ipc(io.BytesIO(part()))
+        items = pl.read_ipc(io.BytesIO(part())) if head["items"] else None
+        return cls(users, items, head["tally"])

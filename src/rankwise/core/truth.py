@@ -1,0 +1,101 @@
+"""What is relevant: the judged items of every user, with their relevance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankwise.core.lists import group
+from rankwise.core.segments import Ints, bucket, offsets, ragged_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rankwise.core.ids import Codes, Vocabulary
+
+__all__ = ["Truth", "arrange_truth"]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The judged items of every user, grouped by user.
+
+    An item is relevant if its relevance reaches the threshold; without a threshold, if it is
+    above 0. Rows that are not relevant stay: rating errors are taken over all of them.
+    """
+
+    user: Codes
+    starts: Ints
+    items: Codes
+    relevance: np.ndarray[tuple[int], np.dtype[np.float64]] | None
+    """Of every row; None where there is no such column and every row counts 1."""
+    relevant: np.ndarray[tuple[int], np.dtype[np.bool_]] | None
+    """Which rows are relevant; None if all are."""
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether some relevant row has a gain other than 1."""
+        if self.relevance is None:
+            return False
+        gains = self.relevance if self.relevant is None else self.relevance[self.relevant]
+        return bool(np.any(gains != 1.0))
+
+    @cached_property
+    def n_relevant(self) -> Ints:
+        """Return the number of relevant items of every group."""
+        if self.relevant is None:
+            return np.diff(self.starts)
+        return np.add.reduceat(self.relevant, self.starts[:-1], dtype=np.int64)
+
+    @cached_property
+    def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        """Return the relevant gains of every group, best first: where each starts, and them."""
+        gains = np.ones(len(self.items)) if self.relevance is None else self.relevance
+        owner = np.repeat(np.arange(len(self.user)), np.diff(self.starts))
+        if self.relevant is not None:
+            gains, owner = gains[self.relevant], owner[self.relevant]
+        # By gain first, by owner second: the second pass is stable and linear.
+        falling = np.argsort(-gains, kind="stable")
+        starts, order = bucket(owner[falling], len(self.user))
+        return starts, gains[falling][order]
+
+    def groups_of(self, users: Codes) -> Ints:
+        """Return the group of each user code, -1 where the user has no row."""
+        known = users < len(self._group)
+        return np.where(known, self._group.take(users, mode="clip"), -1)
+
+    @cached_property
+    def _group(self) -> Ints:
+        size = int(self.user.max()) + 1 if len(self.user) else 1
+        groups = np.full(size, -1, dtype=np.int64)
+        groups[self.user] = np.arange(len(self.user))
+        return groups
+
+    def rows_of(self, groups: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of some groups one after the other, and where each group starts."""
+        lengths = np.where(groups >= 0, np.diff(self.starts).take(groups, mode="clip"), 0)
+        return ragged_rows(self.starts.take(groups, mode="clip"), lengths), offsets(lengths)
+
+
+def arrange_truth(
+    users: pl.Series,
+    items: Codes,
+    relevance: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    *,
+    vocabulary: Vocabulary,
+    threshold: float | None,
+) -> Truth:
+    """Group truth rows by user and decide which are relevant."""
+    groups = group(users, vocabulary)
+    if groups.order is not None:
+        items = items[groups.order]
+        relevance = None if relevance is None else relevance[groups.order]
+    relevant = None
+    if relevance is not None:
+        relevant = relevance > 0 if threshold is None else relevance >= threshold
+        if relevant.all():
+            relevant = None
+    return Truth(groups.user, groups.starts, items, relevance, relevant)

@@ -1,0 +1,146 @@
+"""The road: recommendations and truth in, a `Result` out, at once or in pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rankwise.evaluator import Evaluator
+from rankwise.io.chunks import read_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rankwise.core.lists import Ties
+    from rankwise.evaluator import Duplicates, Population
+    from rankwise.io.columns import Columns
+    from rankwise.measures.parsing import MeasureLike
+    from rankwise.measures.plan import Undefined
+    from rankwise.result import Result
+
+__all__ = ["DEFAULT_MEASURES", "evaluate"]
+
+DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
+
+
+def evaluate(
+    recommendations: Any,
+    truth: Any,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    *,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    relevance_threshold: float | None = None,
+    population: Population = "truth",
+    undefined: Undefined = "skip",
+    ties: Ties | None = None,
+    duplicates: Duplicates = "error",
+    by: str | Sequence[str] = (),
+    weights: str | Mapping[Any, float] | None = None,
+    columns: Columns | None = None,
+    chunk_rows: int | None = None,
+    threads: int | None = None,
+    block_size: int | None = None,
+    progress: bool | None = None,
+) -> Result:
+    """Evaluate recommendations against what turned out to be relevant.
+
+    Parameters
+    ----------
+    recommendations : table, path, mapping, array or sparse matrix
+        Ranked lists. A table has a row an item, with user and item, and is ordered by its
+        ``rank`` column; without one by falling ``score``; without either as the rows lie.
+        Also ``{user: [items]}``, ``{user: [(item, score)]}``, a dense array of item ids with a
+        row a user, best first, or a SciPy sparse matrix of scores.
+    truth : table, path, mapping or sparse matrix
+        Rows of user and item with an optional ``relevance``; or ``{user: {items}}``,
+        ``{user: {item: relevance}}``, or a sparse matrix of relevances.
+    measures : str, measure, or a list of them
+        ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
+    train : table, path or mapping, optional
+        Training interactions; their items belong to the catalogue.
+    items : table, path or iterable of ids, optional
+        The catalogue. Without it, every item seen in train, truth and recommendations.
+    users : table or path, optional
+        A row a user: groups for ``by``, a column for ``weights``.
+    relevance_threshold : float, optional
+        Truth rows of at least this relevance are relevant. Without it, all above 0.
+    population : {"truth", "both", "recommended", "all"}
+        Who counts: users with a relevant item; those of them who also have a list; users with a
+        list; or all of these. One population for all measures.
+    undefined : {"skip", "zero", "nan"}
+        What accuracy measures say of a counted user without relevant items: nothing, 0, or NaN
+        for the mean too.
+    ties : str, optional
+        How equal scores are ordered: ``"expected"`` (the mean over all orders; the default where
+        scores order the lists), ``"input"``, ``"item"``, ``"item_desc"``, ``"optimistic"``,
+        ``"pessimistic"``. Measures that describe lists take tied items in order of item id
+        unless told otherwise.
+    duplicates : {"error", "first"}
+        What to do with an item that stands twice in a list or for one user in the truth: raise,
+        or keep the best-ranked (truth: the most relevant) and count what was dropped.
+    by : str or list of str
+        Columns of ``users``; the result then has the measures of every group too.
+    weights : str or mapping, optional
+        A weight for each user: a column of ``users``, or ``{user: weight}``.
+    columns : mapping of str to str or None, optional
+        Which column has which role, where the names do not say so: ``{"user": "uid"}``,
+        ``{"truth.relevance": "stars"}``; None leaves a column unused.
+    chunk_rows : int, optional
+        Read a Parquet file of recommendations about this many rows at a time, so that it need
+        not fit memory. Its rows must be grouped by user.
+    threads : int, optional
+        Threads to use; by default one a processor. The result does not depend on it.
+    block_size : int, optional
+        Users a block; chosen from the sizes by default. The result does not depend on it.
+    progress : bool, optional
+        Show a progress bar on stderr; by default on a terminal, after a second.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If the data cannot be evaluated as it is; the message says where and what to do.
+    UsageError
+        If a measure or parameter makes no sense.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate(
+    ...     {"ann": ["a", "b", "c"], "bob": ["b", "d", "a"]},
+    ...     {"ann": {"a", "c"}, "bob": {"d"}},
+    ...     ["precision@2", "ndcg@3"],
+    ... )
+    >>> result["precision@2"]
+    0.5
+    >>> result.per_user["ndcg@3"].round(4).to_list()
+    [0.9197, 0.6309]
+    """
+    evaluator = Evaluator(
+        measures,
+        truth=truth,
+        train=train,
+        items=items,
+        users=users,
+        relevance_threshold=relevance_threshold,
+        population=population,
+        undefined=undefined,
+        ties=ties,
+        duplicates=duplicates,
+        by=by,
+        weights=weights,
+        columns=columns,
+        threads=threads,
+        block_size=block_size,
+        progress=progress,
+    )
+    if chunk_rows is None:
+        evaluator.update(recommendations)
+    else:
+        for chunk in read_chunks(recommendations, chunk_rows, columns=columns):
+            evaluator.update(chunk)
+    return evaluator.result()

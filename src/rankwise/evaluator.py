@@ -1,0 +1,348 @@
+"""The evaluator: the road in pieces, each piece a partial, merged at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.engine import (
+    Setting,
+    Slab,
+    default_threads,
+    each,
+    slabs,
+    unlisted,
+)
+from rankwise.core.lists import Ties
+from rankwise.core.partial import Partial
+from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.io.tables import Table, read_table
+from rankwise.measures.parsing import parse_all
+from rankwise.measures.plan import Plan, Undefined
+from rankwise.prepare import Duplicates, Vocabularies, make_lists, make_truth
+from rankwise.progress import Progress
+from rankwise.summary import Asked, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rankwise.core.lists import Lists
+    from rankwise.core.segments import Ints
+    from rankwise.core.truth import Truth
+    from rankwise.io.columns import Columns
+    from rankwise.measures.parsing import MeasureLike
+    from rankwise.result import Result
+
+__all__ = ["Duplicates", "Evaluator", "Population"]
+
+Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
+
+
+class Evaluator:
+    """`rankwise.evaluate` fed in pieces, on one machine or on many.
+
+    All parameters are those of `rankwise.evaluate`. Truth is given once here, or with every
+    piece; either way all rows of a user belong in one piece. The result has the same bits as
+    one call over everything.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> evaluator = rw.Evaluator(["recall@2"], truth=truth)
+    >>> evaluator.update({"ann": [1, 3]}).update({"bob": [3, 4]}).result()["recall@2"]
+    0.5
+
+    On several machines, with each its users, and merged where the partials meet:
+
+    >>> here = rw.Evaluator(["recall@2"]).update({"ann": [1, 3]}, {"ann": {1}})
+    >>> there = rw.Evaluator(["recall@2"]).update({"bob": [3, 4]}, {"bob": {2}})
+    >>> here.merge(there).result()["recall@2"]
+    0.5
+    """
+
+    def __init__(
+        self,
+        measures: MeasureLike | Iterable[MeasureLike],
+        *,
+        truth: Any = None,
+        train: Any = None,
+        items: Any = None,
+        users: Any = None,
+        relevance_threshold: float | None = None,
+        population: Population = "truth",
+        undefined: Undefined = "skip",
+        ties: Ties | None = None,
+        duplicates: Duplicates = "error",
+        by: str | Sequence[str] = (),
+        weights: str | Mapping[Any, float] | None = None,
+        columns: Columns | None = None,
+        threads: int | None = None,
+        block_size: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        _check_choice("undefined", undefined, Undefined)
+        self._plan = Plan(parse_all(measures), undefined)
+        _check_choice("duplicates", duplicates, Duplicates)
+        if ties is not None:
+            _check_choice("ties", ties, Ties)
+        if isinstance(users, str) and users in get_args(Population):
+            raise ParameterError(
+                "users= takes a table of users; who counts is population=",
+                found=f"users={users!r}",
+                hint=f'write population="{users}"',
+            )
+        _check_choice("population", population, Population)
+        for name, number in (("threads", threads), ("block_size", block_size)):
+            if number is not None and number < 1:
+                raise ParameterError(f"{name} must be positive", found=str(number))
+        self._threshold = relevance_threshold
+        self._population = population
+        self._ties = ties
+        self._duplicates: Duplicates = duplicates
+        self._columns = columns
+        self._threads = threads or default_threads()
+        self._block_size = block_size
+        self._progress = progress
+        self._catalogue = None if items is None else read_table(items, "items", columns)
+        self._train = None if train is None else read_table(train, "train", columns)
+        self._asked = Asked.read(users, by, weights, columns)
+        self._vocabularies: Vocabularies | None = None
+        self._truth_table = None if truth is None else read_table(truth, "truth", columns)
+        self._truth: Truth | None = None
+        self._lists: Lists | None = None
+        self._parts: list[Partial] = []
+        self._inputs: dict[str, Table] = {}
+        self._ties_used: set[Ties] = set()
+
+    def update(self, recommendations: Any, truth: Any = None) -> Self:
+        """Add the lists of some users; with ``truth``, also what is relevant to them.
+
+        Raises
+        ------
+        InputError
+            If the data cannot be evaluated as it is. The evaluator is then as it was before.
+        """
+        if (truth is None) == (self._truth_table is None):
+            raise ParameterError(
+                "truth is given once to the Evaluator or with every piece, and only one of these",
+                hint="pass truth to Evaluator(…) or to update(…)",
+            )
+        listed = (
+            recommendations
+            if isinstance(recommendations, Table)
+            else read_table(recommendations, "recommendations", self._columns)
+        )
+        if truth is None:
+            self._add(listed, self._truth_table, whole_truth=False)
+        else:
+            self._add(listed, read_table(truth, "truth", self._columns), whole_truth=True)
+        return self
+
+    def merge(self, *others: Evaluator | Partial) -> Self:
+        """Add what other evaluators, or partials from elsewhere, have worked out."""
+        for other in others:
+            if isinstance(other, Partial):
+                self._parts.append(other)
+                continue
+            if other._settings != self._settings:  # noqa: SLF001
+                raise ParameterError(
+                    "only evaluators with the same measures and settings can be merged",
+                    found=f"{other._settings} beside {self._settings}",  # noqa: SLF001
+                )
+            self._parts += other._parts  # noqa: SLF001
+            self._inputs = {**other._inputs, **self._inputs}  # noqa: SLF001
+            self._ties_used |= other._ties_used  # noqa: SLF001
+        return self
+
+    def partial(self) -> Partial:
+        """Return what has been worked out so far, to be sent elsewhere and merged there."""
+        if not self._parts:
+            raise EmptyError("nothing has been evaluated yet", hint="call update(…) first")
+        return self._parts[0].merge(*self._parts[1:])
+
+    def result(self) -> Result:
+        """Return the result of everything so far; more may be added afterwards."""
+        merged = self.partial()
+        if self._truth is not None and self._population in ("truth", "all"):
+            merged = self._with_unlisted(merged)
+        if not len(merged.users):
+            raise EmptyError(
+                "no user is left to evaluate",
+                found=f"population={self._population!r}, no user fits",
+                hint="do recommendations and truth speak of the same users?",
+            )
+        return summarise(
+            self._plan,
+            merged,
+            inputs=self._inputs,
+            asked=self._asked,
+            catalogue=self._catalogue,
+            settings={
+                **self._settings,
+                "ties": "+".join(sorted(self._ties_used)),
+                "catalogue": "given" if self._catalogue is not None else "every item seen",
+            },
+        )
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "measures": [str(measure) for measure in self._plan.measures],
+            "population": self._population,
+            "undefined": self._plan.undefined,
+            "relevance_threshold": self._threshold,
+            "duplicates": self._duplicates,
+            "ties": self._ties,
+        }
+
+    def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
+        assert truth_table is not None
+        ties = self._ties_for(listed)
+        self._check_needs(listed)
+        if whole_truth or self._vocabularies is None:
+            self._vocabularies = Vocabularies([listed, truth_table, self._train])
+            self._truth = None
+        words = self._vocabularies
+        listed, truth_table, _ = words.align([listed, truth_table, self._train])
+        tally: Counter[str] = Counter()
+        truth = self._truth
+        if truth is None:
+            truth = make_truth(truth_table, words, self._threshold, self._duplicates, tally)
+        lists = make_lists(listed, words, ties, self._duplicates, tally)
+        counted = self._counted(lists, truth, words, tally)
+        setting = Setting(
+            lists, truth, counted, ties, self._plan.needs, words.users, words.items,
+            self._block_size,
+        )  # fmt: skip
+        parts = self._run(setting, tally)
+        if whole_truth and self._population in ("truth", "all"):
+            missing = np.setdiff1d(np.flatnonzero(counted), lists.user)
+            parts.append(self._partial_of(setting, unlisted(setting, missing)))
+        items = self._seen(setting, truth)
+        self._parts.append(parts[0].merge(*parts[1:], Partial(parts[0].users[:0], items, tally)))
+        if not whole_truth:
+            self._truth, self._lists = truth, lists
+        self._inputs |= {"recommendations": listed, "truth": truth_table}
+        if self._train is not None:
+            self._inputs["train"] = self._train
+        self._ties_used.add(ties)
+
+    def _ties_for(self, listed: Table) -> Ties:
+        by_score = "score" in listed.frame.columns and "rank" not in listed.frame.columns
+        if self._ties not in (None, "input") and not by_score:
+            raise ParameterError(
+                f"ties={self._ties!r} needs lists that are ordered by score",
+                found=f"columns {', '.join(listed.frame.columns)}",
+                hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
+            )
+        return self._ties or ("expected" if by_score else "input")
+
+    def _check_needs(self, listed: Table) -> None:
+        if "score" in listed.frame.columns:
+            return
+        for leaf in self._plan.leaves:
+            if "judged" in leaf.needs or leaf.name == "log_loss":
+                raise MeasureError(
+                    f"{leaf.name} needs predicted scores",
+                    where=listed.source,
+                    found=f"columns {', '.join(listed.frame.columns)}",
+                    hint="pass recommendations with a score column",
+                )
+
+    def _counted(
+        self, lists: Lists, truth: Truth, words: Vocabularies, tally: Counter[str]
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Decide who counts, and count who does not."""
+        relevant = np.zeros(words.users.size, dtype=bool)
+        has_list = relevant.copy()
+        relevant[truth.user[truth.n_relevant > 0]] = True
+        has_list[lists.user] = True
+        tally["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
+        if self._population == "truth":
+            return relevant
+        if self._population == "both":
+            return relevant & has_list
+        return has_list if self._population == "recommended" else has_list | relevant
+
+    def _run(self, setting: Setting, tally: Counter[str]) -> list[Partial]:
+        def work(make: Callable[[], Slab]) -> tuple[Partial, Slab]:
+            slab = make()
+            return self._partial_of(setting, slab), slab
+
+        parts = []
+        with Progress(len(setting.lists.user), "users", shown=self._progress) as bar:
+            for part, slab in each(work, slabs(setting), self._threads):
+                parts.append(part)
+                tally["tied_rows"] += slab.tied_rows
+                bar.advance(len(slab.users))
+        return parts
+
+    def _partial_of(self, setting: Setting, slab: Slab) -> Partial:
+        block = slab.block
+        columns: dict[str, Any] = {
+            "user": setting.users.decode(slab.users),
+            "n_relevant": block.n_relevant,
+            "list_length": block.list_length,
+            **self._plan.columns(block),
+        }
+        tally: Counter[str] = Counter()
+        if block.judged is not None:
+            tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
+        items = None
+        if self._plan.catalogue_ks:
+            counts = self._plan.counts(block)
+            shown = np.flatnonzero(counts.any(axis=0))
+            items = self._item_frame(setting, shown, counts[:, shown])
+        return Partial(pl.DataFrame(columns), items, dict(tally))
+
+    def _item_frame(self, setting: Setting, codes: Ints, counts: Any) -> pl.DataFrame:
+        names = [f"count@{k}" for k in self._plan.catalogue_ks]
+        return pl.DataFrame(
+            {"item": setting.items.decode(codes), **dict(zip(names, counts, strict=True))},
+            schema_overrides=dict.fromkeys(names, pl.Int64),
+        )
+
+    def _seen(self, setting: Setting, truth: Truth) -> pl.DataFrame | None:
+        """Return every item seen, with counts of 0: the catalogue where none is given."""
+        if not self._plan.needs_catalogue:
+            return None
+        seen = np.zeros(setting.items.size, dtype=bool)
+        seen[setting.lists.items] = True
+        seen[truth.items] = True
+        assert self._vocabularies is not None
+        for codes in self._vocabularies.train_items:
+            seen[codes] = True
+        codes = np.flatnonzero(seen)
+        return self._item_frame(
+            setting, codes, np.zeros((len(self._plan.catalogue_ks), len(codes)), dtype=np.int64)
+        )
+
+    def _with_unlisted(self, merged: Partial) -> Partial:
+        """Add the users of the truth who never got a list."""
+        assert self._truth is not None
+        assert self._lists is not None
+        assert self._vocabularies is not None
+        words, truth = self._vocabularies, self._truth
+        codes = truth.user[truth.n_relevant > 0]
+        ids = words.users.decode(codes)
+        new = ~ids.is_in(merged.users["user"].implode())
+        ties: Ties = "input"
+        setting = Setting(
+            self._lists, truth, np.zeros(0, dtype=bool), ties, self._plan.needs, words.users,
+            words.items,
+        )  # fmt: skip
+        rest = self._partial_of(setting, unlisted(setting, codes[new.to_numpy()]))
+        return merged.merge(rest)
+
+
+def _check_choice(name: str, value: object, kind: Any) -> None:
+    if value not in get_args(kind):
+        raise ParameterError(
+            f"{name} must be one of {', '.join(get_args(kind))}", found=f"{name}={value!r}"
+        )
+

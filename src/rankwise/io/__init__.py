@@ -1,0 +1,1 @@
+"""From any source to tables of ids, ranks, scores and relevances."""

@@ -1,0 +1,122 @@
+"""Which format a file has: decided by suffix and first line, and open to be shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rankwise.errors import FileError
+
+__all__ = ["Format", "sniff"]
+
+Kind: TypeAlias = Literal[
+    "parquet", "csv", "json lines", "movielens", "recbole", "trec run", "trec qrels"
+]
+_RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format, and what it takes to read it.
+
+    Attributes
+    ----------
+    kind : str
+        Its name.
+    separator : str
+        What stands between fields; empty for any run of blanks.
+    columns : tuple of str
+        Column names, from the header or known beforehand.
+    has_header : bool
+        Whether the first line holds the names.
+    """
+
+    kind: Kind
+    separator: str = ","
+    columns: tuple[str, ...] = ()
+    has_header: bool = False
+
+    def __str__(self) -> str:
+        if self.kind != "csv":
+            return self.kind
+        name = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}[self.separator]
+        return f"csv ({name})"
+
+
+def sniff(name: str, head: bytes) -> Format:
+    """Recognise a format from a file's name and first bytes.
+
+    Parameters
+    ----------
+    name : str
+        The file's name; ``.gz`` is ignored.
+    head : bytes
+        The first bytes, at least one line of them, uncompressed.
+
+    Returns
+    -------
+    Format
+
+    Examples
+    --------
+    >>> str(sniff("ratings.dat", b"1::1193::5::978300760"))
+    'movielens'
+    >>> sniff("run.csv", b"user_id,item_id,score").columns
+    ('user_id', 'item_id', 'score')
+    """
+    suffix = re.sub(r"\.gz$", "", name.lower()).rpartition(".")[2]
+    if head[:4] == b"PAR1" or suffix in ("parquet", "pq"):
+        return Format("parquet")
+    text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    if suffix in ("jsonl", "ndjson") or line.lstrip().startswith("{"):
+        return Format("json lines")
+    if "::" in line:
+        return Format("movielens", "::", _movielens(name, len(line.split("::"))))
+    fields = line.split()
+    if suffix in ("run", "trec", "txt", "qrels", "-", "") and len(fields) in (4, 6):
+        if len(fields) == 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
+            return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
+        if len(fields) == 4 and (fields[1] in ("0", "Q0") or suffix == "qrels"):
+            return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
+    if suffix == "data" and len(fields) == 4:  # MovieLens 100K's u.data
+        return Format("movielens", "\t", _movielens(name, 4))
+    return _separated(name, line, suffix)
+
+
+def _separated(name: str, line: str, suffix: str) -> Format:
+    tab = suffix in ("tsv", "inter") or "\t" in line
+    separator = "\t" if tab else max(",;|", key=line.count)
+    names = tuple(field.strip().strip('"') for field in line.split(separator))
+    if all(_RECBOLE.match(field) for field in names):
+        return Format("recbole", separator, names, has_header=True)
+    if len(names) < 2 and suffix not in ("csv", "tsv"):
+        raise FileError(
+            "the format of this file was not recognised",
+            where=name,
+            found=repr(line[:80]) if line else "an empty file",
+            hint="rankwise reads Parquet, CSV/TSV with a header, JSON lines, MovieLens '::', "
+            "RecBole .inter, TREC run and qrels",
+        )
+    if all(re.fullmatch(r"-?\d+(\.\d+)?", field) for field in names):
+        raise FileError(
+            "the first line holds numbers where column names are expected",
+            where=name,
+            found=repr(line[:80]),
+            hint="add a header line such as user,item,score",
+        )
+    return Format("csv", separator, names, has_header=True)
+
+
+def _movielens(name: str, fields: int) -> tuple[str, ...]:
+    known = {
+        3: ("item", "title", "genres"),
+        4: ("user", "item", "rating", "timestamp"),
+        5: ("user", "gender", "age", "occupation", "zip"),
+    }
+    if fields not in known:
+        raise FileError(
+            "a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields"
+        )
+    return known[fields]

@@ -1,0 +1,275 @@
+"""Any source to one table: ids, and the rank, score or relevance beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.errors import ColumnError, EmptyError, FileError, IdError, InputError, ScoreError
+from rankwise.io.columns import Columns, Kind, choose, recognise
+from rankwise.io.files import RawFile, read_file
+from rankwise.io.python import from_array, from_mapping, from_sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Table", "read_table"]
+
+_IDS = ("user", "item")
+_NUMBERS = ("rank", "score", "relevance", "weight")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose columns are named by their roles.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns ``user``, ``item`` and, where there are such, ``rank``, ``score``,
+        ``relevance``, ``timestamp``; other columns keep their names in tables of users and items.
+    kind : str
+        What the table is for.
+    source : str
+        Where it came from.
+    form : str
+        What it was recognised as.
+    columns : dict of str to str
+        The column of each role.
+    is_text : bool
+        Whether its ids were text in a file and became integers because all of them could.
+    padding : int
+        Places of a dense array that held -1 for no item.
+    sha256 : str or None
+        Of the file; None for tables in memory.
+    """
+
+    frame: pl.DataFrame
+    kind: Kind
+    source: str
+    form: str
+    columns: dict[str, str]
+    is_text: bool = False
+    padding: int = 0
+    sha256: str | None = None
+
+    def with_ids(self, role: str, ids: pl.Series) -> Table:
+        """Return the table with other ids in the place of a role."""
+        return replace(self, frame=self.frame.with_columns(ids.alias(role)))
+
+    def with_frame(self, frame: pl.DataFrame) -> Table:
+        """Return the table with other rows."""
+        return replace(self, frame=frame)
+
+
+def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table:
+    """Read a table from whatever holds it.
+
+    Parameters
+    ----------
+    source : object
+        A path (``-`` for standard input), any table with the Arrow PyCapsule interface (Polars,
+        pandas, PyArrow, DuckDB), a mapping by user, a dense array with a row a user, or a SciPy
+        sparse matrix. For items also any iterable of ids.
+    kind : {"recommendations", "truth", "train", "items", "users"}
+        What the table is for: decides which columns are looked for.
+    columns : mapping of str to str or None, optional
+        The column of a role where its name does not say so, ``{"user": "uid"}``; with a dot for
+        one table only, ``{"truth.relevance": "stars"}``; None for a column not to be used.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not hold what its kind needs.
+
+    Examples
+    --------
+    >>> table = read_table({"ann": [3, 1], "bob": [2]}, "recommendations")
+    >>> table.frame["item"].to_list()
+    [3, 1, 2]
+    """
+    given = choose(columns, kind)
+    table = _load(source, kind, given)
+    for role in _IDS:
+        if role in table.frame.columns:
+            table = table.with_ids(role, _checked_ids(table.frame[role], role, table))
+    if table.frame.is_empty():
+        raise EmptyError(f"the {kind} are empty", where=table.source, found="0 rows")
+    for role in _NUMBERS:
+        if role in table.frame.columns:
+            _check_finite(table.frame[role], role, table)
+    return table
+
+
+def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
+    if isinstance(source, str | Path):
+        raw = read_file(source)
+        return _from_file(raw, kind, given)
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__"):
+        frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+        name = type(source).__module__.split(".")[0].lstrip("_")
+        return _from_frame(frame, kind, given, kind, f"{name} table")
+    if isinstance(source, Mapping):
+        frame, form = from_mapping(source, kind)
+        return Table(frame, kind, kind, form, {name: name for name in frame.columns})
+    if hasattr(source, "tocoo"):
+        frame = from_sparse(source, kind)
+        return Table(frame, kind, kind, "sparse matrix", {name: name for name in frame.columns})
+    if kind == "items" and isinstance(source, Iterable):
+        return Table(_catalogue(source), kind, kind, "ids", {"item": "item"})
+    if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "__array__"):
+        frame, padding = from_array(source, kind)
+        columns = {name: name for name in frame.columns}
+        return Table(frame, kind, kind, "dense array", columns, padding=padding)
+    raise InputError(
+        f"the {kind} are of a type that is not understood",
+        found=type(source).__name__,
+        hint="pass a path, a table (Polars, pandas, PyArrow, DuckDB), {user: [items]}, a dense "
+        "array with a row a user, or a SciPy sparse matrix",
+    )
+
+
+def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame({"item": pl.Series(list(ids))})
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise IdError("items are integers or strings, not both", where="items") from error
+
+
+def _from_frame(
+    frame: pl.DataFrame, kind: Kind, given: Mapping[str, str | None], source: str, form: str
+) -> Table:
+    roles = recognise(frame.columns, kind, given, source)
+    chosen = [pl.col(name).alias(role) for role, name in roles.items()]
+    if kind in ("users", "items"):  # their other columns are groups and categories
+        others = [name for name in frame.columns if name not in roles.values()]
+        chosen += [pl.col(name) for name in others]
+    out = frame.select(chosen)
+    for role in _NUMBERS:
+        if role in out.columns and role != "rank" and out[role].dtype != pl.String:
+            out = out.with_columns(_as_float(out[role], roles[role], source))
+    return Table(out, kind, source, form, roles)
+
+
+def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise ColumnError(
+            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
+        )
+    return column.cast(pl.Float64)
+
+
+def _from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Table:
+    frame = raw.frame
+    if raw.format.kind == "json lines":
+        frame = _exploded(frame)
+    table = _from_frame(frame, kind, given, raw.name, str(raw.format))
+    table = replace(table, sha256=raw.sha256, is_text=raw.is_text)
+    if not raw.is_text:
+        return table
+    out = table.frame
+    for role, name in table.columns.items():
+        if role in _IDS:
+            _no_nulls(raw, out[role], name)
+            if out[role].str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
+                out = out.with_columns(out[role].cast(pl.Int64))
+        elif role in (*_NUMBERS, "timestamp"):
+            out = out.with_columns(_numbers(raw, out[role], name, integer=role == "rank"))
+    return replace(table, frame=out)
+
+
+def _exploded(frame: pl.DataFrame) -> pl.DataFrame:
+    """Turn lines that hold whole lists into a row an item."""
+    lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+    if not lists:
+        return frame
+    try:
+        frame = frame.explode(lists, empty_as_null=False)
+    except pl.exceptions.PolarsError as error:
+        raise FileError(
+            "the lists of one line are of different lengths", found=", ".join(lists)
+        ) from error
+    singular = {"items": "item", "scores": "score", "relevances": "relevance", "ratings": "rating"}
+    return frame.rename({name: singular[name] for name in lists if name in singular})
+
+
+def _numbers(raw: RawFile, column: pl.Series, name: str, *, integer: bool) -> pl.Series:
+    dtype = pl.Int64 if integer else pl.Float64
+    out = column.str.strip_chars().cast(dtype, strict=False)
+    if out.null_count():
+        kind = float if not integer else int
+        at = raw.format.columns.index(name)
+        raise _bad_line(raw, f"column {name!r} is not a number", lambda f: not _reads(kind, f[at]))
+    return out
+
+
+def _reads(kind: Callable[[str], float], text: str) -> bool:
+    try:
+        kind(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
+    if column.null_count():
+        at = raw.format.columns.index(name)
+        raise _bad_line(raw, f"column {name!r} is empty", lambda f: not f[at].strip())
+
+
+def _bad_line(raw: RawFile, what: str, bad: Callable[[list[str]], bool]) -> FileError:
+    number, line = raw.locate(bad)
+    return FileError(
+        f"a line is malformed: {what}", where=f"{raw.name}, line {number}", found=repr(line[:120])
+    )
+
+
+def _checked_ids(ids: pl.Series, role: str, table: Table) -> pl.Series:
+    where = f"{table.kind}, column {table.columns.get(role, role)!r}"
+    if isinstance(ids.dtype, pl.Categorical | pl.Enum):
+        ids = ids.cast(pl.String)
+    if ids.null_count():
+        row = int(ids.is_null().arg_true()[0])
+        raise IdError(
+            f"a {role} id is null",
+            where=f"{where}, row {row + 1}",
+            found=f"{ids.null_count()} null ids",
+            hint="drop those rows or give them an id",
+        )
+    if not (ids.dtype.is_integer() or ids.dtype == pl.String or not len(ids)):
+        hint = "cast the column to integers or strings"
+        if ids.dtype.is_float():
+            hint += " (a column with gaps becomes float in pandas: drop or fill the gaps first)"
+        raise IdError(
+            "ids are integers or strings", where=where, found=str(ids.dtype), hint=hint
+        )
+    return ids
+
+
+def _check_finite(values: pl.Series, role: str, table: Table) -> None:
+    where = f"{table.kind}, column {table.columns.get(role, role)!r}"
+    bad = values.is_null()
+    if values.dtype.is_float():
+        bad = bad | ~values.is_finite()
+    elif not values.dtype.is_integer():
+        raise ColumnError(f"the {role} must be a number", where=where, found=str(values.dtype))
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
+        raise ScoreError(
+            f"a {role} is null, NaN or infinite",
+            where=f"{where}, row {row + 1}{user}",
+            found=f"{values[row]} ({int(bad.sum())} such rows)",
+            hint="drop those rows, or find out why the model gives no number",
+        )

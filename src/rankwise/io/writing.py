@@ -1,0 +1,69 @@
+"""Writing that leaves either the whole output or what stood there before."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rankwise.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["new_file", "new_folder", "write_text"]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, all or nothing."""
+    new_file(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def new_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` fill a file beside the target, then put it in the target's place.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a fresh folder whose files are put into ``path`` when all of them are written.
+
+    Raises
+    ------
+    OutputError
+        If they cannot be written.
+    """
+    part = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        yield part
+        path.mkdir(exist_ok=True)
+        for file in part.iterdir():
+            file.replace(path / file.name)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        "this cannot be written", where=str(path), found=error.strerror or str(error)
+    )

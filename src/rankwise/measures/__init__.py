@@ -1,0 +1,1 @@
+"""The measures: one module a family, found by the registry."""

@@ -1,0 +1,309 @@
+r"""Accuracy of ranked lists: what share of the relevant items is found, and how early.
+
+Notation: :math:`L_u^k` is the top ``k`` of user u's list, :math:`R_u` the relevant items,
+:math:`rel_i` 1 if the item at rank i is relevant, else 0. All values are means over users unless
+said otherwise. Users without relevant items have no value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from rankwise.core.backend import namespace
+from rankwise.measures.measure import Composed, PerUser, measure
+
+if TYPE_CHECKING:
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+
+__all__ = [
+    "F",
+    "AveragePrecision",
+    "AverageRecall",
+    "HitRate",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "ReciprocalRank",
+]
+
+
+def _divide(numerator: Array, denominator: Array) -> Array:
+    """Divide; 0 where there is nothing to divide by."""
+    xp = namespace(numerator)
+    denominator = xp.astype(denominator, xp.float64)
+    safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
+    return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
+
+
+@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required")
+class Precision(PerUser):
+    r"""Share of the top k that is relevant.
+
+    .. math:: P@k = |R_u \cap L_u^k| / k
+
+    Range [0, 1]; higher is better. A list shorter than k is as good as one filled up with misses.
+
+    Parameters
+    ----------
+    denominator : {"k", "length"}
+        ``"length"`` divides by min(k, list length) and so spares short lists.
+
+    References
+    ----------
+    Cleverdon, Mills & Keen 1966, Factors Determining the Performance of Indexing Systems.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "precision@5")["precision@5"]
+    0.4
+    """
+
+    denominator: Literal["k", "length"] = "k"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return precision, shape (U, n_k)."""
+        xp = namespace(block.list_length)
+        found = block.sum_hits(block.hits.chance, k)
+        if self.denominator == "length":
+            return _divide(found, xp.minimum(block.list_length[:, None], k[None, :]))
+        return found / xp.astype(k, xp.float64)[None, :]
+
+
+@measure("recall", "r", range=(0, 1), higher_is_better=True)
+class Recall(PerUser):
+    r"""Share of the relevant items that is in the top k.
+
+    .. math:: R@k = |R_u \cap L_u^k| / |R_u|
+
+    Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    denominator : {"relevant", "capped"}
+        ``"capped"`` divides by min(k, \|R_u\|), so that a full top k scores 1.
+
+    References
+    ----------
+    Cleverdon, Mills & Keen 1966, Factors Determining the Performance of Indexing Systems.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "recall@5")
+    >>> result["recall@5"]
+    0.6667
+    """
+
+    denominator: Literal["relevant", "capped"] = "relevant"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return recall, shape (U, n_k)."""
+        found = block.sum_hits(block.hits.chance, k)
+        relevant = block.n_relevant[:, None]
+        if self.denominator == "capped":
+            relevant = namespace(relevant).minimum(relevant, k[None, :])
+        return _divide(found, relevant)
+
+
+@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy")
+class F(Composed):
+    r"""Weighted harmonic mean of precision and recall, or of any two measures.
+
+    .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
+
+    0 where both are 0. Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    beta : float
+        The weight of the second measure: above 1 it counts more than the first.
+    of : {"users", "means"}
+        ``"users"``: for every user, then the mean. ``"means"``: of the two means, once.
+    first, second : measure
+        Precision and recall unless said otherwise.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "f1@5")["f@5"]
+    0.5
+    >>> str(rw.parse("f(first=ndcg, second=map, beta=0.5)@10"))
+    'f(beta=0.5,first=ndcg,second=map)@10'
+    """
+
+    beta: float = 1.0
+    of: Literal["users", "means"] = "users"  # type: ignore[assignment]
+    first: PerUser = Precision()
+    second: PerUser = Recall()
+
+    @property
+    def parts(self) -> tuple[PerUser, ...]:
+        """The two measures at the cut-offs of this one."""
+        return self.first @ self.k, self.second @ self.k
+
+    def combine(self, *values: Array) -> Array:
+        """Return the weighted harmonic mean, elementwise."""
+        first, second = values
+        square = float(self.beta) ** 2
+        xp = namespace(first)
+        top, bottom = (1 + square) * first * second, square * first + second
+        # Not a comparison with 0: where a part is undefined (NaN) so is the mean.
+        return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
+
+
+@measure("hit_rate", "hit", "hr", "success", range=(0, 1), higher_is_better=True)
+class HitRate(PerUser):
+    r"""Share of users with a relevant item in the top k.
+
+    .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
+
+    Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 3], "bob": [7, 8]}
+    >>> rw.evaluate(recommendations, {"ann": {3}, "bob": {9}}, "hit_rate@2")["hit_rate@2"]
+    0.5
+    """
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return 1 for users with a hit, else 0, shape (U, n_k)."""
+        return block.sum_hits(block.hits.first(), k)
+
+
+@measure("mrr", "rr", "reciprocal_rank", range=(0, 1), higher_is_better=True)
+class ReciprocalRank(PerUser):
+    r"""One over the rank of the first relevant item.
+
+    .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
+
+    0 where no relevant item is in the top k. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Voorhees 1999, The TREC-8 Question Answering Track Report.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 2, 3], "bob": [1, 2, 3], "cyd": [1, 2, 3]}
+    >>> rw.evaluate(recommendations, {"ann": {1}, "bob": {3}, "cyd": {9}}, "mrr@3")["mrr@3"]
+    0.4444
+    """
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return reciprocal ranks, shape (U, n_k)."""
+        return block.sum_hits(block.hits.first() / block.hits.rank, k)
+
+
+@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True)
+class AveragePrecision(PerUser):
+    r"""Mean of the precision at the rank of every relevant item.
+
+    .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
+
+    Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    normaliser : {"min", "k", "relevant", "hits"}
+        What divides the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k.
+
+    References
+    ----------
+    Buckley & Voorhees 2000, Evaluating Evaluation Measure Stability, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4, 5]}, {"ann": {1, 3, 5}}, "map@5")["map@5"]
+    0.7556
+    """
+
+    normaliser: Literal["min", "k", "relevant", "hits"] = "min"
+
+    def require_cutoff(self) -> None:
+        """Raise if the sum is to be divided by k and there is no k."""
+        if self.normaliser == "k" and not self.k:
+            from rankwise.errors import MeasureError
+
+            raise MeasureError(
+                "map(normaliser=k) needs a cut-off", found=str(self), hint=f"write {self}@10"
+            )
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return average precision, shape (U, n_k)."""
+        hits, xp = block.hits, namespace(block.list_length)
+        sums = block.sum_hits(hits.chance * hits.nth / hits.rank, k)
+        relevant = block.n_relevant[:, None]
+        if self.normaliser == "k":
+            return sums / xp.astype(k, xp.float64)[None, :]
+        if self.normaliser == "relevant":
+            return _divide(sums, relevant)
+        if self.normaliser == "hits":
+            return _divide(sums, block.sum_hits(hits.chance, k))
+        return _divide(sums, xp.minimum(relevant, k[None, :]))
+
+
+@measure("mar", "average_recall", range=(0, 1), higher_is_better=True)
+class AverageRecall(PerUser):
+    r"""Mean of the recall at the rank of every relevant item.
+
+    .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
+
+    Range [0, 1]; higher is better. A perfect list scores (\|R_u\| + 1) / (2 \|R_u\|), not 1.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "mar@3")["mar@3"]
+    0.75
+    """
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return average recall, shape (U, n_k)."""
+        hits, xp = block.hits, namespace(block.list_length)
+        relevant = block.n_relevant[:, None]
+        sums = _divide(block.sum_hits(hits.chance * hits.nth, k), relevant)
+        return _divide(sums, xp.minimum(relevant, k[None, :]))
+
+
+@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none")
+class RPrecision(PerUser):
+    r"""Precision at as many ranks as there are relevant items.
+
+    .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
+
+    Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Buckley & Voorhees 2000, Evaluating Evaluation Measure Stability, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "r_precision")["r_precision"]
+    0.5
+    """
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return R-precision, shape (U, 1)."""
+        hits, xp = block.hits, namespace(block.list_length)
+        near = hits.rank <= xp.take(block.n_relevant, hits.user)
+        return _divide(block.sum_hits(hits.chance * near, k), block.n_relevant[:, None])

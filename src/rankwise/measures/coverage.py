@@ -1,0 +1,170 @@
+r"""Coverage: how much of the catalogue, and how many users, recommendations reach."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from rankwise.core.backend import namespace
+from rankwise.measures.confusion import _retrieved
+from rankwise.measures.measure import Catalogue, PerUser, measure
+
+if TYPE_CHECKING:
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+
+__all__ = ["CatalogCoverage", "ItemCoverage", "NumRetrieved", "UserCoverage", "UserCoverageAtN"]
+
+
+@measure("item_coverage", range=(0, math.inf), higher_is_better=True)
+class ItemCoverage(Catalogue):
+    r"""Number of distinct items in all users' top k.
+
+    .. math:: |\bigcup_u L_u^k|
+
+    Range [0, number of items]; higher is better.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
+    5.0
+    """
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the number of items with a count."""
+        xp = namespace(counts)
+        return float(xp.sum(xp.astype(counts > 0, xp.int64)))
+
+
+@measure("catalog_coverage", "coverage", "catalogue_coverage", range=(0, 1), higher_is_better=True)
+class CatalogCoverage(Catalogue):
+    r"""Share of the catalogue that is in somebody's top k.
+
+    .. math:: |\bigcup_u L_u^k| / |I|
+
+    Range [0, 1]; higher is better. Items outside a catalogue that was given are not counted here,
+    but in the result.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> result = rw.evaluate(recommendations, truth, "coverage@3", items=range(100))
+    >>> result["coverage@3"]
+    0.05
+    """
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the share of items with a count."""
+        xp = namespace(counts)
+        return float(xp.sum(xp.astype(counts > 0, xp.int64))) / catalogue_size
+
+
+class _Reach(PerUser):
+    about: ClassVar[Literal["relevance", "list", "user"]] = "user"
+
+
+@measure("user_coverage", range=(0, math.inf), higher_is_better=True)
+class UserCoverage(_Reach):
+    r"""Number of users with at least one item in their top k.
+
+    .. math:: |\{u : L_u^k \neq \emptyset\}|
+
+    Range [0, number of users]; higher is better.
+
+    Parameters
+    ----------
+    as_share : bool
+        Return the share of the users that count, in [0, 1].
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
+    1.0
+    """
+
+    as_share: bool = False
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """A number of users, or a share of them."""
+        return "mean" if self.as_share else "sum"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return 1 for users with a list, shape (U, n_k)."""
+        xp = namespace(block.list_length)
+        return xp.astype(_retrieved(block, k) > 0, xp.float64)
+
+
+@measure("num_retrieved", range=(0, math.inf), higher_is_better=True)
+class NumRetrieved(_Reach):
+    r"""Mean number of items in a user's top k.
+
+    .. math:: \min(k, |L_u|)
+
+    Range [0, k]; higher is better.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3], "bob": [2]}, truth, "num_retrieved@2")["num_retrieved@2"]
+    1.5
+    """
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return the number of items, shape (U, n_k)."""
+        return _retrieved(block, k)
+
+
+@measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required")
+class UserCoverageAtN(_Reach):
+    r"""Number of users whose list has at least k items.
+
+    .. math:: |\{u : |L_u| \ge k\}|
+
+    Range [0, number of users]; higher is better.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({1: [1, 3], 2: [2]}, {1: {1}, 2: {2}}, "user_coverage_at_n@2")
+    >>> result["user_coverage_at_n@2"]
+    1.0
+    """
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """A number of users."""
+        return "sum"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return 1 for users with a full list, shape (U, n_k)."""
+        xp = namespace(block.list_length)
+        return xp.astype(block.list_length[:, None] >= k[None, :], xp.float64)

@@ -1,0 +1,293 @@
+"""What a measure is: its parameters, what is known about it, and the kinds there are.
+
+A measure is a small frozen object. Its parameters are its fields; what is true of all of its kind
+(name, range, direction, what it needs) are class attributes that `measure` sets. The mathematics
+is one method:
+
+* `PerUser.values`: a value for every user and cut-off; the result is their mean or their sum.
+* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
+  The same function gives one user's value, a group's and everyone's.
+* `Catalogue.of_counts`: a function of how often each item was recommended.
+* `Composed.combine`: a function of other measures' values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
+
+from rankwise.core.engine import Needs  # noqa: TC001 - parameters are checked by annotation
+from rankwise.errors import MeasureError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+__all__ = [
+    "Catalogue",
+    "Composed",
+    "Cutoffs",
+    "Measure",
+    "PerUser",
+    "Pooled",
+    "WHOLE_LIST",
+    "measure",
+]
+
+Cutoffs: TypeAlias = tuple[int, ...]
+WHOLE_LIST = 2**62
+"""The cut-off that stands for none: larger than any list, small enough to add to."""
+
+_M = TypeVar("_M", bound="type[Measure]")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Measure:
+    """What all measures share.
+
+    Parameters
+    ----------
+    k : tuple of int
+        Cut-offs, set by ``@``: ``NDCG() @ 10`` or ``NDCG() @ [5, 10]``. Empty: the whole list.
+    """
+
+    k: Cutoffs = field(default=(), repr=False)
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str]
+    range: ClassVar[tuple[float, float]]
+    higher_is_better: ClassVar[bool | None]
+    cutoff: ClassVar[Literal["required", "optional", "none"]]
+    needs: ClassVar[Needs] = frozenset()
+    needs_catalogue: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if type(self) is Measure:
+            raise TypeError("a measure is made from one of its kinds")
+        for parameter in fields(self):
+            if parameter.name != "k":
+                _check(self, parameter.name, getattr(self, parameter.name))
+        object.__setattr__(self, "k", _cutoffs(self, self.k))
+        if self.k and self.cutoff == "none":
+            raise ParameterError(
+                f"{self.name} has no cut-off", found=f"@{_show_k(self.k)}", hint=f"write {self.name}"
+            )
+
+    def __matmul__(self, k: int | Sequence[int]) -> Self:
+        """Set the cut-offs."""
+        return dataclasses.replace(self, k=(k,) if isinstance(k, int) else tuple(k))
+
+    def __str__(self) -> str:
+        """Write the measure as the parser reads it, without what is at its default."""
+        changed = [f"{name}={_show(value)}" for name, value in self._changed()]
+        arguments = f"({','.join(changed)})" if changed else ""
+        return self.name + arguments + (f"@{_show_k(self.k)}" if self.k else "")
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self._changed())
+        at = f" @ {self.k[0] if len(self.k) == 1 else list(self.k)}" if self.k else ""
+        return f"{type(self).__name__}({changed}){at}"
+
+    def _changed(self) -> list[tuple[str, Any]]:
+        pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]
+        return [(p.name, value) for p, value in pairs if p.name != "k" and value != p.default]
+
+    @property
+    def cells(self) -> list[str]:
+        """The name of each value: the measure at each of its cut-offs."""
+        return [str(self @ k) for k in self.k] if self.k else [str(self)]
+
+    @property
+    def ks(self) -> Cutoffs:
+        """The cut-offs as numbers: one that no list reaches if there is none."""
+        return self.k or (WHOLE_LIST,)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its value, the defaults too."""
+        names = [parameter.name for parameter in fields(self) if parameter.name != "k"]
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The measures that must be worked out first; none but for composed measures."""
+        return ()
+
+    def require_cutoff(self) -> None:
+        """Raise if the measure says nothing without a cut-off and has none."""
+        if self.cutoff == "required" and not self.k:
+            raise MeasureError(
+                f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10"
+            )
+        for part in self.parts:
+            part.require_cutoff()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PerUser(Measure):
+    """A value for every user; the result is the mean of those that are defined, or the sum."""
+
+    about: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
+    """Who has a value: users with relevant items, users with a list, or every user."""
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """How users' values become one."""
+        return "mean"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return the value of every user at every cut-off, shape (U, n_k)."""
+        raise MeasureError(f"{self.name} does not say how its values are worked out")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pooled(Measure):
+    """A function of sums over users."""
+
+    def sums(self, block: Block, k: Array) -> Array:
+        """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
+        raise MeasureError(f"{self.name} does not say what it sums")
+
+    def pool(self, sums: Array, catalogue_size: int) -> Array:
+        """Return the value for sums of any number of users, shape (..., n_sums) to (...)."""
+        raise MeasureError(f"{self.name} does not say what its sums come to")
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is the mean of each user's own, not that of everyone's sums."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Catalogue(Measure):
+    """A function of how often each item of the catalogue was recommended."""
+
+    needs: ClassVar[Needs] = frozenset({"listed"})
+    needs_catalogue: ClassVar[bool] = True
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the value for the counts of all items recommended, in any order."""
+        raise MeasureError(f"{self.name} does not say what it makes of the counts")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Composed(Measure):
+    """A function of other measures' values: each user's values, or their means."""
+
+    @property
+    def of(self) -> Literal["users", "means"]:
+        """Whether it is worked out for every user and averaged, or once on the results."""
+        return "users"
+
+    def combine(self, *values: Array) -> Array:
+        """Return the value for values of the parts, elementwise."""
+        raise MeasureError(f"{self.name} does not say how its parts combine")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def measure(
+    name: str,
+    *aliases: str,
+    range: tuple[float, float],  # noqa: A002 - the field's word, and what the attribute is called
+    higher_is_better: bool | None,
+    cutoff: Literal["required", "optional", "none"] = "optional",
+    needs: Needs = frozenset(),
+    family: str | None = None,
+) -> Callable[[_M], _M]:
+    """Make a class a measure: a frozen dataclass with what is known about it, registered.
+
+    Parameters
+    ----------
+    name : str
+        The canonical name, in lower case.
+    *aliases : str
+        Other names that the field uses.
+    range : tuple of float
+        The smallest and the largest value.
+    higher_is_better : bool or None
+        The direction; None where a measure describes and does not judge.
+    cutoff : {"optional", "required", "none"}
+        Whether ``@k`` may, must or must not be given.
+    needs : frozenset of str
+        What must be in the block beyond hits.
+    family : str, optional
+        The family; by default the name of the module.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+    """
+
+    def decorate(cls: _M) -> _M:
+        cls = dataclass(frozen=True, kw_only=True, repr=False)(cls)
+        cls.name, cls.aliases, cls.range = name, aliases, range
+        cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
+        cls.needs = cls.needs | needs
+        cls.family = family or cls.__module__.rsplit(".", 1)[-1]
+        from rankwise.measures import registry
+
+        registry.add(cls)
+        return cls
+
+    return decorate
+
+
+@cache
+def _annotations(cls: type[Measure]) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _check(owner: Measure, name: str, value: object) -> None:
+    """Hold a parameter against its annotation."""
+    kind = _annotations(type(owner))[name]
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        ok, want = value in choices, "one of " + ", ".join(map(str, choices))
+    elif kind is bool:
+        ok, want = isinstance(value, bool), "true or false"
+    elif kind in (int, float) or (choices and choices[0] in (int, float)):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        ok = number or (value is None and type(None) in choices)
+        want = "a number"
+    else:
+        ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
+    if not ok:
+        raise ParameterError(
+            f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}"
+        )
+
+
+def _cutoffs(owner: Measure, k: Sequence[int]) -> Cutoffs:
+    for cutoff in k:
+        if isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 1:
+            raise ParameterError(
+                f"{owner.name}: a cut-off is a whole number from 1", found=f"k={cutoff!r}"
+            )
+    if len(set(k)) < len(k):
+        raise ParameterError(f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(tuple(k))}")
+    return tuple(k)
+
+
+def _show_k(k: Cutoffs) -> str:
+    return str(k[0]) if len(k) == 1 else f"[{','.join(map(str, k))}]"
+
+
+def _show(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

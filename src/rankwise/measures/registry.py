@@ -1,0 +1,80 @@
+"""The registry: every measure by name, found by walking the package and its plug-ins.
+
+A measure enters by being defined (`rankwise.measures.measure.measure`). Modules of this package
+are imported on the first question; packages that offer an entry point in the group
+``rankwise.measures`` are imported then too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from rankwise.errors import MeasureError, ParameterError, nearest
+
+if TYPE_CHECKING:
+    from rankwise.measures.measure import Measure
+
+__all__ = ["add", "every", "find", "names"]
+
+_known: dict[str, type[Measure]] = {}
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_\-]", "", name).lower()
+
+
+def add(cls: type[Measure]) -> None:
+    """Enter a measure under its name and aliases."""
+    for name in (cls.name, *cls.aliases):
+        holder = _known.setdefault(_key(name), cls)
+        if holder.__qualname__ != cls.__qualname__:
+            raise ParameterError(
+                f"two measures are called {name!r}",
+                found=f"{holder.__module__}.{holder.__qualname__} and {cls.__qualname__}",
+            )
+
+
+@cache
+def _load() -> None:
+    package = importlib.import_module("rankwise.measures")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"rankwise.measures.{module.name}")
+    for plugin in entry_points(group="rankwise.measures"):
+        plugin.load()
+
+
+def every() -> list[type[Measure]]:
+    """Return every measure, family by family, by name.
+
+    >>> [cls.name for cls in every() if cls.family == "rating"][:3]
+    ['explained_variance', 'fcp', 'log_loss']
+    """
+    _load()
+    return sorted(set(_known.values()), key=lambda cls: (cls.family, cls.name))
+
+
+def names() -> list[str]:
+    """Return every canonical name."""
+    return [cls.name for cls in every()]
+
+
+def find(name: str) -> type[Measure]:
+    """Return the measure of a name or alias; case, ``_`` and ``-`` do not matter.
+
+    >>> find("nDCG").name, find("hit-rate").name, find("HR").name
+    ('ndcg', 'hit_rate', 'hit_rate')
+    """
+    _load()
+    cls = _known.get(_key(name))
+    if cls is None:
+        near = nearest(_key(name), _known)
+        raise MeasureError(
+            f"there is no measure called {name!r}",
+            hint=near or "'rankwise measures' lists all of them",
+        )
+    return cls

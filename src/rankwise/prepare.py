@@ -1,0 +1,165 @@
+"""Tables to lists and truth in codes: what happens before the engine starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.ids import Vocabulary, vocabulary_for
+from rankwise.core.lists import Lists, Ties, arrange
+from rankwise.core.match import match
+from rankwise.core.truth import Truth, arrange_truth
+from rankwise.errors import DuplicateError, EmptyError
+from rankwise.io.align import align
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from rankwise.core.segments import Ints
+    from rankwise.io.tables import Table
+
+__all__ = ["Duplicates", "Vocabularies", "make_lists", "make_truth"]
+
+Duplicates: TypeAlias = Literal["error", "first"]
+
+
+class Vocabularies:
+    """The users and items of some tables, in the same codes for all of them."""
+
+    def __init__(self, tables: list[Table | None]) -> None:
+        aligned = self.align(tables)
+        present = [table for table in aligned if table is not None]
+        self.users = _vocabulary(present, "user")
+        self.items = _vocabulary(present, "item")
+        self.train_items: list[Ints] = []
+        for table in present:
+            if table.kind == "train":
+                self.train_items.append(self.items.encode(table.frame["item"].unique()))
+
+    def align(self, tables: list[Table | None]) -> list[Table]:
+        """Give ids the same kind in all tables, those seen before and these."""
+        present = [table for table in tables if table is not None]
+        for role in ("user", "item"):
+            present = align(present, role)
+        whole = iter(present)
+        return [table if table is None else next(whole) for table in tables]  # type: ignore[misc]
+
+
+def _vocabulary(tables: list[Table], role: str) -> Vocabulary:
+    return vocabulary_for([table.frame[role] for table in tables if role in table.frame.columns])
+
+
+def make_truth(
+    table: Table,
+    words: Vocabularies,
+    threshold: float | None,
+    duplicates: Duplicates,
+    tally: Counter[str],
+) -> Truth:
+    """Group truth rows by user, with duplicates dealt with and relevance decided.
+
+    Raises
+    ------
+    DuplicateError
+        If an item stands twice for a user and ``duplicates`` is ``"error"``.
+    EmptyError
+        If nothing is relevant.
+    """
+    truth = _arrange_truth(table, words, threshold)
+    repeated = _repeated(truth.items, truth.starts)
+    if len(repeated):
+        if duplicates == "error":
+            owner = int(np.searchsorted(truth.starts, repeated.min(), side="right")) - 1
+            raise DuplicateError(
+                "an item stands twice for one user in the truth",
+                where=f"{table.source}, user {words.users.decode(truth.user[[owner]])[0]!r}",
+                found=f"item {words.items.decode(truth.items[[repeated.min()]])[0]!r}"
+                " more than once",
+                hint='drop the repetition, or keep the most relevant with duplicates="first"',
+            )
+        frame = table.frame
+        if "relevance" in frame.columns:
+            frame = frame.sort("relevance", descending=True, maintain_order=True)
+        once = frame.unique(["user", "item"], keep="first", maintain_order=True)
+        tally["truth_duplicates_dropped"] += len(frame) - len(once)
+        truth = _arrange_truth(table.with_frame(once), words, threshold)
+    tally["truth_rows"] += len(truth.items)
+    tally["truth_users_without_relevant_items"] += int((truth.n_relevant == 0).sum())
+    if not truth.n_relevant.any():
+        assert truth.relevance is not None
+        raise EmptyError(
+            "no item is relevant",
+            where=table.source,
+            found=f"the largest relevance is {truth.relevance.max():g}"
+            + ("" if threshold is None else f", the threshold {threshold:g}"),
+            hint="lower the relevance threshold"
+            if threshold is not None
+            else "items of relevance 0 or less are not relevant; is this the right column?",
+        )
+    return truth
+
+
+def _arrange_truth(table: Table, words: Vocabularies, threshold: float | None) -> Truth:
+    frame = table.frame
+    relevance = frame["relevance"].to_numpy() if "relevance" in frame.columns else None
+    return arrange_truth(
+        frame["user"],
+        words.items.encode(frame["item"]),
+        relevance,
+        vocabulary=words.users,
+        threshold=threshold,
+    )
+
+
+def make_lists(
+    table: Table,
+    words: Vocabularies,
+    ties: Ties,
+    duplicates: Duplicates,
+    tally: Counter[str],
+) -> Lists:
+    """Arrange rows as ranked lists; with ``duplicates="first"``, without repetitions.
+
+    Otherwise repetitions are found, and raised, where lists are matched with the truth.
+    """
+    frame = table.frame
+    items = words.items.encode(frame["item"])
+    score = frame["score"].to_numpy() if "score" in frame.columns else None
+    lists = arrange(
+        frame["user"],
+        items,
+        vocabulary=words.users,
+        rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
+        score=score,
+        ties=ties,
+        item_order=words.items.order() if ties != "input" else None,
+    )
+    tally["rows"] += len(lists.items)
+    tally["lists"] += len(lists.user)
+    tally["lists_with_rank_gaps"] += lists.gaps
+    tally["padding"] += table.padding
+    if duplicates == "first":
+        repeated = _later(lists, _repeated(lists.items, lists.starts))
+        if len(repeated):
+            tally["duplicates_dropped"] += len(repeated)
+            lists = lists.without(repeated)
+    return lists
+
+
+def _repeated(items: Ints, starts: Ints) -> Ints:
+    none = np.empty(0, dtype=np.int64)
+    return match(items, starts, none, np.zeros(len(starts), dtype=np.int64)).repeated
+
+
+def _later(lists: Lists, repeated: Ints) -> Ints:
+    """Return all but the first row of every item in the lists that repeat some item."""
+    owners = np.unique(np.searchsorted(lists.starts, repeated, side="right") - 1)
+    rows = [np.arange(lists.starts[owner], lists.starts[owner + 1]) for owner in owners]
+    if not rows:
+        return repeated
+    row = np.concatenate(rows)
+    owner = np.searchsorted(lists.starts, row, side="right")
+    frame = pl.DataFrame({"row": row, "list": owner, "item": lists.items[row]})
+    return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()

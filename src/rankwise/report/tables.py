@@ -1,0 +1,191 @@
+"""A result as a table: plain text, HTML, CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import html as escape
+import io
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from rankwise.result import Result
+
+__all__ = ["csv", "footnote", "html", "latex", "markdown", "number", "plain", "rows"]
+
+
+def number(value: float | None) -> str:
+    """Write a value for people: four places, whole numbers without, NaN as a dash.
+
+    >>> number(0.123456), number(17.0), number(float("nan"))
+    ('0.1235', '17', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
+
+
+def rows(result: Result) -> list[tuple[str, ...]]:
+    """Return the table of a result: a row a measure, a column a cut-off; the head first."""
+    ks = sorted({k for measure in result.measures for k in measure.k})
+    whole = any(not measure.k for measure in result.measures)
+    head = ("measure", *(f"@{k}" for k in ks), *(["whole"] if whole else []))
+    body = []
+    for measure in result.measures:
+        name = str(measure @ ())
+        cells = {k: result.values[str(measure @ k)] for k in measure.k}
+        row = [number(cells[k]) if k in cells else "" for k in ks]
+        if whole:
+            row.append("" if measure.k else number(result.values[str(measure)]))
+        body.append((name, *row))
+    return [head, *body]
+
+
+def slice_rows(result: Result) -> list[tuple[str, ...]]:
+    """Return the table of the groups, the head first; empty without groups."""
+    if result.slices is None:
+        return []
+    names = result.slices.columns
+    body = [
+        tuple(
+            number(value) if isinstance(value, float) else "–" if value is None else str(value)
+            for value in row
+        )
+        for row in result.slices.iter_rows()
+    ]
+    return [tuple(names), *body]
+
+
+def footnote(result: Result) -> str:
+    """Say who counted, and what was out of the ordinary."""
+    counts = result.counts
+    notes = [f"{counts['users']:,} users"]
+    words = {
+        "users_without_list": "without a list",
+        "users_without_relevant_items": "without relevant items",
+        "lists_without_relevant_items": "lists of users without relevant items",
+        "truth_users_without_relevant_items": "users of the truth without relevant items",
+        "tied_rows": "rows with tied scores",
+        "duplicates_dropped": "repeated rows dropped",
+        "truth_duplicates_dropped": "repeated truth rows dropped",
+        "lists_with_rank_gaps": "lists with gaps in their ranks",
+        "truth_rows_without_score": "truth rows without a score",
+        "recommended_items_outside_catalogue": "recommended items outside the catalogue",
+        "padding": "padded places",
+    }
+    notes += [f"{counts[name]:,} {word}" for name, word in words.items() if counts.get(name)]
+    settings = result.provenance["settings"]
+    said = [f"population={settings['population']}", f"ties={settings['ties']}"]
+    if settings["relevance_threshold"] is not None:
+        said.append(f"relevant: >= {settings['relevance_threshold']:g}")
+    if "catalogue_items" in counts:
+        said.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
+    return "; ".join([*notes, *said])
+
+
+def plain(result: Result) -> str:
+    """Write a result as text for a terminal."""
+    tables = [rows(result)] + ([slice_rows(result)] if result.slices is not None else [])
+    blocks = []
+    for table in tables:
+        widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, footnote(result)])
+
+
+def html(result: Result) -> str:
+    """Write a result as an HTML table for a notebook, dark or light."""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    parts = []
+    tables = [rows(result)] + ([slice_rows(result)] if result.slices is not None else [])
+    for table in tables:
+        head = "".join(f'<th scope="col">{escape.escape(cell)}</th>' for cell in table[0])
+        body = "".join(
+            f'<tr><th scope="row" style="text-align:left">{escape.escape(row[0])}</th>'
+            + "".join(f'<td style="text-align:right">{escape.escape(cell)}</td>' for cell in row[1:])
+            + "</tr>"
+            for row in table[1:]
+        )
+        parts.append(
+            f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        )
+    return "".join(parts) + f"<p><small>{escape.escape(footnote(result))}</small></p>"
+
+
+def csv(result: Result) -> str:
+    """Write the scores as CSV, every digit kept; the groups as further rows."""
+    scores = result.scores.select("measure", "k", "value", "users", "better")
+    if result.slices is not None:
+        long = _long_slices(result)
+        nothing = pl.lit(None, pl.String)
+        scores = scores.with_columns(by=nothing, group=nothing)
+        scores = pl.concat([scores, long.select(scores.columns)])
+    buffer = io.BytesIO()
+    scores.write_csv(buffer)
+    return buffer.getvalue().decode()
+
+
+def _long_slices(result: Result) -> pl.DataFrame:
+    assert result.slices is not None
+    known = {
+        cell: (str(measure @ ()), measure.k[at] if measure.k else None, measure.higher_is_better)
+        for measure in result.measures
+        for at, cell in enumerate(measure.cells)
+    }
+    out = []
+    for row in result.slices.to_dicts():
+        for cell, (name, k, higher) in known.items():
+            if cell in row:
+                better = {True: "higher", False: "lower", None: None}[higher]
+                out.append(
+                    {"measure": name, "k": k, "value": row[cell], "users": row["users"],
+                     "better": better, "by": row["by"], "group": row["group"]}
+                )  # fmt: skip
+    return pl.DataFrame(out, schema_overrides={"k": pl.Int64, "value": pl.Float64})
+
+
+def markdown(result: Result) -> str:
+    """Write a result as Markdown tables with a footnote."""
+    blocks = []
+    for table in filter(None, [rows(result), slice_rows(result)]):
+        head, *body = [
+            "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in table
+        ]
+        rule = "|---|" + "---:|" * (len(table[0]) - 1)
+        blocks.append("\n".join([head, rule, *body]))
+    return "\n\n".join([*blocks, footnote(result)]) + "\n"
+
+
+_LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+          "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+          "–": "--", "<": r"$<$", ">": r"$>$"}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def latex(result: Result) -> str:
+    """Write a result as LaTeX tables for booktabs."""
+    blocks = []
+    for table in filter(None, [rows(result), slice_rows(result)]):
+        head, *body = [" & ".join(map(_tex, row)) + r" \\" for row in table]
+        lines = [
+            rf"\begin{{tabular}}{{l{'r' * (len(table[0]) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, f"% {footnote(result)}"]) + "\n"

@@ -1,0 +1,213 @@
+"""The result: scores, every user's values, and everything needed to get the same numbers again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from rankwise.errors import FileError, MeasureError, ParameterError, nearest
+from rankwise.io.writing import new_folder, write_text
+from rankwise.measures.parsing import parse, parse_all
+
+if TYPE_CHECKING:
+    from rankwise.measures.measure import Measure
+
+__all__ = ["SCHEMA_VERSION", "Result", "load"]
+
+SCHEMA_VERSION = 1
+"""Of ``result.json``: raised when a reader of the old form could not read the new one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What an evaluation found.
+
+    Attributes
+    ----------
+    measures : tuple of Measure
+        What was asked for.
+    values : dict of str to float
+        The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``.
+    per_user : polars.DataFrame
+        A row a user in order of id: ``user``, ``n_relevant``, ``list_length``, and a column for
+        every value that a single user has. NaN where a user has none.
+    counts : dict of str to int
+        How many users, rows, ties, repetitions, …: nothing is dropped without a count here.
+    slices : polars.DataFrame or None
+        A row a group, if ``by`` was given.
+    provenance : dict
+        Versions, settings, measures in full, inputs with their columns and hashes, date.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, ["p@5", "ndcg@5"])
+    >>> result["precision@5"], result["nDCG@5"]
+    (0.4, 0.7039)
+    >>> result.scores["measure"].to_list()
+    ['precision', 'ndcg']
+    """
+
+    measures: tuple[Measure, ...]
+    values: dict[str, float]
+    per_user: pl.DataFrame
+    counts: dict[str, int]
+    slices: pl.DataFrame | None
+    provenance: dict[str, Any]
+
+    def __getitem__(self, measure: str | Measure) -> float:
+        """Return one value: ``result["ndcg@10"]``, under any name that the measure has."""
+        name = str(measure)
+        if name not in self.values:
+            name = str(parse(name))
+        if name not in self.values:
+            raise MeasureError(
+                f"{measure} was not evaluated",
+                found=", ".join(self.values),
+                hint=nearest(name, self.values),
+            )
+        return self.values[name]
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """A row a value: ``measure``, ``k``, ``value``, ``users`` with a value, ``better``."""
+        rows = []
+        for measure in self.measures:
+            for at, cell in enumerate(measure.cells):
+                each = self.per_user[cell] if cell in self.per_user.columns else None
+                better = {True: "higher", False: "lower", None: None}[measure.higher_is_better]
+                rows.append(
+                    {
+                        "measure": str(measure @ ()),
+                        "k": measure.k[at] if measure.k else None,
+                        "value": self.values[cell],
+                        "users": None if each is None else int(each.is_not_nan().sum()),
+                        "better": better,
+                    }
+                )
+        kinds = {"k": pl.Int64, "value": pl.Float64, "users": pl.Int64, "better": pl.String}
+        return pl.DataFrame(rows, schema_overrides=kinds)
+
+    def __repr__(self) -> str:
+        from rankwise.report.tables import plain
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        from rankwise.report.tables import html
+
+        return html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the per-user table as plain values, ready for JSON.
+
+        A value that is not a number becomes None, which JSON can hold.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "values": {cell: _or_none(value) for cell, value in self.values.items()},
+            "counts": self.counts,
+            "slices": None if self.slices is None else _plain_rows(self.slices),
+            "provenance": self.provenance,
+        }
+
+    def export(
+        self, format: Literal["json", "csv", "markdown", "latex"]  # noqa: A002
+    ) -> str:
+        """Write the scores as text.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON holds counts and provenance too; LaTeX needs the package booktabs.
+        """
+        from rankwise.report.tables import csv, latex, markdown
+
+        if format == "json":
+            return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        writers = {"csv": csv, "markdown": markdown, "latex": latex}
+        if format not in writers:
+            raise ParameterError(
+                "format must be one of json, csv, markdown, latex", found=f"format={format!r}"
+            )
+        return writers[format](self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json`` and ``per_user.parquet`` into a folder, all or nothing.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written; what stood there before is then untouched.
+        """
+        with new_folder(Path(folder)) as part:
+            write_text(part / "result.json", self.export("json"))
+            self.per_user.write_parquet(part / "per_user.parquet")
+        return Path(folder)
+
+
+def load(folder: str | Path) -> Result:
+    """Read a result that `Result.save` wrote.
+
+    Raises
+    ------
+    FileError
+        If the folder holds no result, or one of another schema version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 2]}, {"ann": {2}}, "mrr@2")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rw.load(result.save(folder + "/out"))["mrr@2"]
+    0.5
+    """
+    path = Path(folder)
+    try:
+        data = json.loads((path / "result.json").read_text(encoding="utf-8"))
+        version = data["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise FileError(
+                "this result was saved by another version of rankwise",
+                where=str(path),
+                found=f"schema {version}, this version reads {SCHEMA_VERSION}",
+            )
+        per_user = pl.read_parquet(path / "per_user.parquet")
+        slices = data["slices"]
+        return Result(
+            measures=parse_all(data["provenance"]["settings"]["measures"]),
+            values={
+                cell: float("nan") if value is None else value
+                for cell, value in data["values"].items()
+            },
+            per_user=per_user,
+            counts=data["counts"],
+            slices=None if slices is None else pl.DataFrame(slices),
+            provenance=data["provenance"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(
+            "this folder does not hold a saved result",
+            where=str(path),
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            hint="Result.save writes result.json and per_user.parquet",
+        ) from error
+
+
+def _or_none(value: float) -> float | None:
+    return None if value != value or value in (float("inf"), float("-inf")) else value  # noqa: PLR0124
+
+
+def _plain_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {name: _or_none(v) if isinstance(v, float) else v for name, v in row.items()}
+        for row in frame.to_dicts()
+    ]
