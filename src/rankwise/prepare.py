@@ -134,7 +134,7 @@ def make_lists(
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=words.items.order() if ties != "input" else None,
+        item_order=words.items.order,
     )
     tally["rows"] += len(lists.items)
     tally["lists"] += len(lists.user)

@@ -74,7 +74,8 @@ class IntegerVocabulary:
         if not len(ids):
             return np.empty(0, dtype=np.int64)
         values = ids.to_numpy()
-        if values.min() >= 0 and values.max() < self.limit:
+        # Seen as unsigned, negative numbers are huge: one pass tells whether all are in range.
+        if values.view(f"u{values.dtype.itemsize}").max() < self.limit:
             return values
         ids = _as_int64(ids)
         outside = ~ids.is_between(0, self.limit, closed="left")
@@ -99,7 +100,8 @@ class IntegerVocabulary:
 
     def order(self) -> Codes:
         """Give each code the place of its id among all ids in ascending order."""
-        return _places(self.decode(np.arange(self.size)))
+        codes = np.arange(self.size)
+        return _places(self.decode(codes)) if len(self._outside) else codes
 
 
 class StringVocabulary:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.segments import Ints, bucket, offsets, order_within, positions, runs
+from rankwise.core.segments import Ints, bucket, offsets, order_within, positions
 from rankwise.errors import ScoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rankwise.core.ids import Codes, Vocabulary
 
 __all__ = ["Groups", "Lists", "Ties", "arrange", "group"]
@@ -67,7 +69,7 @@ def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
     starts, heads = _heads(users, vocabulary)
     if _distinct(heads, vocabulary.size):
         return Groups(heads, starts, None)
-    return _bucketed(np.repeat(heads, np.diff(starts)), vocabulary.size)
+    return _bucketed(_spread(heads, starts, len(users)), vocabulary.size)
 
 
 def arrange(
@@ -78,7 +80,7 @@ def arrange(
     rank: Ints | None = None,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
     ties: Ties = "input",
-    item_order: Ints | None = None,
+    item_order: Callable[[], Ints] | None = None,
 ) -> Lists:
     """Turn rows into ranked lists.
 
@@ -96,8 +98,8 @@ def arrange(
         Finite scores; they order each list, descending, if there is no rank.
     ties : str
         How equal scores are ordered. All but ``"input"`` order them by item.
-    item_order : array of int, optional
-        The place of each item code in the order of ids; needed to order ties by item.
+    item_order : callable, optional
+        Gives the place of each item code in the order of ids; called if ties need it.
 
     Returns
     -------
@@ -105,45 +107,68 @@ def arrange(
         One list for each user that has a row.
     """
     starts, heads = _heads(users, vocabulary)
-    grouped = _distinct(heads, vocabulary.size)
-    if not grouped and rank is not None:
-        placed = _place(np.repeat(heads, np.diff(starts)), vocabulary.size, items, rank, score)
-        if placed is not None:
-            return placed
-    if grouped:
+    if _distinct(heads, vocabulary.size):
         groups = Groups(heads, starts, None)
     else:
-        groups = _bucketed(np.repeat(heads, np.diff(starts)), vocabulary.size)
-    order, gaps = groups.order, 0
+        codes = _spread(heads, starts, len(users))
+        if rank is not None:
+            placed = _place(codes, vocabulary.size, items, rank, score)
+            if placed is not None:
+                return placed
+        groups = _bucketed(codes, vocabulary.size)
+        # One walk over all memory; what follows stays inside each list.
+        items = items[groups.order]
+        score = None if score is None else score[groups.order]
+        rank = None if rank is None else rank[groups.order]
+    inside, gaps = None, 0
     if rank is not None:
-        order, gaps = _by_rank(groups, rank, vocabulary)
+        inside, gaps = _by_rank(groups, rank, vocabulary)
     elif score is not None:
-        breaker = None
-        if ties != "input" and item_order is not None:
-            breaker = item_order[items] * (-1 if ties == "item_desc" else 1)
-        order = _by_score(groups, score, breaker)
-    if order is not None:
-        items = items[order]
-        score = None if score is None else score[order]
+        inside = _by_score(groups.starts, score, _breaker(items, ties, item_order))
+    if inside is not None:
+        items = items[inside]
+        score = None if score is None else score[inside]
     has_ties = (
         rank is None and score is not None and ties in ("expected", "optimistic", "pessimistic")
     )
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps)
 
 
+def _breaker(
+    items: Codes, ties: Ties, item_order: Callable[[], Ints] | None
+) -> Callable[[Ints], Ints] | None:
+    """What puts tied items in order: rows in, places of their ids out; None: as they came."""
+    if ties == "input" or item_order is None:
+        return None
+    places = item_order()
+    sign = -1 if ties == "item_desc" else 1
+    return lambda rows: sign * places[items[rows]]
+
+
 def _heads(users: pl.Series, vocabulary: Vocabulary) -> tuple[Ints, Codes]:
     """Return where runs of one user start, and the code of each run: few rows to encode."""
     if users.dtype == pl.String:
-        change = (users != users.shift(1)).fill_null(value=True).arg_true().to_numpy()
-        starts = np.concatenate([change, [len(users)]]).astype(np.int64)
+        change = (users != users.shift(1)).fill_null(value=True).to_numpy()[1:]
     else:
-        starts = runs(users.to_numpy())
-    if len(starts) - 1 > len(users) // 2:  # hardly grouped: spare the gathering
-        return np.arange(len(users) + 1), vocabulary.encode(users)
+        values = users.to_numpy()
+        change = values[1:] != values[:-1]
+    n = len(users)
+    if np.count_nonzero(change) > n // 2:  # hardly grouped: every row is a run of its own
+        return np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64), vocabulary.encode(
+            users
+        )
+    starts = np.concatenate([[0], np.flatnonzero(change) + 1, [n]])
     return starts, vocabulary.encode(users.gather(starts[:-1]))
 
 
+def _spread(heads: Codes, starts: Ints, n: int) -> Codes:
+    """Give every row the code of its run."""
+    return heads if len(heads) == n else np.repeat(heads, np.diff(starts))
+
+
 def _distinct(codes: Codes, size: int) -> bool:
+    if len(codes) > size:
+        return False
     return bool(np.bincount(codes, minlength=size).max(initial=0) <= 1)
 
 
@@ -164,36 +189,38 @@ def _place(
     """Write every row straight to its place; None if the ranks do not count 1, 2, 3, …."""
     if rank.dtype.kind not in "iu" or rank.min() < 1:
         return None
-    lengths = np.bincount(codes, minlength=size)
+    n, lengths = len(items), np.bincount(codes, minlength=size)
     starts = offsets(lengths)
-    placed = np.full(len(items), -1, dtype=np.int32 if items.max() < 2**31 else np.int64)
-    scores = None if score is None else np.empty(len(items))
-    for first in range(0, len(items), _STEP):
+    placed = np.full(n, -1, dtype=np.int32 if items.max() < 2**31 else np.int64)
+    scores = None if score is None else np.empty(n)
+    for first in range(0, n, _STEP):
         rows = slice(first, first + _STEP)
-        place, row_rank = starts[codes[rows]], rank[rows].astype(np.int64)
-        if np.any(row_rank > lengths[codes[rows]]):
+        place = starts[codes[rows]]
+        place += rank[rows] - 1
+        if place.max() >= n:
             return None
-        place += row_rank - 1
         placed[place] = items[rows]
         if scores is not None and score is not None:
             scores[place] = score[rows]
-    if placed.min() < 0:  # a place that no row claims: some rank came twice
+    # No place is left empty only if every list fills its own: the first list has no rows to
+    # spare for the second, so nothing of it spills over, and so on down to the last.
+    if placed.min() < 0:
         return None
     user = np.flatnonzero(lengths)
     return Lists(user, offsets(lengths[user]), placed, scores, has_ties=False)
 
 
 def _by_rank(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> tuple[Ints | None, int]:
-    rows = rank if groups.order is None else rank[groups.order]
-    if _counts_up(groups.starts, rows):
-        return groups.order, 0
-    inside = order_within(groups.starts, rows)
-    ordered = rows[inside]
+    starts = groups.starts
+    if _counts_up(starts, rank):
+        return None, 0
+    inside = order_within(starts, rank)
+    ordered = rank[inside]
     same = ordered[1:] == ordered[:-1]
-    same[groups.starts[1:-1] - 1] = False
+    same[starts[1:-1] - 1] = False
     if same.any():
         row = int(np.flatnonzero(same)[0])
-        owner = np.searchsorted(groups.starts, row, side="right") - 1
+        owner = np.searchsorted(starts, row, side="right") - 1
         user = vocabulary.decode(groups.user[[owner]])[0]
         raise ScoreError(
             "two items of one list have the same rank",
@@ -201,9 +228,8 @@ def _by_rank(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> tuple[Ints |
             found=f"rank {ordered[row]} twice",
             hint="give every item of a list its own rank, or drop the column and pass scores",
         )
-    gaps = ordered != positions(groups.starts) + 1
-    lists = int(np.add.reduceat(gaps, groups.starts[:-1]).astype(bool).sum())
-    return (inside if groups.order is None else groups.order[inside]), lists
+    gaps = ordered != positions(starts) + 1
+    return inside, int(np.add.reduceat(gaps, starts[:-1]).astype(bool).sum())
 
 
 def _counts_up(starts: Ints, rank: Ints) -> bool:
@@ -215,15 +241,11 @@ def _counts_up(starts: Ints, rank: Ints) -> bool:
 
 
 def _by_score(
-    groups: Groups, score: np.ndarray[tuple[int], np.dtype[np.float64]], breaker: Ints | None
+    starts: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    breaker: Callable[[Ints], Ints] | None,
 ) -> Ints | None:
-    rows = score if groups.order is None else score[groups.order]
     # Without ties to break, falling scores are in order; with them only strictly falling ones.
-    falls = rows[1:] <= rows[:-1] if breaker is None else rows[1:] < rows[:-1]
-    falls[groups.starts[1:-1] - 1] = True
-    if falls.all():
-        return groups.order
-    if breaker is not None and groups.order is not None:
-        breaker = breaker[groups.order]
-    inside = order_within(groups.starts, -rows, breaker)
-    return inside if groups.order is None else groups.order[inside]
+    falls = score[1:] <= score[:-1] if breaker is None else score[1:] < score[:-1]
+    falls[starts[1:-1] - 1] = True
+    return None if falls.all() else order_within(starts, -score, breaker)

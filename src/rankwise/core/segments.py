@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Ints", "bucket", "offsets", "order_within", "positions", "ragged_rows", "runs"]
 
@@ -86,12 +89,15 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
 
     small = max(len(codes), size) < np.iinfo(np.int32).max
     index = np.int32 if small else np.int64
-    row = (np.arange(len(codes), dtype=index), codes.astype(index), np.array([0, len(codes)]))
+    end = np.array([0, len(codes)], dtype=index)
+    row = (np.arange(len(codes), dtype=index), codes.astype(index, copy=False), end)
     grouped = csr_array(row, shape=(1, size)).tocsc()
     return grouped.indptr.astype(np.int64), grouped.data
 
 
-def order_within(starts: Ints, keys: Ints, breaker: Ints | None = None) -> Ints:
+def order_within(
+    starts: Ints, keys: Ints, breaker: Callable[[Ints], Ints] | None = None
+) -> Ints:
     """Order the rows inside each segment by ascending key, without sorting across segments.
 
     Segments are handled in classes of similar length, each as one padded matrix that is sorted
@@ -103,8 +109,9 @@ def order_within(starts: Ints, keys: Ints, breaker: Ints | None = None) -> Ints:
         Where each segment starts.
     keys : array, shape (n,)
         What to order by; finite.
-    breaker : array of int, shape (n,), optional
-        What decides between equal keys; without it they keep their order.
+    breaker : callable, optional
+        What decides between equal keys: row numbers in, numbers to order by out. Without it rows
+        keep their order.
 
     Returns
     -------
@@ -117,7 +124,7 @@ def order_within(starts: Ints, keys: Ints, breaker: Ints | None = None) -> Ints:
     [1, 2, 0, 4, 3]
     """
     lengths = np.diff(starts)
-    out = np.arange(starts[-1])
+    out = np.arange(starts[-1], dtype=np.int32 if starts[-1] < 2**31 else np.int64)
     sizes = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
     sizes[lengths < 2] = -1  # nothing to order
     for size in np.unique(sizes[sizes >= 0]).tolist():
@@ -125,18 +132,20 @@ def order_within(starts: Ints, keys: Ints, breaker: Ints | None = None) -> Ints:
         step = max(1, (1 << 20) >> size)
         for first in range(0, len(members), step):
             chosen = members[first : first + step]
-            width = int(lengths[chosen].max())
+            width, own = int(lengths[chosen].max()), lengths[chosen]
             rows = starts[chosen, None] + np.arange(width)
-            real = np.arange(width) < lengths[chosen, None]
-            order = _order_rows(
-                np.where(real, keys.take(rows, mode="clip"), np.inf),
-                None if breaker is None else breaker.take(rows, mode="clip"),
-            )
+            if own.min() == width:
+                order = _order_rows(keys[rows], rows, breaker)
+                out[rows] = np.take_along_axis(rows, order, axis=1)
+                continue
+            real = np.arange(width) < own[:, None]
+            padded = np.where(real, keys.take(rows, mode="clip"), np.inf)
+            order = _order_rows(padded, rows.clip(max=starts[-1] - 1), breaker)
             out[rows[real]] = np.take_along_axis(rows, order, axis=1)[real]
     return out
 
 
-def _order_rows(keys: Ints, breaker: Ints | None) -> Ints:
+def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None) -> Ints:
     """Argsort each row; a fast unstable sort first, a stable one for the rows that have ties."""
     order = np.argsort(keys, axis=1)
     ordered = np.take_along_axis(keys, order, axis=1)
@@ -146,7 +155,7 @@ def _order_rows(keys: Ints, breaker: Ints | None) -> Ints:
         if breaker is None:
             order[tied] = np.argsort(keys[tied], axis=1, kind="stable")
         else:
-            first = np.argsort(breaker[tied], axis=1, kind="stable")
+            first = np.argsort(breaker(rows[tied]), axis=1, kind="stable")
             again = np.take_along_axis(keys[tied], first, axis=1)
             second = np.argsort(again, axis=1, kind="stable")
             order[tied] = np.take_along_axis(first, second, axis=1)

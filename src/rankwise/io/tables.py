@@ -18,7 +18,7 @@ from rankwise.io.python import from_array, from_mapping, from_sparse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "from_file", "read_table"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
@@ -113,7 +113,7 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
 def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
     if isinstance(source, str | Path):
         raw = read_file(source)
-        return _from_file(raw, kind, given)
+        return from_file(raw, kind, given)
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
@@ -170,7 +170,8 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     return column.cast(pl.Float64)
 
 
-def _from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Table:
+def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Table:
+    """Give a file that was read the roles of a kind of table."""
     frame = raw.frame
     if raw.format.kind == "json lines":
         frame = _exploded(frame)

@@ -1,0 +1,1 @@
+"""Models that can be evaluated, and baselines to beat."""

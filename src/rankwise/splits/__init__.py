@@ -1,0 +1,1 @@
+"""Splits of interactions into training and test, without leakage."""

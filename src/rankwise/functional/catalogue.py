@@ -1,0 +1,130 @@
+"""Measures over all users: means of one user's measures, and counts of items."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from rankwise.errors import ParameterError
+from rankwise.functional.lists import GainKind, average_precision_at_k, ndcg_at_k, top
+
+__all__ = [
+    "catalog_coverage",
+    "gini_coefficient",
+    "item_counts_at_k",
+    "mean_average_precision_at_k",
+    "mean_ndcg_at_k",
+    "shannon_entropy",
+]
+
+Lists: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
+
+
+def _mean(values: Iterable[float]) -> float:
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else math.nan
+
+
+def mean_average_precision_at_k(
+    recommendations: Lists,
+    ground_truth: Mapping[Hashable, Collection[Hashable]],
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits"] = "min",
+) -> float:
+    """Mean of `average_precision_at_k` over the users of the truth; no list counts 0.
+
+    >>> mean_average_precision_at_k({1: [5, 6]}, {1: {5}, 2: {6}}, 2)
+    0.5
+    """
+    return _mean(
+        average_precision_at_k(recommendations.get(user, []), relevant, k, normaliser=normaliser)
+        for user, relevant in ground_truth.items()
+    )
+
+
+def mean_ndcg_at_k(
+    recommendations: Lists,
+    relevance_scores: Mapping[Hashable, Mapping[Hashable, float]],
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
+) -> float:
+    """Mean of `ndcg_at_k` over the users of the truth; no list counts 0.
+
+    >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5: 3}, 2: {6: 1}}, 2)
+    0.5
+    """
+    return _mean(
+        ndcg_at_k(recommendations.get(user, []), scores, k, gain=gain)
+        for user, scores in relevance_scores.items()
+    )
+
+
+def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Hashable]:
+    """Count how often each item stands in a top k.
+
+    >>> item_counts_at_k({1: ["a", "b"], 2: ["a"]}, 1)
+    Counter({'a': 2})
+    """
+    return Counter(item for listed in recommendations.values() for item in top(listed, k))
+
+
+def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None) -> float:
+    """Share of the catalogue that stands in somebody's top k.
+
+    >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
+    0.05
+    """
+    if catalog_size < 1:
+        raise ParameterError("a catalogue has at least one item", found=str(catalog_size))
+    return len(item_counts_at_k(recommendations, k)) / catalog_size
+
+
+def gini_coefficient(
+    recommendations: Lists,
+    k: int | None = None,
+    *,
+    over: Literal["recommended", "catalogue"] = "recommended",
+    catalog_size: int | None = None,
+) -> float:
+    """Gini index of how often items are recommended.
+
+    Over the items recommended at least once, or over a catalogue of ``catalog_size`` items.
+
+    >>> round(gini_coefficient({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 3), 4)
+    0.2222
+    """
+    counts = sorted(item_counts_at_k(recommendations, k).values())
+    if not counts:
+        return math.nan
+    m = len(counts)
+    if over == "catalogue":
+        if catalog_size is None or catalog_size < len(counts):
+            raise ParameterError(
+                "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
+            )
+        counts, m = [0] * (catalog_size - len(counts)) + counts, catalog_size - 1
+    if m == 0:
+        return 0.0
+    n = len(counts)
+    weighted = sum((2 * place - n - 1) * count for place, count in enumerate(counts, start=1))
+    return weighted / (m * sum(counts))
+
+
+def shannon_entropy(
+    recommendations: Lists, k: int | None = None, *, log_base: float | None = None
+) -> float:
+    """Shannon entropy of the items' shares of all recommendations.
+
+    >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)
+    2.0
+    """
+    counts = item_counts_at_k(recommendations, k)
+    if not counts:
+        return math.nan
+    total = sum(counts.values())
+    nats = -sum(count / total * math.log(count / total) for count in counts.values())
+    return nats if log_base is None else nats / math.log(log_base)
