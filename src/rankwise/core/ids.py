@@ -76,7 +76,7 @@ class IntegerVocabulary:
         values = ids.to_numpy()
         # Seen as unsigned, negative numbers are huge: one pass tells whether all are in range.
         if values.view(f"u{values.dtype.itemsize}").max() < self.limit:
-            return values
+            return values.view(np.int64) if values.dtype == np.uint64 else values
         ids = _as_int64(ids)
         outside = ~ids.is_between(0, self.limit, closed="left")
         far = ids.filter(outside)

@@ -68,7 +68,7 @@ def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
     """Group rows by user: as they lie if they are grouped, else bucketed in linear time."""
     starts, heads = _heads(users, vocabulary)
     if _distinct(heads, vocabulary.size):
-        return Groups(heads, starts, None)
+        return Groups(heads, starts.astype(np.int64, copy=False), None)
     return _bucketed(_spread(heads, starts, len(users)), vocabulary.size)
 
 
@@ -108,7 +108,7 @@ def arrange(
     """
     starts, heads = _heads(users, vocabulary)
     if _distinct(heads, vocabulary.size):
-        groups = Groups(heads, starts, None)
+        groups = Groups(heads, starts.astype(np.int64, copy=False), None)
     else:
         codes = _spread(heads, starts, len(users))
         if rank is not None:

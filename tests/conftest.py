@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci")
+
+
+@pytest.fixture
+def movietweetings() -> Path:
+    folder = Path(__file__).parents[2] / "shared" / "data" / "movietweetings-100k"
+    if not folder.is_dir():
+        pytest.skip(f"MovieTweetings is not at {folder}: real-data tests are left out")
+    return folder

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+import rankwise as rw
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures import registry
+from rankwise.measures.parsing import parse, parse_all
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg@10", "ndcg@10"),
+        (" nDCG @ 10 ", "ndcg@10"),
+        ("HR@5", "hit_rate@5"),
+        ("hit-rate@5", "hit_rate@5"),
+        ("MAP", "map"),
+        ("recall@[5,10,20]", "recall@[5,10,20]"),
+        ("recall@5,10,20", "recall@[5,10,20]"),
+        ("ndcg(gain=exponential)@10", "ndcg(gain=exponential)@10"),
+        ("ndcg(gain='exponential', log_base=2)@10", "ndcg(gain=exponential)@10"),
+        ("ndcg(gain=linear)@10", "ndcg@10"),
+        ("nDCGRendle2020@10", "ndcg_binary@10"),
+        ("F1@10", "f@10"),
+        ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10",
+         "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
+        ("user_coverage(as_share=true)@10", "user_coverage(as_share=true)@10"),
+        ("err(max_relevance=None)", "err"),
+        ("rbp", "rbp"),
+    ],
+)  # fmt: skip
+def test_text_and_back(text, canonical):
+    measure = parse(text)
+    assert str(measure) == canonical
+    assert parse(str(measure)) == measure
+    assert hash(parse(str(measure))) == hash(measure)
+    assert eval(repr(measure), vars(rw) | {n: getattr(rw, n) for n in rw.__all__}) == measure
+
+
+def test_objects_and_text_agree():
+    assert rw.NDCG(gain="exponential") @ [5, 10] == parse("ndcg(gain=exponential)@[5,10]")
+    assert parse_all([rw.NDCG, rw.Recall() @ 3, "map@2, mrr@4"]) == (
+        rw.NDCG(), rw.Recall() @ 3, rw.AveragePrecision() @ 2, rw.ReciprocalRank() @ 4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("ndgc@10", MeasureError, "did you mean 'ndcg'?"),
+        ("ndcg@0", ParameterError, "whole number from 1"),
+        ("ndcg@-3", ParameterError, "whole number from 1"),
+        ("ndcg@1.5", MeasureError, "does not read as a measure"),
+        ("ndcg@[5,5]", ParameterError, "stands twice"),
+        ("ndcg(gian=exponential)@10", ParameterError, "did you mean 'gain'?"),
+        ("ndcg(gain=cubic)@10", ParameterError, "one of linear, exponential, binary"),
+        ("ndcg(log_base=1)@10", ParameterError, "log_base must be above 1"),
+        ("rbp(p=1)", ParameterError, "between 0 and 1"),
+        ("precision", MeasureError, "needs a cut-off"),
+        ("f(first=precision,second=recall)", MeasureError, "needs a cut-off"),
+        ("map(normaliser=k)", MeasureError, "needs a cut-off"),
+        ("ndcg(ideal=full)", MeasureError, "needs a cut-off"),
+        ("rmse@10", ParameterError, "has no cut-off"),
+        ("__import__('os').system('true')", MeasureError, "does not read as a measure"),
+        ("ndcg@10 + map@10", MeasureError, "does not read as a measure"),
+        ("ndcg[0]", MeasureError, "does not read as a measure"),
+        ("", MeasureError, "does not read as a measure"),
+        ("ndcg@(", MeasureError, "does not read as a measure"),
+        ("user_coverage(as_share=3)", ParameterError, "true or false"),
+    ],
+)
+def test_what_does_not_read(text, error, said):
+    with pytest.raises(error) as caught:
+        parse_all([text])
+    assert said in str(caught.value)
+
+
+def test_asking_twice_is_an_error():
+    with pytest.raises(MeasureError, match="asked for twice"):
+        parse_all(["ndcg@[5,10]", "nDCG@10"])
+
+
+def test_a_measure_from_outside_is_found_everywhere():
+    from rankwise.measures.measure import PerUser, measure
+
+    before = dict(registry._known)
+    try:
+
+        @measure("first_is_hit", range=(0, 1), higher_is_better=True)
+        class FirstIsHit(PerUser):
+            """Whether the first item is relevant."""
+
+            def values(self, block, k):
+                return block.sum_hits(block.hits.chance * (block.hits.rank == 1), k)
+
+        assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
+        assert "first_is_hit" in registry.names()
+        with pytest.raises(ParameterError, match="two measures are called"):
+
+            @measure("ndcg", range=(0, 1), higher_is_better=True)
+            class Another(PerUser):
+                """Not the real one."""
+    finally:
+        registry._known.clear()
+        registry._known.update(before)

@@ -1,0 +1,89 @@
+"""Equal scores: every rule against going through all orders one by one."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby, permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import evaluations
+
+import rankwise as rw
+
+NAMES = ["precision", "recall", "f", "hit_rate", "mrr", "map", "map(normaliser=relevant)", "mar",
+         "cg", "dcg(gain=exponential)", "ndcg", "ndcg(gain=exponential)", "ndcg_binary", "rbp",
+         "err(max_relevance=4)"]  # fmt: skip
+
+
+def orders(scores):
+    """All lists that the scores allow."""
+    ranked = sorted(scores, key=lambda item: -scores[item])
+    groups = [list(own) for _, own in groupby(ranked, key=lambda item: scores[item])]
+    for arrangement in product(*(permutations(group) for group in groups)):
+        yield [item for group in arrangement for item in group]
+
+
+@given(evaluations(scores=True), st.integers(1, 6))
+def test_expected_is_the_mean_over_all_orders(data, k):
+    lists, truth = data
+    lists = {user: dict(list(own.items())[:5]) for user, own in lists.items()}
+    user = next(iter(lists))
+    truth = {user: truth.get(user, {3: 1})}
+    cells = [str(rw.parse(name) @ k) for name in NAMES] + ["r_precision"]
+    ours = rw.evaluate({user: lists[user]}, truth, cells)
+    each = [rw.evaluate({user: order}, truth, cells).values for order in orders(lists[user])]
+    for cell in cells:
+        mean = math.fsum(values[cell] for values in each) / len(each)
+        assert ours[cell] == pytest.approx(mean, rel=1e-10, abs=1e-12), cell
+
+
+@given(evaluations(scores=True), st.integers(1, 6))
+def test_optimistic_and_pessimistic_are_the_ends(data, k):
+    lists, truth = data
+    lists = {user: dict(list(own.items())[:5]) for user, own in lists.items()}
+    user = next(iter(lists))
+    truth = {user: truth.get(user, {3: 1})}
+    cells = [str(rw.parse(name) @ k) for name in ("recall", "mrr", "map", "ndcg", "rbp")]
+    each = [rw.evaluate({user: order}, truth, cells).values for order in orders(lists[user])]
+    best = rw.evaluate({user: lists[user]}, truth, cells, ties="optimistic")
+    worst = rw.evaluate({user: lists[user]}, truth, cells, ties="pessimistic")
+    for cell in cells:
+        assert best[cell] == pytest.approx(max(values[cell] for values in each))
+        assert worst[cell] == pytest.approx(min(values[cell] for values in each))
+
+
+def test_a_constant_model_comes_out_at_chance():
+    lists = {user: {item: 0.5 for item in range(20)} for user in range(3)}
+    truth = {0: {0}, 1: {19}, 2: {7, 8}}
+    result = rw.evaluate(lists, truth, ["precision@5", "recall@5", "hit_rate@5"])
+    assert result["precision@5"] == pytest.approx((1 + 1 + 2) / 20 / 3)
+    assert result["recall@5"] == pytest.approx(5 / 20)
+    assert result.per_user["hit_rate@5"][2] == pytest.approx(1 - (15 * 14) / (20 * 19))
+    assert result.counts["tied_rows"] == 60
+    assert result.provenance["settings"]["ties"] == "expected"
+
+
+def test_item_orders_and_input_order():
+    scores = {"u": [("b", 0.5), ("c", 0.5), ("a", 0.5)]}
+    rank = {
+        ties: 1 / rw.evaluate(scores, {"u": {"c"}}, "mrr", ties=ties)["mrr"]
+        for ties in ("input", "item", "item_desc", "optimistic", "pessimistic")
+    }
+    assert rank == {"input": 2, "item": 3, "item_desc": 1, "optimistic": 1, "pessimistic": 3}
+
+
+def test_ties_need_scores():
+    with pytest.raises(rw.RankwiseError, match="needs lists that are ordered by score"):
+        rw.evaluate({"u": [1, 2]}, {"u": {1}}, "mrr", ties="expected")
+
+
+@given(evaluations(scores=True))
+def test_a_monotone_transform_of_scores_changes_nothing(data):
+    lists, truth = data
+    cells = ["ndcg@3", "map@3", "mrr", "gini@2", "item_coverage@2"]
+    moved = {u: {i: math.exp(s) - 100 for i, s in own.items()} for u, own in lists.items()}
+    assert rw.evaluate(moved, truth, cells).values == pytest.approx(
+        rw.evaluate(lists, truth, cells).values, nan_ok=True, rel=0, abs=0
+    )

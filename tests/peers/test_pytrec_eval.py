@@ -1,0 +1,71 @@
+"""trec_eval, through pytrec_eval, on the same runs.
+
+Where conventions agree: P, recall, nDCG (linear gain), R-precision, success, and average precision
+with ``normaliser=relevant``. Where they do not:
+
+* ties go by item id, descending (our ``ties="item_desc"``), and scores are compared as 32-bit
+  numbers, so scores that differ in the ninth digit tie there and not here;
+* a user of the truth without a run is left out (our ``population="both"``);
+* a user whose judged items are all of grade 0 counts 0; here such a user has no value;
+* ``recip_rank`` has no cut-off (our ``mrr`` without one).
+"""
+
+from __future__ import annotations
+
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+
+ITEMS = st.sampled_from([f"d{number}" for number in range(14)])
+RUN = st.dictionaries(ITEMS, st.sampled_from([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]), min_size=1)
+TRUTH = st.dictionaries(ITEMS, st.integers(0, 3), min_size=1)
+USERS = st.sampled_from(["q1", "q2", "q3", "q10"])
+SAME = {
+    "P_5": "precision@5",
+    "recall_5": "recall@5",
+    "map": "map(normaliser=relevant)",
+    "map_cut_5": "map(normaliser=relevant)@5",
+    "ndcg": "ndcg",
+    "ndcg_cut_5": "ndcg@5",
+    "recip_rank": "mrr",
+    "Rprec": "r_precision",
+    "success_5": "hit_rate@5",
+}
+
+
+@given(st.dictionaries(USERS, RUN, min_size=1), st.dictionaries(USERS, TRUTH, min_size=1))
+def test_measures_that_agree(run, truth):
+    relevant = {user for user, own in truth.items() if any(own.values())}
+    if not relevant & set(run):
+        return
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        truth, {"P.5", "recall.5", "map", "map_cut.5", "ndcg", "ndcg_cut.5", "recip_rank", "Rprec",
+                "success.5"}
+    )  # fmt: skip
+    theirs = evaluator.evaluate(run)
+    ours = rw.evaluate(
+        run, truth, list(SAME.values()), ties="item_desc", population="both"
+    ).per_user
+    assert ours["user"].to_list() == sorted(relevant & set(run))
+    for row in ours.to_dicts():
+        for name, cell in SAME.items():
+            assert row[cell] == pytest.approx(theirs[row["user"]][name], rel=1e-6, abs=1e-9), name
+
+
+def test_scores_that_tie_only_in_32_bits():
+    run, truth = {"q": {"a": 0.1 + 1e-9, "b": 0.1}}, {"q": {"b": 1}}
+    theirs = pytrec_eval.RelevanceEvaluator(truth, {"recip_rank"}).evaluate(run)
+    assert theirs["q"]["recip_rank"] == 1.0
+    assert rw.evaluate(run, truth, "mrr", ties="item_desc")["mrr"] == 0.5
+
+
+def test_a_user_with_nothing_relevant():
+    run, truth = {"q": {"a": 1.0}, "r": {"a": 1.0}}, {"q": {"a": 0}, "r": {"a": 1}}
+    theirs = pytrec_eval.RelevanceEvaluator(truth, {"ndcg"}).evaluate(run)
+    assert theirs["q"]["ndcg"] == 0.0
+    result = rw.evaluate(run, truth, "ndcg")
+    assert result.per_user["user"].to_list() == ["r"]
+    assert result.counts["truth_users_without_relevant_items"] == 1

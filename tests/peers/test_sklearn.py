@@ -1,0 +1,66 @@
+"""scikit-learn's ``ndcg_score`` on the same candidates.
+
+Where conventions agree: linear gain, log2, every candidate listed, ties averaged over orders.
+Where they do not: scikit-learn scores a user without relevant candidates 0, we have no value;
+it refuses negative relevance, for us that is not relevant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics import mean_absolute_error, mean_squared_error, ndcg_score, r2_score
+
+import rankwise as rw
+from rankwise import functional as fn
+
+LABELS = arrays(np.int64, (6, 9), elements=st.integers(0, 4))
+SCORES = arrays(np.float64, (6, 9), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]))
+
+
+@given(LABELS, SCORES, st.integers(1, 9), st.booleans())
+def test_ndcg(labels, scores, k, distinct):
+    if distinct:
+        scores = scores + np.arange(9) / 1000
+    labels[labels.sum(axis=1) == 0, 0] = 1
+    result = rw.evaluate(
+        {u: dict(enumerate(row)) for u, row in enumerate(scores.tolist())},
+        {u: dict(enumerate(row)) for u, row in enumerate(labels.tolist())},
+        f"ndcg@{k}",
+    )
+    theirs = ndcg_score(labels, scores, k=k)
+    assert result[f"ndcg@{k}"] == pytest.approx(theirs, rel=1e-12)
+    one_by_one = [
+        fn.ndcg_score(y, s, k=k) for y, s in zip(labels.tolist(), scores.tolist(), strict=True)
+    ]
+    assert np.mean(one_by_one) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_a_user_without_relevant_candidates():
+    assert ndcg_score([[0, 0]], [[1.0, 0.5]]) == 0.0
+    assert math.isnan(fn.ndcg_score([0, 0], [1.0, 0.5]))
+
+
+def test_negative_relevance():
+    with pytest.raises(ValueError, match="negative"):
+        ndcg_score([[-1, 1]], [[1.0, 0.5]])
+    assert fn.ndcg_score([-1, 1], [1.0, 0.5]) == pytest.approx(1 / math.log2(3))
+
+
+@given(LABELS, SCORES)
+def test_rating_errors(labels, scores):
+    lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.tolist())}
+    truth = {u: dict(enumerate(row)) for u, row in enumerate(labels.tolist())}
+    if not labels.any():
+        return
+    ours = rw.evaluate(lists, truth, ["mae", "mse", "r2"], population="recommended")
+    y, s = labels.ravel(), scores.ravel()
+    assert ours["mae"] == pytest.approx(mean_absolute_error(y, s))
+    assert ours["mse"] == pytest.approx(mean_squared_error(y, s))
+    if np.ptp(y):  # scikit-learn calls a truth that does not vary 0 or 1; we have no value
+        assert ours["r2"] == pytest.approx(r2_score(y, s), rel=1e-9, abs=1e-9)
