@@ -65,16 +65,9 @@ def solution(
 
 
 def _rank(recs: pl.DataFrame) -> pl.DataFrame:
-    """Count ranks down the falling scores of each list.
-
-    Sorting inside groups takes about half the time of ``rank("ordinal").over("user")``.
-    """
-    best_first = pl.col("item").sort_by("score", descending=True)
-    return (
-        recs.group_by("user")
-        .agg(best_first, rank=pl.int_range(1, pl.len() + 1))
-        .explode("item", "rank")
-    )
+    """Count ranks down the falling scores of each list."""
+    rank = pl.col("score").rank("ordinal", descending=True)
+    return recs.with_columns(rank=rank.over("user"))
 
 
 def _hits(recs: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:

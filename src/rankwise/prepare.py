@@ -11,7 +11,7 @@ from rankwise.core.ids import Vocabulary, vocabulary_for
 from rankwise.core.lists import Lists, Ties, arrange
 from rankwise.core.match import match
 from rankwise.core.truth import Truth, arrange_truth
-from rankwise.errors import DuplicateError, EmptyError
+from rankwise.errors import DuplicateError, EmptyError, IdError
 from rankwise.io.align import align
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Vocabularies:
     """The users and items of some tables, in the same codes for all of them."""
 
     def __init__(self, tables: list[Table | None]) -> None:
+        self._kinds: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
         self.users = _vocabulary(present, "user")
@@ -43,8 +44,23 @@ class Vocabularies:
         present = [table for table in tables if table is not None]
         for role in ("user", "item"):
             present = align(present, role)
+        self._check(present)
         whole = iter(present)
         return [table if table is None else next(whole) for table in tables]  # type: ignore[misc]
+
+
+    def _check(self, tables: list[Table]) -> None:
+        """Hold ids against those of the pieces before: codes of one kind do not fit the other."""
+        for table in tables:
+            for role in set(table.frame.columns) & {"user", "item"}:
+                text = table.frame[role].dtype == pl.String
+                if self._kinds.setdefault(role, text) != text:
+                    raise IdError(
+                        f"{role} ids are of another type than in the pieces before",
+                        where=table.source,
+                        found="strings" if text else "integers",
+                        hint="cast the column to one type in every piece",
+                    )
 
 
 def _vocabulary(tables: list[Table], role: str) -> Vocabulary:

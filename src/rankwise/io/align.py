@@ -48,7 +48,7 @@ def align(tables: list[Table], role: str) -> list[Table]:
 
 def _mixed(role: str, integers: Table, strings: Table) -> IdError:
     text = strings.frame[role]
-    numeric = text.str.contains(r"^-?[0-9]+$")
+    numeric = text.str.contains(r"^(0|-?[1-9][0-9]*)$")  # what a cast would keep as it is
     hint = f"cast the {role} column to strings in both tables"
     found = f"{integers.frame[role].dtype} beside {text.dtype}"
     if numeric.all():

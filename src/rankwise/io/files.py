@@ -9,6 +9,7 @@ import io
 import json
 import re
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,7 +96,7 @@ def _unpack(data: bytes, name: str) -> bytes:
         return data
     try:
         return gzip.decompress(data)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise FileError("the gzip file is damaged or cut short", where=name) from error
 
 

@@ -103,7 +103,7 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
         if role in table.frame.columns:
             table = table.with_ids(role, _checked_ids(table.frame[role], role, table))
     if table.frame.is_empty():
-        raise EmptyError(f"the {kind} are empty", where=table.source, found="0 rows")
+        raise EmptyError(f"the table of {kind} is empty", where=table.source, found="0 rows")
     for role in _NUMBERS:
         if role in table.frame.columns:
             _check_finite(table.frame[role], role, table)

@@ -1,0 +1,170 @@
+"""The command line as its users meet it: another process, its output and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+
+RUN = "user,item,score\n1,5,0.9\n1,6,0.5\n2,5,0.4\n2,7,0.1\n"
+TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,5,2\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "run.csv").write_text(RUN)
+    (tmp_path / "truth.csv").write_text(TRUTH)
+    (tmp_path / "users.csv").write_text("user,group\n1,a\n2,b\n3,b\n")
+    return tmp_path
+
+
+def rankwise(folder, *arguments, stdin=None):
+    return subprocess.run(
+        [sys.executable, "-m", "rankwise", *map(str, arguments)],
+        cwd=folder, capture_output=True, text=True, input=stdin, timeout=120,
+        env={**os.environ, "COLUMNS": "100"},
+    )  # fmt: skip
+
+
+def test_evaluate_agrees_with_the_library(folder):
+    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "ndcg@1,2", "-m", "mrr",
+                    "--threshold", "3", "--format", "json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    said = json.loads(done.stdout)
+    ours = rw.evaluate(
+        folder / "run.csv", folder / "truth.csv", ["ndcg@[1,2]", "mrr"], relevance_threshold=3
+    )
+    assert said["values"] == ours.values
+    assert said["provenance"]["inputs"]["truth"]["sha256"]
+
+
+def test_every_output(folder):
+    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "recall@2", "--users",
+                    "users.csv", "--by", "group", "-o", "out.md", "--per-user", "each.csv",
+                    "--save", "kept")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert (folder / "out.md").read_text().startswith("| measure |")
+    assert pl.read_csv(folder / "each.csv")["recall@2"].to_list() == [1.0, 1.0, 0.0]
+    assert rw.load(folder / "kept").slices["recall@2"].to_list() == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(("format_", "start"), [
+    ("table", "measure"), ("csv", "measure,k,value"), ("latex", r"\begin{tabular}"),
+])  # fmt: skip
+def test_formats(folder, format_, start):
+    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
+    assert done.stdout.startswith(start)
+
+
+def test_standard_input(folder):
+    done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv",
+                    stdin=RUN)  # fmt: skip
+    assert done.stdout.splitlines()[1].startswith("recall,2,0.666")
+
+
+def test_gates(folder):
+    held = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--require", "recall@2 >= 0.5")
+    assert held.returncode == 0, held.stderr
+    failed = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--require",
+                      "recall@2 >= 0.9", "--require", "mrr>0")  # fmt: skip
+    assert failed.returncode == 1
+    assert "failed: recall@2 = 0.666667, required >= 0.9" in failed.stderr
+    assert "mrr" in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["evaluate", "run.csv"], 2, "Missing argument"),
+        (["evaluate", "run.csv", "truth.csv", "-m", "ndgc@2"], 2, "did you mean 'ndcg'?"),
+        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg"], 2, "does not read as"),
+        (["evaluate", "run.csv", "truth.csv", "-o", "no/such/out.csv"], 2, "no such folder"),
+        (["evaluate", "-", "-"], 2, "only one of RUN and TRUTH"),
+        (["evaluate", "run.csv", "truth.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
+        (["evaluate", "run.csv", "none.csv"], 3, "no such file"),
+        (["evaluate", "run.csv", "truth.csv", "--threshold", "9"], 3, "lower the relevance"),
+        (["evaluate", "run.csv", "truth.csv", "--column", "user=uid"], 3, "no column 'uid'"),
+        (["measures", "ndgc"], 2, "did you mean"),
+        (["inspect", "none.csv"], 3, "no such file"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_errors(folder, arguments, code, said):
+    before = sorted(path.name for path in folder.iterdir())
+    done = rankwise(folder, *arguments)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_an_error_inside_is_told_apart(folder):
+    code = (
+        "import rankwise.evaluation as e, rankwise.cli.main as m\n"
+        "def broken(*a, **k): raise RuntimeError('boom')\n"
+        "e.evaluate = broken\n"
+        "m.main(['evaluate', 'run.csv', 'truth.csv'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 4
+    assert "boom" in done.stderr
+
+
+def test_interrupted(folder):
+    code = (
+        "import rankwise.evaluation as e, rankwise.cli.main as m\n"
+        "def stop(*a, **k): raise KeyboardInterrupt\n"
+        "e.evaluate = stop\n"
+        "m.main(['evaluate', 'run.csv', 'truth.csv', '-o', 'out.csv'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert not (folder / "out.csv").exists()
+
+
+def test_measures(folder):
+    listing = rankwise(folder, "measures").stdout
+    assert "accuracy" in listing
+    assert "ndcg " in listing
+    assert "DCG@k / IDCG@k" in rankwise(folder, "measures", "nDCG").stdout
+    known = json.loads(rankwise(folder, "measures", "--format", "json").stdout)
+    assert {"name", "aliases", "family", "range", "needs"} <= set(known[0])
+
+
+def test_inspect(folder):
+    done = rankwise(folder, "inspect", "run.csv")
+    assert done.returncode == 0, done.stderr
+    for said in ("csv (comma)", "score: column 'score', Float64", "rows: 4", "users: 2"):
+        assert said in done.stdout
+    facts = json.loads(rankwise(folder, "inspect", "run.csv", "--format", "json").stdout)
+    assert facts["as recommendations"]["repeated user-item pairs"] == 0
+    (folder / "odd.csv").write_text("a,b\n1,2\n")
+    assert "there is no column for the user" in rankwise(folder, "inspect", "odd.csv").stdout
+
+
+def test_demo(folder):
+    done = rankwise(folder, "demo", "--save", "kept")
+    assert done.returncode == 0, done.stderr
+    values = {
+        name: rw.load(folder / "kept" / name)["ndcg@10"]
+        for name in ("random", "popularity", "neighbours")
+    }
+    assert values["random"] < values["popularity"] < values["neighbours"]
+    again = rankwise(folder, "demo", "--save", "again")
+    assert again.stdout == done.stdout
+
+
+def test_a_reader_that_goes_away(folder):
+    command = f"{sys.executable} -m rankwise measures | head -1"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr

@@ -1,0 +1,150 @@
+"""What rankwise says of bad input: every message, held against ``error_messages.txt``.
+
+``UPDATE_MESSAGES=1 python -m pytest tests/test_error_messages.py -n 0`` writes the file anew; read
+the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import RankwiseError
+
+GOLDEN = Path(__file__).with_name("error_messages.txt")
+LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]})
+TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 5], "relevance": [4.0, 2.0]})
+
+
+def go(lists=LISTS, truth=TRUTH, measures="ndcg@2", **options):
+    return lambda folder: rw.evaluate(lists, truth, measures, **options)
+
+
+def file(name, content, **options):
+    def run(folder):
+        path = folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return rw.evaluate(path, TRUTH, "ndcg@2", **options)
+
+    return run
+
+
+def truncated_parquet(folder):
+    LISTS.write_parquet(folder / "run.parquet")
+    data = (folder / "run.parquet").read_bytes()
+    (folder / "run.parquet").write_bytes(data[: len(data) // 2])
+    return rw.evaluate(folder / "run.parquet", TRUTH, "ndcg@2")
+
+
+def ungrouped_pieces(folder):
+    pl.DataFrame({"user": [1, 2, 1], "item": [5, 5, 6]}).write_parquet(folder / "run.parquet")
+    return rw.evaluate(folder / "run.parquet", TRUTH, "ndcg@2", chunk_rows=1)
+
+
+def unwritable(folder):
+    (folder / "out").write_text("a file in the way")
+    rw.evaluate(LISTS, TRUTH, "ndcg@2").save(folder / "out" / "deeper")
+
+
+def text_ids_beside_integers(folder):
+    (folder / "run.csv").write_text("user,item\n1,0104257\n2,5\n")
+    return rw.evaluate(folder / "run.csv", TRUTH, "ndcg@2")
+
+
+SCORES = LISTS.with_columns(score=pl.Series([0.5, float("nan"), 0.1]))
+RANKS = LISTS.with_columns(rank=pl.Series([1, 1, 1]))
+CASES = {
+    "missing column": go(LISTS.rename({"item": "thing"})),
+    "ambiguous column": go(LISTS.with_columns(score=1.0, rating=2.0)),
+    "column named by the caller is not there": go(columns={"recommendations.user": "usr"}),
+    "role that does not exist": go(columns={"usr": "user"}),
+    "empty recommendations": go(LISTS[:0]),
+    "empty truth": go(truth=TRUTH[:0]),
+    "empty dict": go({}, {1: {2}}),
+    "NaN score": go(SCORES),
+    "infinite score": go({1: {5: float("inf")}}),
+    "null id": go(pl.DataFrame({"user": [1, None], "item": [5, 6]})),
+    "float ids": go(pl.DataFrame({"user": [1.0, 2.0], "item": [5, 6]})),
+    "mixed Python ids": go({1: [5], "2": [6]}),
+    "strings that are numbers beside integers": go(LISTS.with_columns(pl.col("user").cast(pl.String))),
+    "strings beside integers": go(LISTS.with_columns(user=pl.Series(["1", "ann", "2"]))),
+    "text ids of a file beside integers": text_ids_beside_integers,
+    "score that is text": go(LISTS.with_columns(score=pl.lit("high"))),
+    "two items of one rank": go(RANKS),
+    "duplicate in a list": go({1: [5, 6, 5], 2: [5]}),
+    "duplicate in the truth": go(truth=pl.concat([TRUTH, TRUTH])),
+    "threshold above all": go(relevance_threshold=9),
+    "nothing above zero": go(truth=TRUTH.with_columns(relevance=0.0)),
+    "no common user": go({7: [5]}, population="both"),
+    "unknown measure": go(measures="ndgc@2"),
+    "unknown parameter": go(measures="ndcg(gian=linear)@2"),
+    "unknown value": go(measures="ndcg(gain=cubic)@2"),
+    "k of zero": go(measures="ndcg@0"),
+    "negative k": go(measures="ndcg@-1"),
+    "no cut-off": go(measures="precision"),
+    "no measure": go(measures=[]),
+    "something else for a measure": go(measures=[3]),
+    "rating error without scores": go(measures="rmse"),
+    "chances outside 0 and 1": go({1: {5: 3.0}}, measures="log_loss"),
+    "grade above the scale": go(measures="err@2"),
+    "ragged array": go([[1, 2], [3]]),
+    "array of scores": go(np.array([[0.5, 0.2]])),
+    "array of one dimension": go(np.array([1, 2])),
+    "something else for a table": go(3.5),
+    "pairs and items mixed": go({1: [(5, 1.0), 6]}),
+    "a string for a list": go({1: "56"}),
+    "unknown population": go(population="everyone"),
+    "population under its old name": go(users="both"),
+    "groups without a table": go(by="group"),
+    "group that is not there": go(by="group", users=pl.DataFrame({"user": [1], "grp": ["a"]})),
+    "weights that are missing": go(weights={1: 2.0}),
+    "missing file": lambda folder: rw.evaluate(folder / "none.csv", TRUTH),
+    "folder for a file": lambda folder: rw.evaluate(folder, TRUTH),
+    "empty file": file("run.csv", ""),
+    "truncated Parquet": truncated_parquet,
+    "truncated gzip": file("run.csv.gz", b"\x1f\x8b\x08\x00\x00"),
+    "CSV line with too many fields": file("run.csv", "user,item\n1,5\n1,6,7\n"),
+    "CSV line with too few fields": file("run.csv", "user,item,score\n1,5,.1\n1,6\n"),
+    "CSV line with a bad number": file("run.csv", "user,item,score\n1,5,.1\n1,6,high\n"),
+    "CSV without a header": file("run.csv", "1,5,3\n1,6,2\n"),
+    "MovieLens line cut short": file("run.dat", "1::5::3::9\n1::6\n"),
+    "TREC line cut short": file("run.trec", "1 Q0 5 1 0.5 me\n1 Q0 6 2\n"),
+    "JSON line that is not JSON": file("run.jsonl", '{"user":1,"items":[5]}\n{"user":1,\n'),
+    "unknown format": file("run.xyz", "hello\nworld\n"),
+    "pieces of something else": lambda folder: rw.evaluate(LISTS, TRUTH, chunk_rows=5),
+    "pieces that are not grouped": ungrouped_pieces,
+    "unwritable output": unwritable,
+}  # fmt: skip
+
+
+def said(name, folder):
+    with pytest.raises(RankwiseError) as caught:
+        CASES[name](folder)
+    return f"{type(caught.value).__name__}: {caught.value}".replace(f"{folder}/", "…/").replace(
+        str(folder), "…"
+    )
+
+
+def golden():
+    parts = GOLDEN.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {head: body.strip() for head, _, body in (part.partition("\n") for part in parts)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name, tmp_path):
+    if os.environ.get("UPDATE_MESSAGES"):
+        pytest.skip("the messages are being written anew")
+    assert said(name, tmp_path) == golden()[name]
+
+
+def test_nothing_is_left_over(tmp_path_factory):
+    if os.environ.get("UPDATE_MESSAGES"):
+        parts = [f"## {name}\n{said(name, tmp_path_factory.mktemp('m'))}\n" for name in CASES]
+        head = "What rankwise says of bad input; written by test_error_messages.py.\n\n"
+        GOLDEN.write_text(head + "\n".join(parts), encoding="utf-8")
+    assert list(golden()) == list(CASES)

@@ -1,0 +1,50 @@
+"""The public face: what it exports, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import rankwise as rw
+
+
+def test_all_is_exact():
+    assert sorted(rw.__all__) == rw.__all__ or set(rw.__all__) == set(dir(rw))
+    for name in rw.__all__:
+        assert getattr(rw, name) is not None
+
+
+def test_every_measure_is_exported():
+    from rankwise.measures import registry
+
+    for cls in registry.every():
+        assert getattr(rw, cls.__name__) is cls
+
+
+def test_importing_loads_nothing_heavy():
+    code = (
+        "import sys, rankwise; "
+        "print([m for m in ('numpy', 'polars', 'scipy', 'torch', 'rich') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from rankwise.cli.main import _run\n"
+        "_run(['--help'])\n"
+        "print([m for m in ('numpy', 'polars', 'scipy', 'torch', 'rich') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip().endswith("[]")
+
+
+def test_evaluating_loads_neither_torch_nor_pandas():
+    code = (
+        "import sys, rankwise as rw; rw.evaluate({1: [2]}, {1: {2}}, 'ndcg@1'); "
+        "print([m for m in ('torch', 'pandas', 'pyarrow', 'scipy.stats') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
