@@ -46,5 +46,7 @@ def as_frame(lists):
 
 def truth_frame(truth):
     """Turn ``{user: {item: relevance}}`` into a table."""
-    rows = [(user, item, float(value)) for user, own in truth.items() for item, value in own.items()]
+    rows = [
+        (user, item, float(value)) for user, own in truth.items() for item, value in own.items()
+    ]
     return pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import as_frame, evaluations, truth_frame
 
 import rankwise as rw
+from strategies import as_frame, evaluations, truth_frame
 
 CELLS = ["precision@3", "recall@3", "ndcg@[1,3]", "map@3", "mrr@3", "hit_rate@3", "err(max_relevance=4)",
          "f(of=means)@3", "gini@2", "item_coverage@3", "shannon_entropy@3", "tn@3", "num_retrieved@3"]  # fmt: skip
@@ -120,9 +120,7 @@ def test_catalogue():
 def test_nothing_changes_with_blocks_threads_rows_or_names(data, threads, block, shuffled):
     lists, truth = data
     whole = rw.evaluate(lists, truth, CELLS, population="all", threads=1)
-    again = rw.evaluate(
-        lists, truth, CELLS, population="all", threads=threads, block_size=block
-    )
+    again = rw.evaluate(lists, truth, CELLS, population="all", threads=threads, block_size=block)
     rows = list(range(sum(map(len, lists.values()))))
     shuffled.shuffle(rows)
     frame, judged = as_frame(lists)[rows], truth_frame(truth)
@@ -198,7 +196,9 @@ def test_a_failed_update_leaves_the_evaluator_as_it_was():
 def test_another_cutoff_does_not_change_the_last_digit():
     generator = random.Random(0)
     lists = {u: generator.sample(range(60), 40) for u in range(20)}
-    truth = {u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)}
+    truth = {
+        u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)
+    }
     alone = rw.evaluate(lists, truth, "ndcg@30")["ndcg@30"]
     assert rw.evaluate(lists, truth, "ndcg@[3,7,30,40]")["ndcg@30"] == alone
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from rankwise.datasets import synthetic
 from rankwise.evaluation import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
-from rankwise.result import Result
 from rankwise.splits.temporal import time_based_split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
+
+    from rankwise.result import Result
 
 __all__ = ["MEASURES", "Outcome", "comparison", "evaluate_baselines", "run"]
 

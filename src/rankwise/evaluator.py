@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -28,7 +27,7 @@ from rankwise.progress import Progress
 from rankwise.summary import Asked, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rankwise.core.lists import Lists
     from rankwise.core.segments import Ints
@@ -149,14 +148,14 @@ class Evaluator:
             if isinstance(other, Partial):
                 self._parts.append(other)
                 continue
-            if other._settings != self._settings:  # noqa: SLF001
+            if other._settings != self._settings:
                 raise ParameterError(
                     "only evaluators with the same measures and settings can be merged",
-                    found=f"{other._settings} beside {self._settings}",  # noqa: SLF001
+                    found=f"{other._settings} beside {self._settings}",
                 )
-            self._parts += other._parts  # noqa: SLF001
-            self._inputs = {**other._inputs, **self._inputs}  # noqa: SLF001
-            self._ties_used |= other._ties_used  # noqa: SLF001
+            self._parts += other._parts
+            self._inputs = {**other._inputs, **self._inputs}
+            self._ties_used |= other._ties_used
         return self
 
     def partial(self) -> Partial:
@@ -345,4 +344,3 @@ def _check_choice(name: str, value: object, kind: Any) -> None:
         raise ParameterError(
             f"{name} must be one of {', '.join(get_args(kind))}", found=f"{name}={value!r}"
         )
-

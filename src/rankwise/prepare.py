@@ -48,7 +48,6 @@ class Vocabularies:
         whole = iter(present)
         return [table if table is None else next(whole) for table in tables]  # type: ignore[misc]
 
-
     def _check(self, tables: list[Table]) -> None:
         """Hold ids against those of the pieces before: codes of one kind do not fit the other."""
         for table in tables:

@@ -117,7 +117,8 @@ class Result:
         }
 
     def export(
-        self, format: Literal["json", "csv", "markdown", "latex"]  # noqa: A002
+        self,
+        format: Literal["json", "csv", "markdown", "latex"],  # noqa: A002
     ) -> str:
         """Write the scores as text.
 
@@ -203,7 +204,7 @@ def load(folder: str | Path) -> Result:
 
 
 def _or_none(value: float) -> float | None:
-    return None if value != value or value in (float("inf"), float("-inf")) else value  # noqa: PLR0124
+    return None if value != value or value in (float("inf"), float("-inf")) else value
 
 
 def _plain_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:

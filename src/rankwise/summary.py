@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,8 @@ from rankwise.measures.plan import Floats, Plan, Weighted
 from rankwise.result import Result
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rankwise.core.partial import Partial
     from rankwise.io.columns import Columns
 

@@ -43,7 +43,9 @@ def test_dense_integers_are_not_copied():
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int32, pl.UInt64])
 def test_any_integer_type(dtype):
-    lists = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]}, schema={"user": dtype, "item": dtype})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 2], "item": [5, 6, 5]}, schema={"user": dtype, "item": dtype}
+    )
     truth = pl.DataFrame({"user": [1, 2], "item": [6, 5]})
     assert rw.evaluate(lists, truth, "mrr")["mrr"] == 0.75
 

@@ -27,9 +27,7 @@ def by_dictionary(items, starts, judged, judged_starts):
 
 
 def draw(generator, n_lists, catalogue, longest, *, uniform=False):
-    lengths = (
-        np.full(n_lists, longest) if uniform else generator.integers(1, longest + 1, n_lists)
-    )
+    lengths = np.full(n_lists, longest) if uniform else generator.integers(1, longest + 1, n_lists)
     items = [generator.choice(catalogue, n, replace=False) for n in lengths]
     judged = [
         np.unique(np.concatenate([own[: generator.integers(0, 4)], generator.choice(catalogue, 3)]))

@@ -7,13 +7,13 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import evaluations
 
 import rankwise as rw
 from rankwise.core.block import Block
 from rankwise.measures.measure import Catalogue, Composed, PerUser, Pooled
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan
+from strategies import evaluations
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -40,7 +40,7 @@ LISTS = {
     "lazy polars": FRAME.lazy(),
     "pandas": pd.DataFrame(FRAME.to_dict(as_series=False)),
     "pyarrow": pa.table(FRAME.to_dict(as_series=False)),
-    "duckdb": duckdb.sql("select * from (values (1,3,.9),(1,1,.2),(2,2,.5)) t(user_id, item_id, score)"),
+    "duckdb": duckdb.sql("select * from (values (1, 3, .9), (1, 1, .2), (2, 2, .5)) t(user_id, item_id, score)"),
     "csr": matrix(FRAME, "score"),
     "csc matrix": matrix(FRAME, "score", sparse.csc_matrix),
     "coo": matrix(FRAME, "score", sparse.coo_array),

@@ -7,12 +7,12 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import evaluations
 
 import rankwise as rw
 from rankwise import functional as fn
 from rankwise.measures import registry
 from rankwise.measures.measure import Catalogue, Composed, PerUser, Pooled
+from strategies import evaluations
 
 K = st.integers(1, 12)
 

@@ -8,9 +8,9 @@ from itertools import groupby, permutations, product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import evaluations
 
 import rankwise as rw
+from strategies import evaluations
 
 NAMES = ["precision", "recall", "f", "hit_rate", "mrr", "map", "map(normaliser=relevant)", "mar",
          "cg", "dcg(gain=exponential)", "ndcg", "ndcg(gain=exponential)", "ndcg_binary", "rbp",
@@ -55,7 +55,7 @@ def test_optimistic_and_pessimistic_are_the_ends(data, k):
 
 
 def test_a_constant_model_comes_out_at_chance():
-    lists = {user: {item: 0.5 for item in range(20)} for user in range(3)}
+    lists = {user: dict.fromkeys(range(20), 0.5) for user in range(3)}
     truth = {0: {0}, 1: {19}, 2: {7, 8}}
     result = rw.evaluate(lists, truth, ["precision@5", "recall@5", "hit_rate@5"])
     assert result["precision@5"] == pytest.approx((1 + 1 + 2) / 20 / 3)

@@ -89,7 +89,10 @@ def test_f_of_any_two_measures():
         ("catalog_coverage@3", 0.05),
         ("gini(over=recommended)@3", 0.2222),
         ("gini@3", 0.97082),
-        ("shannon_entropy@3", -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3)),
+        (
+            "shannon_entropy@3",
+            -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3),
+        ),
         ("shannon_entropy(normalised=true)@3", 1.5230 / math.log(100)),
         ("user_coverage@3", 3),
         ("user_coverage(as_share=true)@3", 1),

@@ -12,8 +12,14 @@ __all__ = ["command"]
 
 @click.command("demo")
 @click.option("--seed", default=0, show_default=True, help="For the data and the random baseline.")
-@click.option("--save", type=click.Path(path_type=Path), default=Path("rankwise-demo"),
-              show_default=True, metavar="DIR", help="Where the results are saved.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    default=Path("rankwise-demo"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the results are saved.",
+)
 def command(seed: int, save: Path) -> None:
     """Make data, split it by time, run three baselines, evaluate and compare them."""  # fmt: skip
     from rankwise.demo import comparison, run

@@ -34,38 +34,86 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
 @click.command("evaluate")
 @click.argument("run")
 @click.argument("truth")
-@click.option("-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-              help="ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
+    help="ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.",
+)
 @click.option("--train", metavar="FILE", help="Training interactions; part of the catalogue.")
 @click.option("--items", metavar="FILE", help="The catalogue of items.")
 @click.option("--users", metavar="FILE", help="A table of users, for --by and --weights.")
 @click.option("--by", multiple=True, metavar="COLUMN", help="Values for every group of users too.")
 @click.option("--weights", metavar="COLUMN", help="A column of the users with their weights.")
 @click.option("--threshold", type=float, help="The least relevance that counts as relevant.")
-@click.option("--population", type=click.Choice(["truth", "both", "recommended", "all"]),
-              default="truth", show_default=True, help="Which users count.")
-@click.option("--undefined", type=click.Choice(["skip", "zero", "nan"]), default="skip",
-              show_default=True, help="Users without relevant items.")
-@click.option("--ties", type=click.Choice(["input", "expected", "item", "item_desc", "optimistic",
-              "pessimistic"]), help="Equal scores.  [default: expected where scores order]")
-@click.option("--duplicates", type=click.Choice(["error", "first"]), default="error",
-              show_default=True, help="An item twice in one list.")
-@click.option("--column", "columns", multiple=True, callback=_columns, metavar="ROLE=COLUMN",
-              help="user=uid, truth.relevance=stars, rank= (not used), …; may be repeated.")
+@click.option(
+    "--population",
+    type=click.Choice(["truth", "both", "recommended", "all"]),
+    default="truth",
+    show_default=True,
+    help="Which users count.",
+)
+@click.option(
+    "--undefined",
+    type=click.Choice(["skip", "zero", "nan"]),
+    default="skip",
+    show_default=True,
+    help="Users without relevant items.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]),
+    help="Equal scores.  [default: expected where scores order]",
+)
+@click.option(
+    "--duplicates",
+    type=click.Choice(["error", "first"]),
+    default="error",
+    show_default=True,
+    help="An item twice in one list.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    callback=_columns,
+    metavar="ROLE=COLUMN",
+    help="user=uid, truth.relevance=stars, rank= (not used), …; may be repeated.",
+)
 @click.option("--chunk-rows", type=click.IntRange(1), help="Read a Parquet run in such pieces.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: all]")
-@click.option("--format", "format_", type=click.Choice(_FORMATS),
-              help="Of the output.  [default: by the suffix of -o, else table]")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(_FORMATS),
+    help="Of the output.  [default: by the suffix of -o, else table]",
+)
 @click.option("-o", "--output", type=_FILE, help="Write there, not to stdout.")
 @click.option("--per-user", type=_FILE, help="Every user's values, .parquet or .csv.")
 @click.option("--save", type=_FILE, metavar="DIR", help="Save the whole result in a folder.")
-@click.option("--require", "gates", multiple=True, metavar="GATE",
-              help="'ndcg@10 >= 0.3': exit 1 if it does not hold; may be repeated.")
+@click.option(
+    "--require",
+    "gates",
+    multiple=True,
+    metavar="GATE",
+    help="'ndcg@10 >= 0.3': exit 1 if it does not hold; may be repeated.",
+)
 @click.pass_context
-def command(  # noqa: PLR0913 - as many options as the evaluation has
-    ctx: click.Context, run: str, truth: str, measures: tuple[str, ...], format_: str | None,
-    output: Path | None, per_user: Path | None, save: Path | None, gates: tuple[str, ...],
-    threshold: float | None, **options: Any,
+def command(
+    ctx: click.Context,
+    /,
+    run: str,
+    truth: str,
+    measures: tuple[str, ...],
+    format_: str | None,
+    output: Path | None,
+    per_user: Path | None,
+    save: Path | None,
+    gates: tuple[str, ...],
+    threshold: float | None,
+    **options: Any,
 ) -> int:
     """Evaluate the recommendations in RUN against TRUTH.
 
@@ -87,7 +135,12 @@ def command(  # noqa: PLR0913 - as many options as the evaluation has
 
 
 def _check_outputs(
-    ctx: click.Context, run: str, truth: str, output: Path | None, per_user: Path | None,
+    ctx: click.Context,
+    /,
+    run: str,
+    truth: str,
+    output: Path | None,
+    per_user: Path | None,
     save: Path | None,
 ) -> None:
     """Refuse before any work what could not be written after it."""  # fmt: skip

@@ -12,8 +12,7 @@ __all__ = ["command"]
 
 @click.command("inspect")
 @click.argument("file")
-@click.option("--column", "columns", multiple=True, metavar="ROLE=COLUMN",
-              help="As for evaluate.")
+@click.option("--column", "columns", multiple=True, metavar="ROLE=COLUMN", help="As for evaluate.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
 def command(file: str, columns: tuple[str, ...], format_: str) -> None:
     """Show the format of FILE, its columns, and what each would be taken for."""  # fmt: skip
@@ -58,7 +57,7 @@ def _as(raw: Any, kind: Any, named: dict[str, str]) -> dict[str, Any]:
         return {"problem": "; ".join(line.strip() for line in str(error).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {
-        role: f"column {column!r}, {frame[role].dtype}" for role, column in table.columns.items()
+        role: f"column {column!r}, {frame.schema[role]!s}" for role, column in table.columns.items()
     }
     for role in ("user", "item"):
         facts[f"{role}s"] = frame[role].n_unique()

@@ -56,7 +56,7 @@ def _needs(cls: type[Measure]) -> list[str]:
 
 
 def _range(cls: type[Measure]) -> str:
-    low, high = ("-inf" if end < 0 else "inf" if math.isinf(end) else f"{end:g}" for end in cls.range)
+    low, high = (f"{end:g}" for end in cls.range)
     return f"[{low}, {high}{')' if high == 'inf' else ']'}"
 
 

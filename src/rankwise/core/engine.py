@@ -177,7 +177,7 @@ def _hits(
     if low is not None and high is not None:
         if ties == "expected":
             return expect(user, gain, low, high)
-        rank, gain = resolve(user, rank, gain, low, high, ties)
+        rank, gain = resolve(user, gain, low, high, ties)
     first_hit = np.searchsorted(user, user)
     nth = np.arange(len(user)) - first_hit + 1.0
     return Hits(user, rank, np.ones(len(user)), nth, gain)
@@ -194,9 +194,9 @@ def _listed(part: Lists, number: Ints, n_items: int, relevant: Ints) -> Listed:
     if number.size == 0 or number.min() >= 0:
         return Listed(user, rank, part.items, n_items, part.scores, label)
     kept = np.flatnonzero(user >= 0)
-    columns = (user, rank, part.items)
-    extra = tuple(None if column is None else column[kept] for column in (part.scores, label))
-    return Listed(*(column[kept] for column in columns), n_items, *extra)
+    score = None if part.scores is None else part.scores[kept]
+    label = None if label is None else label[kept]
+    return Listed(user[kept], rank[kept], part.items[kept], n_items, score, label)
 
 
 def _count(per_group: Ints, groups: Ints) -> Ints:

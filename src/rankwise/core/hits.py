@@ -126,14 +126,12 @@ class Hits:
         return (before - pass_) * alive[owner]
 
 
-def resolve(
-    user: Ints, rank: Ints, gain: Array, low: Ints, high: Ints, ties: Ties
-) -> tuple[Ints, Array]:
+def resolve(user: Ints, gain: Array, low: Ints, high: Ints, ties: Ties) -> tuple[Ints, Array]:
     """Put relevant items first or last in their tied groups; return their ranks and gains.
 
     Parameters
     ----------
-    user, rank, gain : array, shape (n,)
+    user, gain : array, shape (n,)
         Hits in order of user and rank.
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.

@@ -137,7 +137,7 @@ def arrange(
 def _breaker(
     items: Codes, ties: Ties, item_order: Callable[[], Ints] | None
 ) -> Callable[[Ints], Ints] | None:
-    """What puts tied items in order: rows in, places of their ids out; None: as they came."""
+    """Return what puts tied items in order: rows in, places of their ids out; None: as is."""
     if ties == "input" or item_order is None:
         return None
     places = item_order()

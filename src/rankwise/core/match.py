@@ -171,7 +171,10 @@ class _Pairs:
 
     def within(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each row stands in the list named."""
-        return (rows >= self.starts[lists]) & (rows < self.starts[lists + 1])
+        own: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
+            rows < self.starts[lists + 1]
+        )
+        return own
 
 
 def _settle(
@@ -204,7 +207,8 @@ def _settle(
 def _spread(items: Codes, lists: Ints, factors: np.ndarray[Any, Any], shift: np.uint64) -> Ints:
     mixed = items.astype(np.uint64) * factors[0] + lists.astype(np.uint64) * factors[1]
     mixed ^= mixed >> np.uint64(29)
-    return ((mixed * factors[2]) >> shift).astype(np.int64)
+    places: Ints = ((mixed * factors[2]) >> shift).astype(np.int64)
+    return places
 
 
 def _join(parts: list[Ints]) -> Ints:

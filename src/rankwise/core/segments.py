@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Ints", "bucket", "offsets", "order_within", "positions", "ragged_rows", "runs"]
+__all__ = ["Ints", "bucket", "offsets", "order_within", "positions", "ragged_rows"]
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
@@ -25,25 +25,14 @@ def offsets(lengths: Ints) -> Ints:
     return out
 
 
-def runs(values: Ints) -> Ints:
-    """Return where each run of equal neighbours starts, and after them the length.
-
-    >>> runs(np.array([7, 7, 3, 7])).tolist()
-    [0, 2, 3, 4]
-    """
-    change = np.flatnonzero(values[1:] != values[:-1]) + 1
-    head = [0] if len(values) else []
-    return np.concatenate([head, change, [len(values)]]).astype(np.int64)
-
-
 def positions(starts: Ints) -> Ints:
     """Return the place of every row in its segment, from 0.
 
     >>> positions(np.array([0, 2, 5])).tolist()
     [0, 1, 0, 1, 2]
     """
-    lengths = np.diff(starts)
-    return np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    places: Ints = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
+    return places
 
 
 def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
@@ -54,7 +43,8 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
     """
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    rows: Ints = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return rows
 
 
 def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
@@ -88,16 +78,14 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     from scipy.sparse import csr_array
 
     small = max(len(codes), size) < np.iinfo(np.int32).max
-    index = np.int32 if small else np.int64
+    index: type[Any] = np.int32 if small else np.int64
     end = np.array([0, len(codes)], dtype=index)
     row = (np.arange(len(codes), dtype=index), codes.astype(index, copy=False), end)
     grouped = csr_array(row, shape=(1, size)).tocsc()
     return grouped.indptr.astype(np.int64), grouped.data
 
 
-def order_within(
-    starts: Ints, keys: Ints, breaker: Callable[[Ints], Ints] | None = None
-) -> Ints:
+def order_within(starts: Ints, keys: Ints, breaker: Callable[[Ints], Ints] | None = None) -> Ints:
     """Order the rows inside each segment by ascending key, without sorting across segments.
 
     Segments are handled in classes of similar length, each as one padded matrix that is sorted

@@ -96,9 +96,7 @@ def synthetic(n_users: int = 1500, n_items: int = 800, *, seed: int = 0) -> Data
     interactions = pl.DataFrame(
         {"user": users[user], "item": items[item], "rating": rating, "timestamp": second_of}
     ).sort("timestamp", "user", "item")
-    return Dataset(
-        interactions, _items(rng, items, main, second), _users(rng, users, activity)
-    )
+    return Dataset(interactions, _items(rng, items, main, second), _users(rng, users, activity))
 
 
 def _month(rng: Any, month: int, weight: Any, seen: Any, wanted: Any) -> tuple[Any, Any, Any]:
@@ -120,7 +118,9 @@ def _month(rng: Any, month: int, weight: Any, seen: Any, wanted: Any) -> tuple[A
 def _items(rng: Any, items: Any, main: Any, second: Any) -> pl.DataFrame:
     names = np.array(_GENRES)
     both = [a if a == b else f"{a}|{b}" for a, b in zip(names[main], names[second], strict=True)]
-    studio = np.array(["north", "south", "independent"])[rng.choice(3, len(items), p=[0.5, 0.35, 0.15])]
+    studio = np.array(["north", "south", "independent"])[
+        rng.choice(3, len(items), p=[0.5, 0.35, 0.15])
+    ]
     return pl.DataFrame({"item": items, "categories": both, "studio": studio})
 
 

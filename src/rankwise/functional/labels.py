@@ -9,12 +9,15 @@ shorter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, groupby, product
+from typing import TYPE_CHECKING
 
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.functional import lists
 from rankwise.functional.lists import GainKind, gain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
     "average_precision_score",
@@ -166,6 +169,4 @@ def average_precision_score(
     >>> average_precision_score([1, 0, 1, 0], [0.9, 0.8, 0.5, 0.1], k=4)
     0.8333333333333333
     """
-    return _over_orders(
-        y_true, y_score, lambda items, r: lists.average_precision_at_k(items, r, k)
-    )
+    return _over_orders(y_true, y_score, lambda items, r: lists.average_precision_at_k(items, r, k))

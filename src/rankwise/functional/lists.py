@@ -168,7 +168,9 @@ def gain_of(relevance: float, gain: GainKind) -> float:
     """Return what an item of some relevance gains; nothing if it is not relevant."""
     if relevance <= 0:
         return 0.0
-    return {"linear": relevance, "exponential": 2.0**relevance - 1, "binary": 1.0}[gain]
+    if gain == "exponential":
+        return float(2.0**relevance - 1)
+    return 1.0 if gain == "binary" else relevance
 
 
 def _gains(recommended: Items, scores: Relevances, k: int | None, gain: GainKind) -> list[float]:
@@ -267,7 +269,7 @@ def err_at_k(
     *,
     max_relevance: float = 1.0,
 ) -> float:
-    """Expected reciprocal rank of the item that satisfies the user.
+    """Return the expected reciprocal rank of the item that satisfies the user.
 
     >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
     0.36523

@@ -41,7 +41,7 @@ def align(tables: list[Table], role: str) -> list[Table]:
         if role in table.frame.columns and table.frame[role].dtype != pl.String:
             if not table.is_text:
                 raise _mixed(role, table, strings[0])
-            table = table.with_ids(role, table.frame[role].cast(pl.String))  # noqa: PLW2901
+            table = table.with_ids(role, table.frame[role].cast(pl.String))
         out.append(table)
     return out
 

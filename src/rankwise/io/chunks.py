@@ -76,8 +76,6 @@ def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iter
             kept, piece = piece[cut:], piece[:cut]
         if len(piece):
             table = read_table(piece, "recommendations", columns)
-            yield Table(
-                table.frame, table.kind, str(path), "parquet", table.columns, sha256=digest
-            )
+            yield Table(table.frame, table.kind, str(path), "parquet", table.columns, sha256=digest)
     if not total:
         read_table(lazy.collect(), "recommendations", columns)  # raises: nothing to evaluate

@@ -16,8 +16,27 @@ Kind: TypeAlias = Literal["recommendations", "truth", "train", "items", "users"]
 Columns: TypeAlias = "Mapping[str, str | None]"
 
 _USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
-_ITEM = ("item", "itemid", "iid", "i", "movie", "movieid", "product", "productid", "doc", "docid",
-         "docno", "article", "articleid", "track", "trackid", "book", "bookid", "song", "songid")
+_ITEM = (
+    "item",
+    "itemid",
+    "iid",
+    "i",
+    "movie",
+    "movieid",
+    "product",
+    "productid",
+    "doc",
+    "docid",
+    "docno",
+    "article",
+    "articleid",
+    "track",
+    "trackid",
+    "book",
+    "bookid",
+    "song",
+    "songid",
+)
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
 _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")

@@ -139,7 +139,10 @@ def _fields(line: str, form: Format) -> list[str]:
 def _text(data: bytes, form: Format, name: str) -> pl.DataFrame:
     separator, body = form.separator, data
     if separator == "":
-        separator, body = "\t", re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data))
+        separator, body = (
+            "\t",
+            re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)),
+        )
     elif len(separator) > 1:
         separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
     wrong = f"{len(form.columns)} fields are expected"

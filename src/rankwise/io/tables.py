@@ -252,9 +252,7 @@ def _checked_ids(ids: pl.Series, role: str, table: Table) -> pl.Series:
         hint = "cast the column to integers or strings"
         if ids.dtype.is_float():
             hint += " (a column with gaps becomes float in pandas: drop or fill the gaps first)"
-        raise IdError(
-            "ids are integers or strings", where=where, found=str(ids.dtype), hint=hint
-        )
+        raise IdError("ids are integers or strings", where=where, found=str(ids.dtype), hint=hint)
     return ids
 
 

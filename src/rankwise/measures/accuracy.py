@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rankwise.core.block import Block
 
 __all__ = [
-    "F",
     "AveragePrecision",
     "AverageRecall",
+    "F",
     "HitRate",
     "Precision",
     "RPrecision",
@@ -138,7 +138,7 @@ class F(Composed):
     """
 
     beta: float = 1.0
-    of: Literal["users", "means"] = "users"  # type: ignore[assignment]
+    of: Literal["users", "means"] = "users"
     first: PerUser = Precision()
     second: PerUser = Recall()
 

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from rankwise.core.backend import Array
     from rankwise.core.block import Block
 __all__ = [
+    "WHOLE_LIST",
     "Catalogue",
     "Composed",
     "Cutoffs",
     "Measure",
     "PerUser",
     "Pooled",
-    "WHOLE_LIST",
     "measure",
 ]
 
@@ -84,7 +84,9 @@ class Measure:
         object.__setattr__(self, "k", _cutoffs(self, self.k))
         if self.k and self.cutoff == "none":
             raise ParameterError(
-                f"{self.name} has no cut-off", found=f"@{_show_k(self.k)}", hint=f"write {self.name}"
+                f"{self.name} has no cut-off",
+                found=f"@{_show_k(self.k)}",
+                hint=f"write {self.name}",
             )
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
@@ -234,7 +236,7 @@ def measure(
     """
 
     def decorate(cls: _M) -> _M:
-        cls = dataclass(frozen=True, kw_only=True, repr=False)(cls)
+        dataclass(frozen=True, kw_only=True, repr=False)(cls)  # changes the class in place
         cls.name, cls.aliases, cls.range = name, aliases, range
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
         cls.needs = cls.needs | needs
@@ -248,13 +250,14 @@ def measure(
 
 
 @cache
-def _annotations(cls: type[Measure]) -> dict[str, Any]:
+def _annotations(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
 def _check(owner: Measure, name: str, value: object) -> None:
     """Hold a parameter against its annotation."""
-    kind = _annotations(type(owner))[name]
+    cls: Any = type(owner)
+    kind = _annotations(cls)[name]
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is Literal:
         ok, want = value in choices, "one of " + ", ".join(map(str, choices))
@@ -267,9 +270,7 @@ def _check(owner: Measure, name: str, value: object) -> None:
     else:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
-        raise ParameterError(
-            f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}"
-        )
+        raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}")
 
 
 def _cutoffs(owner: Measure, k: Sequence[int]) -> Cutoffs:
@@ -279,7 +280,9 @@ def _cutoffs(owner: Measure, k: Sequence[int]) -> Cutoffs:
                 f"{owner.name}: a cut-off is a whole number from 1", found=f"k={cutoff!r}"
             )
     if len(set(k)) < len(k):
-        raise ParameterError(f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(tuple(k))}")
+        raise ParameterError(
+            f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(tuple(k))}"
+        )
     return tuple(k)
 
 

@@ -46,9 +46,7 @@ def parse_all(measures: MeasureLike | Iterable[MeasureLike]) -> tuple[Measure, .
     >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
     ['ndcg@10', 'recall@[5,10]']
     """
-    given: list[Any] = (
-        [measures] if isinstance(measures, str | Measure | type) else list(measures)
-    )
+    given: list[Any] = [measures] if isinstance(measures, str | Measure | type) else list(measures)
     out: list[Measure] = []
     for entry in given:
         if isinstance(entry, str):
@@ -118,7 +116,7 @@ def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
                 found=f"its parameters: {', '.join(known) or 'none'}",
                 hint=nearest(name, known),
             )
-    values = {
+    values: dict[str, Any] = {
         name: registry.find(value)()
         if isinstance(kinds[name], Measure) and isinstance(value, str)
         else value

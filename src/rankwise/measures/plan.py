@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-import polars as pl
 
 from rankwise.core.block import Block, item_counts
 from rankwise.measures.measure import Catalogue, Composed, Measure, PerUser, Pooled
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rankwise.core.engine import Needs
 
 __all__ = ["Floats", "Plan", "Undefined", "Weighted"]
@@ -186,11 +187,13 @@ class Plan:
 def _sums(measure: Pooled, at: int, some: Weighted) -> Floats:
     cell = measure.cells[at]
     names = [name for name in some.users.columns if name.rpartition("#")[0] == cell]
-    return np.stack([some.column(name) for name in names], axis=-1)
+    sums: Floats = np.stack([some.column(name) for name in names], axis=-1)
+    return sums
 
 
 def _pooled(measure: Pooled, at: int, some: Weighted) -> Floats:
     sums = _sums(measure, at, some)
     if some.weights is not None:
         sums = sums * some.weights[:, None]
-    return np.sum(np.ascontiguousarray(sums.T), axis=1)
+    total: Floats = np.sum(np.ascontiguousarray(sums.T), axis=1)
+    return total

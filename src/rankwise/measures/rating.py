@@ -42,7 +42,7 @@ def _or_nan(value: Array, defined: Array) -> Array:
     return xp.where(defined, value, xp.full_like(value, math.nan))
 
 
-class _Error(Pooled):
+class _MeanOverRows(Pooled):
     """A mean over rows of some function of the error."""
 
     average: Literal["rows", "users"] = "rows"
@@ -66,10 +66,8 @@ class _Error(Pooled):
         return error**2
 
 
-@measure(
-    "mae", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED
-)
-class MAE(_Error):
+@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+class MAE(_MeanOverRows):
     r"""Mean absolute error.
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
@@ -98,10 +96,8 @@ class MAE(_Error):
         return namespace(error).abs(error)
 
 
-@measure(
-    "mse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED
-)
-class MSE(_Error):
+@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+class MSE(_MeanOverRows):
     r"""Mean squared error.
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
@@ -127,10 +123,8 @@ class MSE(_Error):
     average: Literal["rows", "users"] = "rows"
 
 
-@measure(
-    "rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED
-)
-class RMSE(_Error):
+@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+class RMSE(_MeanOverRows):
     r"""Root of the mean squared error.
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
@@ -238,7 +232,7 @@ class ExplainedVariance(Pooled):
 
 
 def _noise(squares: Array) -> Array:
-    """What is left of a sum of squares by rounding alone."""
+    """Return what may be left of a sum of squares by rounding alone."""
     return 1e-12 * squares
 
 
@@ -281,6 +275,7 @@ class LogLoss(Pooled):
         rows = block.listed
         assert rows is not None  # the plan sees to it
         assert rows.score is not None
+        assert rows.label is not None
         xp = namespace(rows.score)
         if rows.score.shape[0] and bool(xp.any((rows.score < 0) | (rows.score > 1))):
             raise ScoreError(

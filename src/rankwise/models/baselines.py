@@ -44,9 +44,7 @@ class Baseline:
         self._users = pl.DataFrame({"user": users, "code": np.arange(len(users))})
         row = interactions["user"].replace_strict(users, np.arange(len(users))).to_numpy()
         column = (
-            interactions["item"]
-            .replace_strict(self._items, np.arange(len(self._items)))
-            .to_numpy()
+            interactions["item"].replace_strict(self._items, np.arange(len(self._items))).to_numpy()
         )
         shape = (len(users), len(self._items))
         seen: csr_array = csr_array((np.ones(len(row)), (row, column)), shape=shape)

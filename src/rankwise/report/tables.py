@@ -110,7 +110,9 @@ def html(result: Result) -> str:
         head = "".join(f'<th scope="col">{escape.escape(cell)}</th>' for cell in table[0])
         body = "".join(
             f'<tr><th scope="row" style="text-align:left">{escape.escape(row[0])}</th>'
-            + "".join(f'<td style="text-align:right">{escape.escape(cell)}</td>' for cell in row[1:])
+            + "".join(
+                f'<td style="text-align:right">{escape.escape(cell)}</td>' for cell in row[1:]
+            )
             + "</tr>"
             for row in table[1:]
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from rankwise.errors import ColumnError, EmptyError, ParameterError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["time_based_split"]
 
@@ -14,8 +17,8 @@ def time_based_split(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split at one moment for everybody: what came before is training, the rest is test.
 
-    The moment is the time of the first row of the last ``test_ratio`` of all rows in order of
-    time. Rows of that very moment are all test rows, so rows of equal time are never torn apart
+    The moment is the time of the first of the last ``round(test_ratio * n)`` rows in order of
+    time, of n in all. Rows of that very moment are all test rows, so rows of equal time are never torn apart
     and the order of the table does not matter.
 
     Parameters
@@ -61,7 +64,7 @@ def time_based_split(
             where=f"interactions, column {timestamp_col!r}",
             found=f"{time.dtype}, {time.null_count()} nulls",
         )
-    first = min(int((1 - test_ratio) * len(time)), len(time) - 1)
+    first = len(time) - max(1, round(test_ratio * len(time)))
     moment = time.sort()[first]
     train, test = interactions.filter(time < moment), interactions.filter(time >= moment)
     if train.is_empty() or test.is_empty():
