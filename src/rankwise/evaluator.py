@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from rankwise.core.engine import (
-    Setting,
-    Slab,
-    default_threads,
-    each,
-    slabs,
-    unlisted,
-)
+from rankwise.core.engine import Setting, Slab, slabs, unlisted
 from rankwise.core.lists import Ties
+from rankwise.core.parallel import default_threads, each
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.io.tables import Table, read_table
@@ -204,7 +198,10 @@ class Evaluator:
         ties = self._ties_for(listed)
         self._check_needs(listed)
         if whole_truth or self._vocabularies is None:
-            self._vocabularies = Vocabularies([listed, truth_table, self._train])
+            self._vocabularies = Vocabularies(
+                [listed, truth_table, self._train],
+                count_items=self._plan.needs_catalogue or "listed" in self._plan.needs,
+            )
             self._truth = None
         words = self._vocabularies
         listed, truth_table, _ = words.align([listed, truth_table, self._train])
@@ -212,7 +209,7 @@ class Evaluator:
         truth = self._truth
         if truth is None:
             truth = make_truth(truth_table, words, self._threshold, self._duplicates, tally)
-        lists = make_lists(listed, words, ties, self._duplicates, tally)
+        lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
         counted = self._counted(lists, truth, words, tally)
         setting = Setting(
             lists, truth, counted, ties, self._plan.needs, words.users, words.items,

@@ -28,15 +28,15 @@ Duplicates: TypeAlias = Literal["error", "first"]
 class Vocabularies:
     """The users and items of some tables, in the same codes for all of them."""
 
-    def __init__(self, tables: list[Table | None]) -> None:
+    def __init__(self, tables: list[Table | None], *, count_items: bool) -> None:
         self._kinds: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
-        self.users = _vocabulary(present, "user")
-        self.items = _vocabulary(present, "item")
+        self.users = _vocabulary(present, "user", dense=True)
+        self.items = _vocabulary(present, "item", dense=count_items)
         self.train_items: list[Ints] = []
         for table in present:
-            if table.kind == "train":
+            if table.kind == "train" and count_items:
                 self.train_items.append(self.items.encode(table.frame["item"].unique()))
 
     def align(self, tables: list[Table | None]) -> list[Table]:
@@ -62,8 +62,9 @@ class Vocabularies:
                     )
 
 
-def _vocabulary(tables: list[Table], role: str) -> Vocabulary:
-    return vocabulary_for([table.frame[role] for table in tables if role in table.frame.columns])
+def _vocabulary(tables: list[Table], role: str, *, dense: bool) -> Vocabulary:
+    columns = [table.frame[role] for table in tables if role in table.frame.columns]
+    return vocabulary_for(columns, dense=dense)
 
 
 def make_truth(
@@ -83,7 +84,10 @@ def make_truth(
         If nothing is relevant.
     """
     truth = _arrange_truth(table, words, threshold)
-    repeated = _repeated(truth.items, truth.starts)
+    rises = truth.items[1:] > truth.items[:-1]
+    rises[truth.starts[1:-1] - 1] = True
+    # Items that rise for every user cannot repeat; otherwise they are matched like a list.
+    repeated = truth.starts[:0] if rises.all() else _repeated(truth.items, truth.starts)
     if len(repeated):
         if duplicates == "error":
             owner = int(np.searchsorted(truth.starts, repeated.min(), side="right")) - 1
@@ -134,6 +138,7 @@ def make_lists(
     ties: Ties,
     duplicates: Duplicates,
     tally: Counter[str],
+    threads: int,
 ) -> Lists:
     """Arrange rows as ranked lists; with ``duplicates="first"``, without repetitions.
 
@@ -149,7 +154,8 @@ def make_lists(
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=words.items.order,
+        item_order=words.items.ordered,
+        threads=threads,
     )
     tally["rows"] += len(lists.items)
     tally["lists"] += len(lists.user)

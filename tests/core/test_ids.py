@@ -29,15 +29,15 @@ def test_strings_there_and_back(columns):
     codes = [vocabulary.encode(pl.Series(ids, dtype=pl.String)) for ids in columns]
     for ids, own in zip(columns, codes, strict=True):
         assert vocabulary.decode(own).to_list() == ids
-    places = vocabulary.order()
-    known = vocabulary.decode(np.arange(vocabulary.size)).to_list()
-    ordered = [known[at] for at in np.argsort(places)]
+    every = np.arange(vocabulary.size)
+    known = vocabulary.decode(every).to_list()
+    ordered = [known[at] for at in np.argsort(vocabulary.ordered(every))]
     assert ordered == sorted(known, key=lambda text: text.encode())
 
 
 def test_dense_integers_are_not_copied():
     ids = pl.Series(np.arange(1000))
-    codes = vocabulary_for([ids]).encode(ids)
+    codes = vocabulary_for([ids], dense=True).encode(ids)
     assert np.shares_memory(codes, ids.to_numpy())
 
 

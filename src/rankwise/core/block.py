@@ -103,7 +103,7 @@ class Block:
         for cutoff in k:
             rows = self._within(int(cutoff))
             columns.append(bincount(self.hits.user[rows], values[rows], self.n_users))
-        return xp.stack(columns, axis=1)
+        return xp.stack(columns, axis=0).T  # each cut-off's values side by side in memory
 
     def sum_ideal(
         self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: Array
@@ -128,7 +128,7 @@ class Block:
         for cutoff in k:
             rows = self.ideal.rank <= cutoff
             columns.append(bincount(self.ideal.user[rows], terms[rows], self.n_users))
-        return xp.stack(columns, axis=1)
+        return xp.stack(columns, axis=0).T
 
     def _within(self, cutoff: int) -> Array:
         """Return the rows of hits within a cut-off, worked out once for all measures."""

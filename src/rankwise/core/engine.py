@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from rankwise.core.block import Block, Ideal, Judged, Listed
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.match import Matches, match
-from rankwise.core.segments import Ints, offsets, positions, ragged_rows
+from rankwise.core.segments import Ints, offsets, owners, positions, ragged_rows
 from rankwise.errors import DuplicateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from rankwise.core.ids import Vocabulary
     from rankwise.core.lists import Lists, Ties
     from rankwise.core.truth import Truth
 
-__all__ = ["Needs", "Setting", "Slab", "default_threads", "each", "slabs", "unlisted"]
+__all__ = ["Needs", "Setting", "Slab", "slabs", "unlisted"]
 
 Needs: TypeAlias = frozenset[Literal["ideal", "judged", "listed"]]
 _ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
-_T = TypeVar("_T")
-_S = TypeVar("_S")
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,7 @@ def _block(
 ) -> Block:
     """Assemble a block; ``number`` gives each list its user's number in it, -1 if not counted."""
     truth, counted = setting.truth, number >= 0
-    lists = np.searchsorted(part.starts, rows, side="right") - 1
+    lists = owners(part.starts, rows)
     kept = groups[counted]
     relevance = truth.relevance
     gain = np.ones(len(rows)) if relevance is None else relevance[found.judged]
@@ -223,19 +219,3 @@ def _duplicate(setting: Setting, part: Lists, row: int) -> DuplicateError:
         found=f"item {item!r} more than once",
         hint='drop the repetition, or keep the best-ranked with duplicates="first"',
     )
-
-
-def default_threads() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator[_T]:
-    """Do the work for each job on some threads; results come in the order of the jobs."""
-    if threads == 1:
-        yield from map(work, jobs)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, jobs)

@@ -24,6 +24,10 @@ Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """Codes of ids: a one-dimensional NumPy array of some integer type."""
 
 
+_ANY = 2**62
+"""A limit that leaves room for codes above it and is above every id that people use."""
+
+
 class Vocabulary(Protocol):
     """What turns ids into codes and back."""
 
@@ -37,8 +41,8 @@ class Vocabulary(Protocol):
     def decode(self, codes: Codes) -> pl.Series:
         """Give each code its id."""
 
-    def order(self) -> Codes:
-        """Give each code the place of its id among all ids in ascending order."""
+    def ordered(self, codes: Codes) -> Codes:
+        """Give each code a number that grows with its id."""
 
 
 class IntegerVocabulary:
@@ -98,10 +102,9 @@ class IntegerVocabulary:
             ids[outside] = self._outside.to_numpy()[ids[outside] - self.limit]
         return pl.Series(ids)
 
-    def order(self) -> Codes:
-        """Give each code the place of its id among all ids in ascending order."""
-        codes = np.arange(self.size)
-        return _places(self.decode(codes)) if len(self._outside) else codes
+    def ordered(self, codes: Codes) -> Codes:
+        """Give each code a number that grows with its id."""
+        return self.decode(codes).to_numpy() if len(self._outside) else codes
 
 
 class StringVocabulary:
@@ -136,21 +139,25 @@ class StringVocabulary:
         known = self._categories.to_series().cast(pl.String)
         return known.gather(pl.Series(codes.astype(np.uint32))).rename("")
 
-    def order(self) -> Codes:
-        """Give each code the place of its id among all ids in ascending order."""
-        return _places(self.decode(np.arange(self.size)))
+    def ordered(self, codes: Codes) -> Codes:
+        """Give each code a number that grows with its id."""
+        ids = self.decode(np.arange(self.size))
+        places = np.empty(len(ids), dtype=np.int64)
+        places[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+        return places[codes]
 
 
-def vocabulary_for(columns: list[pl.Series]) -> Vocabulary:
+def vocabulary_for(columns: list[pl.Series], *, dense: bool) -> Vocabulary:
     """Choose the vocabulary for columns of one kind: all integers or all strings.
-
-    Integer ids are used as they lie when the largest is at most twice the number of rows (a
-    table of that size costs less than hashing); otherwise they are hashed.
 
     Parameters
     ----------
     columns : list of polars.Series
         The columns that will be encoded, all integer or all string.
+    dense : bool
+        Whether something will be counted by code, so that the largest code matters. Integers are
+        then used as they lie only if the largest is at most four times the number of rows, and
+        are hashed otherwise; if not, every integer from 0 is its own code.
 
     Returns
     -------
@@ -159,15 +166,11 @@ def vocabulary_for(columns: list[pl.Series]) -> Vocabulary:
     """
     if columns[0].dtype == pl.String:
         return StringVocabulary()
+    if not dense:
+        return IntegerVocabulary(_ANY)
     rows = sum(len(column) for column in columns)
     largest = max((int(column.max()) for column in columns if len(column)), default=-1)  # type: ignore[arg-type]
-    return IntegerVocabulary(largest + 1 if largest < 2 * rows + 1024 else 0)
-
-
-def _places(ids: pl.Series) -> Codes:
-    places = np.empty(len(ids), dtype=np.int64)
-    places[ids.arg_sort().to_numpy()] = np.arange(len(ids))
-    return places
+    return IntegerVocabulary(largest + 1 if largest < 4 * rows + 1024 else 0)
 
 
 def _as_int64(ids: pl.Series) -> pl.Series:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.segments import Ints, bucket, offsets, order_within, positions
+from rankwise.core.parallel import each, gather
+from rankwise.core.segments import Ints, bucket, offsets, owners, positions, reorder
 from rankwise.errors import ScoreError
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def arrange(
     rank: Ints | None = None,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
     ties: Ties = "input",
-    item_order: Callable[[], Ints] | None = None,
+    item_order: Callable[[Codes], Ints] | None = None,
+    threads: int = 1,
 ) -> Lists:
     """Turn rows into ranked lists.
 
@@ -99,7 +101,9 @@ def arrange(
     ties : str
         How equal scores are ordered. All but ``"input"`` order them by item.
     item_order : callable, optional
-        Gives the place of each item code in the order of ids; called if ties need it.
+        Gives item codes numbers that grow with their ids; called for items that tie.
+    threads : int
+        Threads to use for tables that are not grouped.
 
     Returns
     -------
@@ -107,42 +111,54 @@ def arrange(
         One list for each user that has a row.
     """
     starts, heads = _heads(users, vocabulary)
+    mine = False  # whether items and score are copies of ours, to be reordered in place
     if _distinct(heads, vocabulary.size):
         groups = Groups(heads, starts.astype(np.int64, copy=False), None)
     else:
         codes = _spread(heads, starts, len(users))
         if rank is not None:
-            placed = _place(codes, vocabulary.size, items, rank, score)
+            placed = _place(codes, vocabulary.size, items, rank, score, threads)
             if placed is not None:
                 return placed
         groups = _bucketed(codes, vocabulary.size)
+        assert groups.order is not None
         # One walk over all memory; what follows stays inside each list.
-        items = items[groups.order]
-        score = None if score is None else score[groups.order]
-        rank = None if rank is None else rank[groups.order]
-    inside, gaps = None, 0
+        items, mine = gather(_narrow(items), groups.order, threads), True
+        score = None if score is None else gather(score, groups.order, threads)
+        rank = None if rank is None else gather(rank, groups.order, threads)
+    gaps = 0
     if rank is not None:
-        inside, gaps = _by_rank(groups, rank, vocabulary)
-    elif score is not None:
-        inside = _by_score(groups.starts, score, _breaker(items, ties, item_order))
-    if inside is not None:
-        items = items[inside]
-        score = None if score is None else score[inside]
+        if not _counts_up(groups.starts, rank):
+            columns = [np.array(rank), items, *([] if score is None else [score])]
+            rank, items, *rest = reorder(groups.starts, rank, columns, in_place=mine)
+            score = rest[0] if rest else None
+            gaps = _gaps(groups, rank, vocabulary)
+    elif score is not None and not _falls(groups.starts, score, strictly=ties != "input"):
+        breaker = None
+        if ties != "input" and item_order is not None:
+            breaker = _breaker(items, ties, item_order)
+        score, items = reorder(
+            groups.starts, score, [score, items], breaker=breaker, descending=True, in_place=mine,
+            threads=threads,
+        )  # fmt: skip
     has_ties = (
         rank is None and score is not None and ties in ("expected", "optimistic", "pessimistic")
     )
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps)
 
 
+def _narrow(items: Codes) -> Codes:
+    """Return codes in half the memory where they fit: they are about to be copied anyway."""
+    fits = items.dtype.itemsize <= 4 or items.max() < 2**31
+    return items.astype(np.int32, copy=False) if fits and items.dtype != np.uint32 else items
+
+
 def _breaker(
-    items: Codes, ties: Ties, item_order: Callable[[], Ints] | None
-) -> Callable[[Ints], Ints] | None:
-    """Return what puts tied items in order: rows in, places of their ids out; None: as is."""
-    if ties == "input" or item_order is None:
-        return None
-    places = item_order()
+    items: Codes, ties: Ties, item_order: Callable[[Codes], Ints]
+) -> Callable[[Ints], Ints]:
+    """Return what puts tied rows in order of item id."""
     sign = -1 if ties == "item_desc" else 1
-    return lambda rows: sign * places[items[rows]]
+    return lambda rows: sign * item_order(items[rows].ravel()).reshape(rows.shape)
 
 
 def _heads(users: pl.Series, vocabulary: Vocabulary) -> tuple[Ints, Codes]:
@@ -185,6 +201,7 @@ def _place(
     items: Codes,
     rank: Ints,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    threads: int,
 ) -> Lists | None:
     """Write every row straight to its place; None if the ranks do not count 1, 2, 3, …."""
     if rank.dtype.kind not in "iu" or rank.min() < 1:
@@ -193,43 +210,43 @@ def _place(
     starts = offsets(lengths)
     placed = np.full(n, -1, dtype=np.int32 if items.max() < 2**31 else np.int64)
     scores = None if score is None else np.empty(n)
-    for first in range(0, n, _STEP):
+
+    def put(first: int) -> bool:
         rows = slice(first, first + _STEP)
         place = starts[codes[rows]]
-        place += rank[rows] - 1
+        place += rank[rows]
+        place -= 1
         if place.max() >= n:
-            return None
+            return False
         placed[place] = items[rows]
         if scores is not None and score is not None:
             scores[place] = score[rows]
+        return True
+
     # No place is left empty only if every list fills its own: the first list has no rows to
     # spare for the second, so nothing of it spills over, and so on down to the last.
-    if placed.min() < 0:
+    if not all(each(put, range(0, n, _STEP), threads)) or placed.min() < 0:
         return None
     user = np.flatnonzero(lengths)
     return Lists(user, offsets(lengths[user]), placed, scores, has_ties=False)
 
 
-def _by_rank(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> tuple[Ints | None, int]:
+def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
+    """Count lists whose ranks do not count 1, 2, 3, …; two of one rank are an error."""
     starts = groups.starts
-    if _counts_up(starts, rank):
-        return None, 0
-    inside = order_within(starts, rank)
-    ordered = rank[inside]
-    same = ordered[1:] == ordered[:-1]
+    same = rank[1:] == rank[:-1]
     same[starts[1:-1] - 1] = False
     if same.any():
         row = int(np.flatnonzero(same)[0])
-        owner = np.searchsorted(starts, row, side="right") - 1
-        user = vocabulary.decode(groups.user[[owner]])[0]
+        user = vocabulary.decode(groups.user[owners(starts, np.array([row]))])[0]
         raise ScoreError(
             "two items of one list have the same rank",
             where=f"user {user!r}",
-            found=f"rank {ordered[row]} twice",
+            found=f"rank {rank[row]} twice",
             hint="give every item of a list its own rank, or drop the column and pass scores",
         )
-    gaps = ordered != positions(starts) + 1
-    return inside, int(np.add.reduceat(gaps, starts[:-1]).astype(bool).sum())
+    gaps = rank != positions(starts) + 1
+    return int(np.add.reduceat(gaps, starts[:-1]).astype(bool).sum())
 
 
 def _counts_up(starts: Ints, rank: Ints) -> bool:
@@ -240,12 +257,10 @@ def _counts_up(starts: Ints, rank: Ints) -> bool:
     return bool(np.all(rank == positions(starts) + 1))
 
 
-def _by_score(
-    starts: Ints,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]],
-    breaker: Callable[[Ints], Ints] | None,
-) -> Ints | None:
-    # Without ties to break, falling scores are in order; with them only strictly falling ones.
-    falls = score[1:] <= score[:-1] if breaker is None else score[1:] < score[:-1]
+def _falls(
+    starts: Ints, score: np.ndarray[tuple[int], np.dtype[np.float64]], *, strictly: bool
+) -> bool:
+    """Whether scores fall down every list: without a tie, if ties are to be put in order."""
+    falls = score[1:] < score[:-1] if strictly else score[1:] <= score[:-1]
     falls[starts[1:-1] - 1] = True
-    return None if falls.all() else order_within(starts, -score, breaker)
+    return bool(falls.all())

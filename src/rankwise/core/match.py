@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise.core.segments import Ints, owners
+
 if TYPE_CHECKING:
     from rankwise.core.ids import Codes
-    from rankwise.core.segments import Ints
 
 __all__ = ["Matches", "match"]
 
 _ROWS = 1 << 15  # rows of a part: a 32nd of the table, so that few share a place
 _BITS = 20  # places of the table: with 16-bit row numbers 2 MiB, about an L2 cache
+_STEP = 0x9E3779B1  # odd, so that its multiples are distinct modulo the table's size
 _NONE = np.empty(0, dtype=np.int64)
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
@@ -67,39 +69,37 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     >>> found.rows.tolist(), found.judged.tolist(), found.repeated.tolist()
     ([1, 3], [0, 2], [2])
     """
-    table = _Table(int(np.diff(starts).max(initial=0)))
+    table = _Table(starts, judged_starts, judged)
     parts: list[_Part] = []
     first, last = 0, len(starts) - 1
     while first < last:
         stop = int(np.searchsorted(starts, starts[first] + table.rows, side="right")) - 1
         stop = min(max(stop, first + 1), last)
-        parts.append(table.match(items, starts, judged, judged_starts, slice(first, stop)))
+        parts.append(table.match(items, first, stop))
         first = stop
     rows = _join([part.rows for part in parts])
     found = _join([part.found for part in parts])
     lost = _join([part.lost for part in parts])
-    repeated = _NONE
+    repeated = _join([part.repeated for part in parts])
     if len(lost):
-        more_rows, more_found, repeated = _settle(
-            _Pairs(items, starts),
-            lost,
-            _join([part.winners for part in parts]),
-            _Pairs(judged, judged_starts),
-            _join([part.contested for part in parts]),
+        contested = _join([part.contested for part in parts])
+        more_rows, more_found, more = _settle(
+            _Pairs(items, starts), lost, _Pairs(judged, judged_starts), contested
         )
         rows, found = _join([rows, more_rows]), _join([found, more_found])
+        repeated = _join([repeated, more])
     order = np.argsort(rows)
     return Matches(rows[order], found[order], repeated)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one round found, in row numbers of the whole."""
+    """What one part found, in row numbers of the whole."""
 
     rows: Ints
     found: Ints
+    repeated: Ints
     lost: Ints
-    winners: Ints
     contested: Ints
     """Judged rows without a hit whose place some lost row wanted too."""
 
@@ -107,8 +107,12 @@ class _Part:
 class _Table:
     """The hash table and its work space, used again for every part."""
 
-    def __init__(self, longest: int) -> None:
-        self.rows = max(_ROWS, longest)
+    def __init__(self, starts: Ints, judged_starts: Ints, judged: Codes) -> None:
+        lengths = np.diff(starts)
+        self.starts, self.judged_starts, self.judged = starts, judged_starts, judged
+        self.uniform = int(lengths[0]) if len(lengths) and np.ptp(lengths) == 0 else 0
+        self.lengths = lengths
+        self.rows = max(_ROWS, int(lengths.max(initial=0)))
         bits = max(_BITS, (self.rows * 8 - 1).bit_length())
         dtype: type[np.unsignedinteger[Any]] = np.uint16 if self.rows < 1 << 16 else np.uint32
         self.mask = (1 << bits) - 1
@@ -117,44 +121,42 @@ class _Table:
         self.numbers = np.arange(self.rows, dtype=dtype)
         self.places = np.empty(self.rows, dtype=np.int64)
         self.back = np.empty(self.rows, dtype=dtype)
-        # Any spread will do, as long as it is the same in every run; no result depends on it.
-        self.base = np.random.default_rng(0).integers(0, 1 << bits, self.rows, dtype=np.int64)
+        # Where each list starts in the table. An odd step spreads lists without ever giving two
+        # of them the same start, so that place and item together tell the list.
+        self.base = (np.arange(len(lengths)) * _STEP) & self.mask
+        self.wanted = (np.repeat(self.base, np.diff(judged_starts)) + judged) & self.mask
 
-    def match(
-        self, items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, lists: slice
-    ) -> _Part:
+    def match(self, items: Codes, first: int, stop: int) -> _Part:
         """Match some lists, at most ``rows`` rows together (or one list)."""
-        edges = starts[lists.start : lists.stop + 1]
-        judged_edges = judged_starts[lists.start : lists.stop + 1]
-        a, b, c, d = int(edges[0]), int(edges[-1]), int(judged_edges[0]), int(judged_edges[-1])
+        a, b = int(self.starts[first]), int(self.starts[stop])
+        c, d = int(self.judged_starts[first]), int(self.judged_starts[stop])
         part, places, numbers = items[a:b], self.places[: b - a], self.numbers[: b - a]
-        self._places(part, np.diff(edges), places)
+        self._place(part, first, stop, places)
         self.table[places] = numbers
         back = self.table.take(places, out=self.back[: b - a], mode="wrap")
         lost = np.flatnonzero(back != numbers)
 
-        lengths = np.diff(judged_edges)
-        wanted = (np.repeat(self.base[: len(lengths)], lengths) + judged[c:d]) & self.mask
-        row = self.table[wanted].astype(np.int64)
-        row += a
-        # What an earlier part left in the table may point anywhere, so user and item must agree.
-        mine = (row >= np.repeat(edges[:-1], lengths)) & (row < np.repeat(edges[1:], lengths))
-        hit = mine & (items.take(row, mode="clip") == judged[c:d])
-        found, contested = np.flatnonzero(hit), _NONE
+        wanted = self.wanted[c:d]
+        row = self.table.take(wanted, mode="wrap")
+        # What an earlier part left in the table may be any row: place and item must both agree.
+        hit = places.take(row, mode="clip") == wanted
+        hit &= part.take(row, mode="clip") == self.judged[c:d]
+        found = np.flatnonzero(hit)
+        repeated = contested = _NONE
         if len(lost):
-            winners = back[lost].astype(np.int64) + a
+            same = part[back[lost]] == part[lost]  # the same place and item: the same list
             self.table[places[lost]] = self.taken
-            contested = np.flatnonzero((self.table[wanted] == self.taken) & ~hit)
-        else:
-            winners = _NONE
-        return _Part(row[found], found + c, lost + a, winners, contested + c)
+            contested = np.flatnonzero((self.table.take(wanted, mode="wrap") == self.taken) & ~hit)
+            repeated, lost = lost[same] + a, lost[~same] + a
+        return _Part(row[found].astype(np.int64) + a, found + c, repeated, lost, contested + c)
 
-    def _places(self, items: Codes, lengths: Ints, out: Ints) -> None:
-        if bool((lengths == lengths[0]).all()):
-            shape = (len(lengths), int(lengths[0]))
-            np.add(items.reshape(shape), self.base[: len(lengths), None], out=out.reshape(shape))
+    def _place(self, items: Codes, first: int, stop: int, out: Ints) -> None:
+        base = self.base[first:stop]
+        if self.uniform:
+            shape = (stop - first, self.uniform)
+            np.add(items.reshape(shape), base[:, None], out=out.reshape(shape))
         else:
-            np.add(items, np.repeat(self.base[: len(lengths)], lengths), out=out)
+            np.add(items, np.repeat(base, self.lengths[first:stop]), out=out)
         out &= self.mask
 
 
@@ -165,10 +167,6 @@ class _Pairs:
         self.items = items
         self.starts = starts
 
-    def lists(self, rows: Ints) -> Ints:
-        """Return the list that each row stands in."""
-        return np.searchsorted(self.starts, rows, side="right") - 1
-
     def within(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each row stands in the list named."""
         own: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
@@ -178,28 +176,29 @@ class _Pairs:
 
 
 def _settle(
-    listed: _Pairs, lost: Ints, winners: Ints, judged: _Pairs, contested: Ints
+    listed: _Pairs, lost: Ints, judged: _Pairs, contested: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Give the rows that lost their place further rounds, all together, until none is left."""
     rows, found, repeated = [], [], []
     bits = (len(lost) * 4).bit_length()
     table = np.zeros(1 << bits, dtype=np.int64)
     shift, factors = np.uint64(64 - bits), _PRIMES
-    list_of, judged_list = listed.lists(lost), judged.lists(contested)
+    list_of, judged_list = owners(listed.starts, lost), owners(judged.starts, contested)
+    item, judged_item = listed.items[lost], judged.items[contested]
     while len(lost):
-        same = (listed.items[winners] == listed.items[lost]) & listed.within(winners, list_of)
-        repeated.append(lost[same])
-        lost, list_of = lost[~same], list_of[~same]
-        places = _spread(listed.items[lost], list_of, factors, shift)
+        places = _spread(item, list_of, factors, shift)
         table[places] = lost
-        row = table[_spread(judged.items[contested], judged_list, factors, shift)]
-        hit = (listed.items[row] == judged.items[contested]) & listed.within(row, judged_list)
+        row = table[_spread(judged_item, judged_list, factors, shift)]
+        hit = (listed.items[row] == judged_item) & listed.within(row, judged_list)
         rows.append(row[hit])
         found.append(contested[hit])
-        contested, judged_list = contested[~hit], judged_list[~hit]
+        contested, judged_item, judged_list = contested[~hit], judged_item[~hit], judged_list[~hit]
         winners = table[places]
-        beaten = winners != lost
-        lost, winners, list_of = lost[beaten], winners[beaten], list_of[beaten]
+        beaten = np.flatnonzero(winners != lost)
+        lost, winners, item, list_of = lost[beaten], winners[beaten], item[beaten], list_of[beaten]
+        same = (listed.items[winners] == item) & listed.within(winners, list_of)
+        repeated.append(lost[same])
+        lost, item, list_of = lost[~same], item[~same], list_of[~same]
         factors = factors * _PRIMES[2] | np.uint64(1)  # another spread every round
     return _join(rows), _join(found), _join(repeated)
 

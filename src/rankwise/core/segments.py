@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from rankwise.core.parallel import each
 
-__all__ = ["Ints", "bucket", "offsets", "order_within", "positions", "ragged_rows"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Ints", "bucket", "offsets", "owners", "positions", "ragged_rows", "reorder"]
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
@@ -33,6 +35,18 @@ def positions(starts: Ints) -> Ints:
     """
     places: Ints = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
     return places
+
+
+def owners(starts: Ints, rows: Ints) -> Ints:
+    """Return the segment that each row stands in.
+
+    >>> owners(np.array([0, 2, 5]), np.array([1, 2, 4])).tolist()
+    [0, 1, 1]
+    """
+    lengths = np.diff(starts)
+    if len(lengths) and lengths[0] and bool((lengths == lengths[0]).all()):
+        return rows // lengths[0]
+    return np.searchsorted(starts, rows, side="right") - 1
 
 
 def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
@@ -85,8 +99,17 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     return grouped.indptr.astype(np.int64), grouped.data
 
 
-def order_within(starts: Ints, keys: Ints, breaker: Callable[[Ints], Ints] | None = None) -> Ints:
-    """Order the rows inside each segment by ascending key, without sorting across segments.
+def reorder(
+    starts: Ints,
+    keys: Ints,
+    columns: Sequence[Ints],
+    *,
+    breaker: Callable[[Ints], Ints] | None = None,
+    descending: bool = False,
+    in_place: bool = False,
+    threads: int = 1,
+) -> list[Ints]:
+    """Put the rows of each segment in order of a key, without sorting across segments.
 
     Segments are handled in classes of similar length, each as one padded matrix that is sorted
     along its rows.
@@ -96,40 +119,57 @@ def order_within(starts: Ints, keys: Ints, breaker: Callable[[Ints], Ints] | Non
     starts : array of int, shape (n_segments + 1,)
         Where each segment starts.
     keys : array, shape (n,)
-        What to order by; finite.
+        What to order by; finite. It may be one of the columns.
+    columns : sequence of arrays, shape (n,)
+        What to put in order.
     breaker : callable, optional
-        What decides between equal keys: row numbers in, numbers to order by out. Without it rows
-        keep their order.
+        What decides between equal keys: row numbers in, numbers to order by out, always
+        ascending. Without it rows of equal keys keep their order.
+    descending : bool
+        Largest key first.
+    in_place : bool
+        Write into ``columns`` themselves.
+    threads : int
+        Threads to use.
 
     Returns
     -------
-    array of int, shape (n,)
-        Row numbers, segment by segment.
+    list of arrays
+        The columns in order.
 
     Examples
     --------
-    >>> order_within(np.array([0, 3, 5]), np.array([3., 1., 2., 9., 8.])).tolist()
-    [1, 2, 0, 4, 3]
+    >>> keys = np.array([3.0, 1.0, 2.0, 9.0, 8.0])
+    >>> reorder(np.array([0, 3, 5]), keys, [keys])[0].tolist()
+    [1.0, 2.0, 3.0, 8.0, 9.0]
     """
+    out = list(columns) if in_place else [np.array(column) for column in columns]
     lengths = np.diff(starts)
-    out = np.arange(starts[-1], dtype=np.int32 if starts[-1] < 2**31 else np.int64)
     sizes = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
     sizes[lengths < 2] = -1  # nothing to order
-    for size in np.unique(sizes[sizes >= 0]).tolist():
-        members = np.flatnonzero(sizes == size)
-        step = max(1, (1 << 20) >> size)
-        for first in range(0, len(members), step):
-            chosen = members[first : first + step]
-            width, own = int(lengths[chosen].max()), lengths[chosen]
-            rows = starts[chosen, None] + np.arange(width)
-            if own.min() == width:
-                order = _order_rows(keys[rows], rows, breaker)
-                out[rows] = np.take_along_axis(rows, order, axis=1)
-                continue
-            real = np.arange(width) < own[:, None]
-            padded = np.where(real, keys.take(rows, mode="clip"), np.inf)
-            order = _order_rows(padded, rows.clip(max=starts[-1] - 1), breaker)
-            out[rows[real]] = np.take_along_axis(rows, order, axis=1)[real]
+    jobs = [
+        members[first : first + (max(1, (1 << 19) >> size))]
+        for size in np.unique(sizes[sizes >= 0]).tolist()
+        for members in [np.flatnonzero(sizes == size)]
+        for first in range(0, len(members), max(1, (1 << 19) >> size))
+    ]
+
+    def work(chosen: Ints) -> None:
+        own = lengths[chosen]
+        width = int(own.max())
+        rows = starts[chosen, None] + np.arange(width)
+        real = None if own.min() == width else np.arange(width) < own[:, None]
+        rows = rows if real is None else np.minimum(rows, starts[-1] - 1)
+        own_keys = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
+        own_keys = own_keys if real is None else np.where(real, own_keys, np.inf)
+        order = np.take_along_axis(rows, _order_rows(own_keys, rows, breaker), axis=1)
+        into = rows if real is None else rows[real]
+        order = order if real is None else order[real]
+        for column, target in zip([column[order] for column in columns], out, strict=True):
+            target[into] = column
+
+    for _ in each(work, jobs, threads):
+        pass
     return out
 
 

@@ -32,6 +32,8 @@ def _divide(numerator: Array, denominator: Array) -> Array:
     """Divide; 0 where there is nothing to divide by."""
     xp = namespace(numerator)
     denominator = xp.astype(denominator, xp.float64)
+    if bool(xp.all(denominator > 0)):
+        return numerator / denominator
     safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
     return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
 

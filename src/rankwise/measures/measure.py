@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -108,7 +108,7 @@ class Measure:
         pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]
         return [(p.name, value) for p, value in pairs if p.name != "k" and value != p.default]
 
-    @property
+    @cached_property
     def cells(self) -> list[str]:
         """The name of each value: the measure at each of its cut-offs."""
         return [str(self @ k) for k in self.k] if self.k else [str(self)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ class Plan:
     measures: tuple[Measure, ...]
     undefined: Undefined = "skip"
 
-    @property
+    @cached_property
     def leaves(self) -> list[Measure]:
         """The measures that are worked out on blocks, each once."""
         found: dict[Measure, None] = {}
@@ -95,10 +96,11 @@ class Plan:
     def _defined(self, leaf: PerUser, block: Block, values: Floats) -> Floats:
         if leaf.about == "user":
             return values
-        if leaf.about == "list":
-            return np.where(block.list_length[:, None] > 0, values, math.nan)
-        none = 0.0 if self.undefined == "zero" else math.nan
-        return np.where(block.n_relevant[:, None] > 0, values, none)
+        has_value = block.list_length > 0 if leaf.about == "list" else block.n_relevant > 0
+        if has_value.all():
+            return values
+        zero = leaf.about == "relevance" and self.undefined == "zero"
+        return np.where(has_value[:, None], values, 0.0 if zero else math.nan)
 
     def totals(
         self, some: Weighted, items: pl.DataFrame | None, catalogue_size: int
