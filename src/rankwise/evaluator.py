@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from rankwise.core.engine import Setting, Slab, slabs, unlisted
+from rankwise.core.engine import Setting
 from rankwise.core.lists import Ties
-from rankwise.core.parallel import default_threads, each
+from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.io.tables import Table, read_table
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
 from rankwise.prepare import Duplicates, Vocabularies, make_lists, make_truth
-from rankwise.progress import Progress
+from rankwise.running import run
 from rankwise.summary import Asked, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rankwise.core.lists import Lists
-    from rankwise.core.segments import Ints
     from rankwise.core.truth import Truth
     from rankwise.io.columns import Columns
     from rankwise.measures.parsing import MeasureLike
@@ -215,12 +214,20 @@ class Evaluator:
             lists, truth, counted, ties, self._plan.needs, words.users, words.items,
             self._block_size,
         )  # fmt: skip
-        parts = self._run(setting, tally)
+        missing = np.empty(0, dtype=np.int64)
         if whole_truth and self._population in ("truth", "all"):
             missing = np.setdiff1d(np.flatnonzero(counted), lists.user)
-            parts.append(self._partial_of(setting, unlisted(setting, missing)))
-        items = self._seen(setting, truth)
-        self._parts.append(parts[0].merge(*parts[1:], Partial(parts[0].users[:0], items, tally)))
+        self._parts.append(
+            run(
+                setting,
+                self._plan,
+                without_list=missing,
+                seen_items=[lists.items, truth.items, *words.train_items],
+                tally=tally,
+                threads=self._threads,
+                progress=self._progress,
+            )
+        )
         if not whole_truth:
             self._truth, self._lists = truth, lists
         self._inputs |= {"recommendations": listed, "truth": truth_table}
@@ -265,59 +272,6 @@ class Evaluator:
             return relevant & has_list
         return has_list if self._population == "recommended" else has_list | relevant
 
-    def _run(self, setting: Setting, tally: Counter[str]) -> list[Partial]:
-        def work(make: Callable[[], Slab]) -> tuple[Partial, Slab]:
-            slab = make()
-            return self._partial_of(setting, slab), slab
-
-        parts = []
-        with Progress(len(setting.lists.user), "users", shown=self._progress) as bar:
-            for part, slab in each(work, slabs(setting), self._threads):
-                parts.append(part)
-                tally["tied_rows"] += slab.tied_rows
-                bar.advance(len(slab.users))
-        return parts
-
-    def _partial_of(self, setting: Setting, slab: Slab) -> Partial:
-        block = slab.block
-        columns: dict[str, Any] = {
-            "user": setting.users.decode(slab.users),
-            "n_relevant": block.n_relevant,
-            "list_length": block.list_length,
-            **self._plan.columns(block),
-        }
-        tally: Counter[str] = Counter()
-        if block.judged is not None:
-            tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
-        items = None
-        if self._plan.catalogue_ks:
-            counts = self._plan.counts(block)
-            shown = np.flatnonzero(counts.any(axis=0))
-            items = self._item_frame(setting, shown, counts[:, shown])
-        return Partial(pl.DataFrame(columns), items, dict(tally))
-
-    def _item_frame(self, setting: Setting, codes: Ints, counts: Any) -> pl.DataFrame:
-        names = [f"count@{k}" for k in self._plan.catalogue_ks]
-        return pl.DataFrame(
-            {"item": setting.items.decode(codes), **dict(zip(names, counts, strict=True))},
-            schema_overrides=dict.fromkeys(names, pl.Int64),
-        )
-
-    def _seen(self, setting: Setting, truth: Truth) -> pl.DataFrame | None:
-        """Return every item seen, with counts of 0: the catalogue where none is given."""
-        if not self._plan.needs_catalogue:
-            return None
-        seen = np.zeros(setting.items.size, dtype=bool)
-        seen[setting.lists.items] = True
-        seen[truth.items] = True
-        assert self._vocabularies is not None
-        for codes in self._vocabularies.train_items:
-            seen[codes] = True
-        codes = np.flatnonzero(seen)
-        return self._item_frame(
-            setting, codes, np.zeros((len(self._plan.catalogue_ks), len(codes)), dtype=np.int64)
-        )
-
     def _with_unlisted(self, merged: Partial) -> Partial:
         """Add the users of the truth who never got a list."""
         assert self._truth is not None
@@ -325,14 +279,23 @@ class Evaluator:
         assert self._vocabularies is not None
         words, truth = self._vocabularies, self._truth
         codes = truth.user[truth.n_relevant > 0]
-        ids = words.users.decode(codes)
-        new = ~ids.is_in(merged.users["user"].implode())
-        ties: Ties = "input"
+        listed = merged.users["user"].implode()
+        missing = codes[~words.users.decode(codes).is_in(listed).to_numpy()]
+        if not len(missing):
+            return merged
         setting = Setting(
-            self._lists, truth, np.zeros(0, dtype=bool), ties, self._plan.needs, words.users,
-            words.items,
+            self._lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
+            words.users, words.items,
         )  # fmt: skip
-        rest = self._partial_of(setting, unlisted(setting, codes[new.to_numpy()]))
+        rest = run(
+            setting,
+            self._plan,
+            without_list=missing,
+            seen_items=[],
+            tally=Counter(),
+            threads=1,
+            progress=False,
+        )
         return merged.merge(rest)
 
 

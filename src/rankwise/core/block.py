@@ -74,7 +74,7 @@ class Block:
     ideal: Ideal | None = None
     judged: Judged | None = None
     listed: Listed | None = None
-    _rows: dict[int, Array] = field(default_factory=dict, repr=False)
+    _rows: dict[int, tuple[Array | None, Array]] = field(default_factory=dict, repr=False)
 
     @property
     def n_users(self) -> int:
@@ -101,8 +101,9 @@ class Block:
         xp = namespace(values)
         columns = []
         for cutoff in k:
-            rows = self._within(int(cutoff))
-            columns.append(bincount(self.hits.user[rows], values[rows], self.n_users))
+            rows, users = self._within(int(cutoff))
+            chosen = values if rows is None else values[rows]
+            columns.append(bincount(users, chosen, self.n_users))
         return xp.stack(columns, axis=0).T  # each cut-off's values side by side in memory
 
     def sum_ideal(
@@ -130,14 +131,20 @@ class Block:
             columns.append(bincount(self.ideal.user[rows], terms[rows], self.n_users))
         return xp.stack(columns, axis=0).T
 
-    def _within(self, cutoff: int) -> Array:
-        """Return the rows of hits within a cut-off, worked out once for all measures."""
-        rows = self._rows.get(cutoff)
-        if rows is None:
+    def _within(self, cutoff: int) -> tuple[Array | None, Array]:
+        """Return the rows of hits within a cut-off (None: all) and their users.
+
+        Worked out once for all measures.
+        """
+        if cutoff not in self._rows:
             xp = namespace(self.hits.rank)
-            (rows,) = xp.nonzero(self.hits.rank <= cutoff)
-            self._rows[cutoff] = rows
-        return rows
+            near = self.hits.rank <= cutoff
+            if bool(xp.all(near)):
+                self._rows[cutoff] = None, self.hits.user
+            else:
+                (rows,) = xp.nonzero(near)
+                self._rows[cutoff] = rows, self.hits.user[rows]
+        return self._rows[cutoff]
 
 
 def item_counts(block: Block, k: Array) -> Array:

@@ -95,12 +95,14 @@ def _slab(setting: Setting, chosen: slice) -> Slab:
     )
     groups = setting.truth.groups_of(part.user)
     rows, edges = setting.truth.rows_of(groups)
-    found = match(part.items, part.starts, setting.truth.items[rows], edges)
+    judged = setting.truth.items[rows]
+    found = match(part.items, part.starts, judged, edges)
     if len(found.repeated):
         raise _duplicate(setting, part, int(found.repeated.min()))
     counted = setting.is_counted(part.user)
     number = np.where(counted, np.cumsum(counted) - 1, -1)
-    found = Matches(found.rows, rows[found.judged], found.repeated)
+    own = found.judged + rows.start if isinstance(rows, slice) else rows[found.judged]
+    found = Matches(found.rows, own, found.repeated)
     block, tied = _block_and_ties(setting, part, groups, found, number)
     return Slab(part.user[counted], block, tied)
 
@@ -112,12 +114,12 @@ def _block_and_ties(
     tied = 0
     if part.has_ties and part.scores is not None:
         edge = np.ones(len(part.items), dtype=bool)
-        edge[1:] = part.scores[1:] != part.scores[:-1]
+        np.not_equal(part.scores[1:], part.scores[:-1], out=edge[1:])
         edge[part.starts[:-1]] = True
-        bounds = np.append(np.flatnonzero(edge), len(edge))
-        sizes = np.diff(bounds)
-        tied = int(sizes[sizes > 1].sum())
-        if tied:
+        if not edge.all():
+            bounds = np.append(np.flatnonzero(edge), len(edge))
+            sizes = np.diff(bounds)
+            tied = int(sizes[sizes > 1].sum())
             of = np.searchsorted(bounds, found.rows, side="right") - 1
             low, high = bounds[of], bounds[of + 1] - 1
     return _block(setting, part, groups, found.rows, found, number, low, high), tied
@@ -174,9 +176,16 @@ def _hits(
         if ties == "expected":
             return expect(user, gain, low, high)
         rank, gain = resolve(user, gain, low, high, ties)
-    first_hit = np.searchsorted(user, user)
-    nth = np.arange(len(user)) - first_hit + 1.0
+    nth = _places(user) + 1.0
     return Hits(user, rank, np.ones(len(user)), nth, gain)
+
+
+def _places(user: Ints) -> Ints:
+    """Return how many rows of the same user stand before each row; users are in order."""
+    rows = np.arange(len(user))
+    first = np.ones(len(user), dtype=bool)
+    first[1:] = user[1:] != user[:-1]
+    return rows - np.maximum.accumulate(np.where(first, rows, 0))
 
 
 def _listed(part: Lists, number: Ints, n_items: int, relevant: Ints) -> Listed:

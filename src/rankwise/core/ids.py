@@ -120,24 +120,25 @@ class StringVocabulary:
     """
 
     def __init__(self) -> None:
-        self._categories = pl.Categories.random("rankwise")
-        self._dtype = pl.Categorical(self._categories)
+        self._dtype = pl.Categorical(pl.Categories.random("rankwise"))
         # Polars forgets categories that no column uses any more; this one always does.
         self._anchor = pl.Series([], dtype=self._dtype)
+        self._size = 0
 
     @property
     def size(self) -> int:
         """One more than the largest code given so far."""
-        return len(self._categories.to_series())
+        return self._size
 
     def encode(self, ids: pl.Series) -> Codes:
         """Give each id its code; unknown ids get new ones."""
-        return ids.cast(self._dtype).to_physical().to_numpy()
+        codes = ids.cast(self._dtype).to_physical().to_numpy()
+        self._size = max(self._size, int(codes.max(initial=0)) + 1 if len(codes) else 0)
+        return codes
 
     def decode(self, codes: Codes) -> pl.Series:
         """Give each code its id."""
-        known = self._categories.to_series().cast(pl.String)
-        return known.gather(pl.Series(codes.astype(np.uint32))).rename("")
+        return pl.Series(codes.astype(np.uint32)).cat.to(self._dtype).cast(pl.String)
 
     def ordered(self, codes: Codes) -> Codes:
         """Give each code a number that grows with its id."""

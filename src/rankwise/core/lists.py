@@ -55,6 +55,12 @@ class Lists:
     gaps: int = 0
     """Lists whose ranks did not count 1, 2, 3, …; the gaps were closed."""
 
+    def none(self) -> Lists:
+        """Return no lists at all, of the same kind."""
+        empty = np.empty(0, dtype=np.int64)
+        scores = None if self.scores is None else np.empty(0)
+        return Lists(empty, np.zeros(1, dtype=np.int64), empty, scores, self.has_ties)
+
     def without(self, rows: Ints) -> Lists:
         """Return the lists less some rows; what stood below them moves up."""
         keep = np.ones(len(self.items), dtype=bool)
@@ -67,7 +73,7 @@ class Lists:
 
 def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
     """Group rows by user: as they lie if they are grouped, else bucketed in linear time."""
-    starts, heads = _heads(users, vocabulary)
+    starts, heads = _heads(users, vocabulary, threads=1)
     if _distinct(heads, vocabulary.size):
         return Groups(heads, starts.astype(np.int64, copy=False), None)
     return _bucketed(_spread(heads, starts, len(users)), vocabulary.size)
@@ -110,7 +116,7 @@ def arrange(
     Lists
         One list for each user that has a row.
     """
-    starts, heads = _heads(users, vocabulary)
+    starts, heads = _heads(users, vocabulary, threads)
     mine = False  # whether items and score are copies of ours, to be reordered in place
     if _distinct(heads, vocabulary.size):
         groups = Groups(heads, starts.astype(np.int64, copy=False), None)
@@ -128,7 +134,7 @@ def arrange(
         rank = None if rank is None else gather(rank, groups.order, threads)
     gaps = 0
     if rank is not None:
-        if not _counts_up(groups.starts, rank):
+        if not _counts_up(groups.starts, rank, threads):
             columns = [np.array(rank), items, *([] if score is None else [score])]
             rank, items, *rest = reorder(groups.starts, rank, columns, in_place=mine)
             score = rest[0] if rest else None
@@ -161,14 +167,22 @@ def _breaker(
     return lambda rows: sign * item_order(items[rows].ravel()).reshape(rows.shape)
 
 
-def _heads(users: pl.Series, vocabulary: Vocabulary) -> tuple[Ints, Codes]:
+def _heads(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
     """Return where runs of one user start, and the code of each run: few rows to encode."""
+    n = len(users)
     if users.dtype == pl.String:
         change = (users != users.shift(1)).fill_null(value=True).to_numpy()[1:]
     else:
-        values = users.to_numpy()
-        change = values[1:] != values[:-1]
-    n = len(users)
+        values, change = users.to_numpy(), np.empty(max(n - 1, 0), dtype=bool)
+
+        def compare(first: int) -> None:
+            stop = min(first + _STEP, n - 1)
+            np.not_equal(
+                values[first + 1 : stop + 1], values[first:stop], out=change[first:stop]
+            )
+
+        for _ in each(compare, range(0, n - 1, _STEP), threads):
+            pass
     if np.count_nonzero(change) > n // 2:  # hardly grouped: every row is a run of its own
         return np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64), vocabulary.encode(
             users
@@ -249,12 +263,19 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
     return int(np.add.reduceat(gaps, starts[:-1]).astype(bool).sum())
 
 
-def _counts_up(starts: Ints, rank: Ints) -> bool:
+def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     """Whether ranks count 1, 2, 3, … down every list."""
     lengths = np.diff(starts)
-    if len(lengths) and bool(np.all(lengths == lengths[0])):
-        return bool(np.all(rank.reshape(-1, lengths[0]) == np.arange(1, lengths[0] + 1)))
-    return bool(np.all(rank == positions(starts) + 1))
+    if np.ptp(lengths):
+        return bool(np.all(rank == positions(starts) + 1))
+    lists = max(1, _STEP // int(lengths[0]))
+    wanted = np.tile(np.arange(1, lengths[0] + 1, dtype=rank.dtype), lists)
+
+    def right(first: int) -> bool:
+        own = rank[first : first + len(wanted)]
+        return bool((own == wanted[: len(own)]).all())
+
+    return all(each(right, range(0, len(rank), len(wanted)), threads))
 
 
 def _falls(

@@ -101,7 +101,7 @@ class _Part:
     repeated: Ints
     lost: Ints
     contested: Ints
-    """Judged rows without a hit whose place some lost row wanted too."""
+    """Judged rows that found another item at their place: a lost row may be theirs."""
 
 
 class _Table:
@@ -117,7 +117,6 @@ class _Table:
         dtype: type[np.unsignedinteger[Any]] = np.uint16 if self.rows < 1 << 16 else np.uint32
         self.mask = (1 << bits) - 1
         self.table = np.zeros(1 << bits, dtype=dtype)
-        self.taken = dtype(self.rows)  # no row has this number
         self.numbers = np.arange(self.rows, dtype=dtype)
         self.places = np.empty(self.rows, dtype=np.int64)
         self.back = np.empty(self.rows, dtype=dtype)
@@ -139,16 +138,16 @@ class _Table:
         wanted = self.wanted[c:d]
         row = self.table.take(wanted, mode="wrap")
         # What an earlier part left in the table may be any row: place and item must both agree.
-        hit = places.take(row, mode="clip") == wanted
-        hit &= part.take(row, mode="clip") == self.judged[c:d]
-        found = np.flatnonzero(hit)
-        repeated = contested = _NONE
-        if len(lost):
-            same = part[back[lost]] == part[lost]  # the same place and item: the same list
-            self.table[places[lost]] = self.taken
-            contested = np.flatnonzero((self.table.take(wanted, mode="wrap") == self.taken) & ~hit)
-            repeated, lost = lost[same] + a, lost[~same] + a
-        return _Part(row[found].astype(np.int64) + a, found + c, repeated, lost, contested + c)
+        near = np.flatnonzero(places.take(row, mode="clip") == wanted)
+        row = row[near].astype(np.int64)
+        near += c
+        same = part[row] == self.judged[near]
+        row += a
+        # At a place with another item, the item looked for may have been a row that lost.
+        found, contested = near[same], near[~same]
+        again = part[back[lost]] == part[lost]  # the same place and item: the same list
+        lost += a
+        return _Part(row[same], found, lost[again], lost[~again], contested)
 
     def _place(self, items: Codes, first: int, stop: int, out: Ints) -> None:
         base = self.base[first:stop]

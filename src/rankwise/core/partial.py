@@ -48,7 +48,9 @@ class Partial:
             If a user is in two of them.
         """
         parts = [self, *others]
-        users = pl.concat([part.users for part in parts])
+        users = self.users
+        if others:
+            users = pl.concat([part.users for part in parts], rechunk=True)
         if not users["user"].is_sorted():
             users = users.sort("user")
         again = users["user"].eq(users["user"].shift(1)).fill_null(value=False)

@@ -74,8 +74,14 @@ class Truth:
         groups[self.user] = np.arange(len(self.user))
         return groups
 
-    def rows_of(self, groups: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of some groups one after the other, and where each group starts."""
+    def rows_of(self, groups: Ints) -> tuple[Ints | slice, Ints]:
+        """Return the rows of some groups one after the other, and where each group starts.
+
+        A slice where they lie so already.
+        """
+        if len(groups) and groups[0] >= 0 and bool(np.all(np.diff(groups) == 1)):
+            starts = self.starts[groups[0] : groups[-1] + 2]
+            return slice(int(starts[0]), int(starts[-1])), starts - starts[0]
         lengths = np.where(groups >= 0, np.diff(self.starts).take(groups, mode="clip"), 0)
         return ragged_rows(self.starts.take(groups, mode="clip"), lengths), offsets(lengths)
 
