@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
-import polars as pl
 
 from rankwise.core.engine import Setting
+from rankwise.core.ids import HashCollision
 from rankwise.core.lists import Ties
 from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
@@ -16,12 +16,12 @@ from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.io.tables import Table, read_table
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
-from rankwise.prepare import Duplicates, Vocabularies, make_lists, make_truth
+from rankwise.prepare import Duplicates, Vocabularies, confirmation, make_lists, make_truth
 from rankwise.running import run
 from rankwise.summary import Asked, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rankwise.core.lists import Lists
     from rankwise.core.truth import Truth
@@ -196,13 +196,30 @@ class Evaluator:
         assert truth_table is not None
         ties = self._ties_for(listed)
         self._check_needs(listed)
-        if whole_truth or self._vocabularies is None:
-            self._vocabularies = Vocabularies(
-                [listed, truth_table, self._train],
-                count_items=self._plan.needs_catalogue or "listed" in self._plan.needs,
-            )
-            self._truth = None
-        words = self._vocabularies
+        # Items whose order and number nobody asks for may be compared by hash.
+        count_items = self._plan.needs_catalogue or "listed" in self._plan.needs
+        hashed = not count_items and ties == "input" and self._duplicates == "error"
+        for try_hashes in (True, False) if hashed else (False,):
+            words = self._vocabularies
+            if whole_truth or words is None or (words.hashed and not try_hashes):
+                tables = [listed, truth_table, self._train]
+                words = Vocabularies(tables, count_items=count_items, hashed=try_hashes)
+                self._vocabularies, self._truth = words, None
+            try:
+                self._add_aligned(listed, truth_table, words, ties, whole_truth=whole_truth)
+            except HashCollision:
+                continue
+            break
+
+    def _add_aligned(
+        self,
+        listed: Table,
+        truth_table: Table,
+        words: Vocabularies,
+        ties: Ties,
+        *,
+        whole_truth: bool,
+    ) -> None:
         listed, truth_table, _ = words.align([listed, truth_table, self._train])
         tally: Counter[str] = Counter()
         truth = self._truth
@@ -212,7 +229,7 @@ class Evaluator:
         counted = self._counted(lists, truth, words, tally)
         setting = Setting(
             lists, truth, counted, ties, self._plan.needs, words.users, words.items,
-            self._block_size,
+            self._block_size, confirmation(words, listed, truth_table, lists, truth),
         )  # fmt: skip
         missing = np.empty(0, dtype=np.int64)
         if whole_truth and self._population in ("truth", "all"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import Vocabulary, vocabulary_for
+from rankwise.core.engine import Confirm
+from rankwise.core.ids import HashCollision, HashedStrings, Vocabulary, vocabulary_for
 from rankwise.core.lists import Lists, Ties, arrange
 from rankwise.core.match import match
 from rankwise.core.truth import Truth, arrange_truth
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from rankwise.core.segments import Ints
     from rankwise.io.tables import Table
 
-__all__ = ["Duplicates", "Vocabularies", "make_lists", "make_truth"]
+__all__ = ["Duplicates", "Vocabularies", "confirmation", "make_lists", "make_truth"]
 
 Duplicates: TypeAlias = Literal["error", "first"]
 
@@ -28,12 +30,15 @@ Duplicates: TypeAlias = Literal["error", "first"]
 class Vocabularies:
     """The users and items of some tables, in the same codes for all of them."""
 
-    def __init__(self, tables: list[Table | None], *, count_items: bool) -> None:
+    def __init__(
+        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False
+    ) -> None:
         self._kinds: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
         self.users = _vocabulary(present, "user", dense=True)
-        self.items = _vocabulary(present, "item", dense=count_items)
+        self.items = _vocabulary(present, "item", dense=count_items, hashed=hashed)
+        self.hashed = isinstance(self.items, HashedStrings)
         self.train_items: list[Ints] = []
         for table in present:
             if table.kind == "train" and count_items:
@@ -62,9 +67,9 @@ class Vocabularies:
                     )
 
 
-def _vocabulary(tables: list[Table], role: str, *, dense: bool) -> Vocabulary:
+def _vocabulary(tables: list[Table], role: str, *, dense: bool, hashed: bool = False) -> Vocabulary:
     columns = [table.frame[role] for table in tables if role in table.frame.columns]
-    return vocabulary_for(columns, dense=dense)
+    return vocabulary_for(columns, dense=dense, hashed=hashed)
 
 
 def make_truth(
@@ -90,6 +95,7 @@ def make_truth(
     repeated = truth.starts[:0] if rises.all() else _repeated(truth.items, truth.starts)
     if len(repeated):
         if duplicates == "error":
+            _confirm_repeated(table, words)
             owner = int(np.searchsorted(truth.starts, repeated.min(), side="right")) - 1
             raise DuplicateError(
                 "an item stands twice for one user in the truth",
@@ -145,7 +151,10 @@ def make_lists(
     Otherwise repetitions are found, and raised, where lists are matched with the truth.
     """
     frame = table.frame
-    items = words.items.encode(frame["item"])
+    codes = words.items.encode(frame["item"])
+    hashed = isinstance(words.items, HashedStrings)
+    # Hashes have to be confirmed by row, so rows are put in order and hashes fetched after them.
+    items = np.arange(len(codes), dtype=np.int32) if hashed else codes
     score = frame["score"].to_numpy() if "score" in frame.columns else None
     lists = arrange(
         frame["user"],
@@ -157,6 +166,9 @@ def make_lists(
         item_order=words.items.ordered,
         threads=threads,
     )
+    if hashed:
+        origin = None if lists.items is items else lists.items
+        lists = replace(lists, items=codes if origin is None else codes[origin], origin=origin)
     tally["rows"] += len(lists.items)
     tally["lists"] += len(lists.user)
     tally["lists_with_rank_gaps"] += lists.gaps
@@ -167,6 +179,21 @@ def make_lists(
             tally["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
     return lists
+
+
+def confirmation(
+    words: Vocabularies, listed: Table, truth_table: Table, lists: Lists, truth: Truth
+) -> Confirm | None:
+    """Return what confirms matches of hashes; None where codes are ids."""
+    if not isinstance(words.items, HashedStrings):
+        return None
+    return Confirm(listed.frame["item"], truth_table.frame["item"], lists.origin, truth.origin)
+
+
+def _confirm_repeated(table: Table, words: Vocabularies) -> None:
+    hashed = isinstance(words.items, HashedStrings)
+    if hashed and not table.frame.select("user", "item").is_duplicated().any():
+        raise HashCollision
 
 
 def _repeated(items: Ints, starts: Ints) -> Ints:

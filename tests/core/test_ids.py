@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core.ids import IntegerVocabulary, StringVocabulary, vocabulary_for
+from rankwise.core.ids import (
+    HashedStrings,
+    IntegerVocabulary,
+    StringVocabulary,
+    vocabulary_for,
+)
 
 
 @given(st.lists(st.lists(st.integers(-(2**62), 2**62)), min_size=1), st.integers(0, 50))
@@ -56,3 +61,33 @@ def test_ids_far_apart():
     assert result["mrr"] == 0.75
     assert result.per_user["user"].to_list() == [-5, 10**17]
     assert result["coverage@2"] == 1.0
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_strings_whose_hashes_collide(monkeypatch, shuffled):
+    lists = pl.DataFrame(
+        {"user": ["u", "u", "v", "v"], "item": ["aa", "bb", "bb", "c"], "rank": [1, 2, 1, 2]}
+    )
+    lists = lists[[3, 0, 2, 1]] if shuffled else lists
+    truth = pl.DataFrame({"user": ["u", "u", "v"], "item": ["cc", "bb", "aa"]})
+    expected = rw.evaluate(lists, truth, ["mrr", "recall@2"])
+    tried = []
+
+    def by_length(self, ids):
+        tried.append(len(ids))
+        self._columns.append(ids)
+        return ids.str.len_bytes().to_numpy().astype(np.int64)
+
+    monkeypatch.setattr(HashedStrings, "encode", by_length)
+    result = rw.evaluate(lists, truth, ["mrr", "recall@2"])
+    assert tried
+    assert result.values == expected.values == {"mrr": 0.25, "recall@2": 0.25}
+    assert result.counts == expected.counts
+
+
+def test_a_repetition_is_told_with_hashes_too():
+    lists = pl.DataFrame({"user": ["u"] * 3, "item": ["a", "b", "a"]})
+    with pytest.raises(rw.RankwiseError, match="item 'a' more than once"):
+        rw.evaluate(lists, {"u": {"b"}}, "mrr")
+    with pytest.raises(rw.RankwiseError, match="item 'a' more than once"):
+        rw.evaluate(lists[:2], lists, "mrr")

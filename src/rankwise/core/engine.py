@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.core.block import Block, Ideal, Judged, Listed
 from rankwise.core.hits import Hits, expect, resolve
+from rankwise.core.ids import HashCollision
 from rankwise.core.match import Matches, match
 from rankwise.core.segments import Ints, offsets, owners, positions, ragged_rows
 from rankwise.errors import DuplicateError
@@ -16,14 +17,48 @@ from rankwise.errors import DuplicateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import polars as pl
+
     from rankwise.core.ids import Vocabulary
     from rankwise.core.lists import Lists, Ties
     from rankwise.core.truth import Truth
 
-__all__ = ["Needs", "Setting", "Slab", "slabs", "unlisted"]
+__all__ = ["Confirm", "Needs", "Setting", "Slab", "slabs", "unlisted"]
 
 Needs: TypeAlias = frozenset[Literal["ideal", "judged", "listed"]]
 _ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """Strings beside their hashes: rows are those of lists and truth.
+
+    Raises `HashCollision` where hashes say what strings deny.
+    """
+
+    listed: pl.Series
+    truth: pl.Series
+    origin: Ints | None
+    truth_origin: Ints | None
+
+    def matches(self, rows: Ints, judged: Ints) -> None:
+        """Confirm that rows of lists and of truth name the same items."""
+        left, right = (
+            _gather(self.listed, self.origin, rows),
+            _gather(self.truth, self.truth_origin, judged),
+        )
+        if (left != right).any():
+            raise HashCollision
+
+    def repeated(self, row: int, rows: Ints) -> None:
+        """Confirm that the item of a row stands in some of these rows twice."""
+        ids = _gather(self.listed, self.origin, rows)
+        if (ids == _gather(self.listed, self.origin, np.array([row]))[0]).sum() < 2:
+            raise HashCollision
+
+
+def _gather(ids: pl.Series, origin: Ints | None, rows: Ints) -> pl.Series:
+    return ids.gather(rows if origin is None else origin[rows])
 
 
 @dataclass(frozen=True)
@@ -39,6 +74,8 @@ class Setting:
     users: Vocabulary
     items: Vocabulary
     block_size: int | None = None
+    confirm: Confirm | None = None
+    """Holds what codes say against the ids themselves, where codes are hashes."""
 
     def is_counted(self, codes: Ints) -> Ints:
         """Whether each of these users counts."""
@@ -98,10 +135,12 @@ def _slab(setting: Setting, chosen: slice) -> Slab:
     judged = setting.truth.items[rows]
     found = match(part.items, part.starts, judged, edges)
     if len(found.repeated):
-        raise _duplicate(setting, part, int(found.repeated.min()))
+        raise _duplicate(setting, a + int(found.repeated.min()))
     counted = setting.is_counted(part.user)
     number = np.where(counted, np.cumsum(counted) - 1, -1)
     own = found.judged + rows.start if isinstance(rows, slice) else rows[found.judged]
+    if setting.confirm is not None:
+        setting.confirm.matches(found.rows + a, own)
     found = Matches(found.rows, own, found.repeated)
     block, tied = _block_and_ties(setting, part, groups, found, number)
     return Slab(part.user[counted], block, tied)
@@ -218,10 +257,14 @@ def _ideal(truth: Truth, groups: Ints) -> Ideal:
     return Ideal(user, positions(offsets(lengths)) + 1, gains[rows])
 
 
-def _duplicate(setting: Setting, part: Lists, row: int) -> DuplicateError:
-    owner = int(np.searchsorted(part.starts, row, side="right")) - 1
-    user = setting.users.decode(part.user[[owner]])[0]
-    item = setting.items.decode(part.items[[row]])[0]
+def _duplicate(setting: Setting, row: int) -> DuplicateError:
+    lists = setting.lists
+    owner = owners(lists.starts, np.array([row]))
+    if setting.confirm is not None:
+        first, last = lists.starts[owner[0]], lists.starts[owner[0] + 1]
+        setting.confirm.repeated(row, np.arange(first, last))
+    user = setting.users.decode(lists.user[owner])[0]
+    item = setting.items.decode(lists.items[[row]])[0]
     return DuplicateError(
         "an item stands twice in one list",
         where=f"recommendations, user {user!r}",

@@ -52,6 +52,8 @@ class Lists:
     scores: np.ndarray[tuple[int], np.dtype[np.float64]] | None
     has_ties: bool
     """Whether equal scores inside a list are ties that the measures have to deal with."""
+    origin: Ints | None = None
+    """The row of the table that each row was; None where rows lie as they did, or none asks."""
     gaps: int = 0
     """Lists whose ranks did not count 1, 2, 3, …; the gaps were closed."""
 
@@ -68,7 +70,9 @@ class Lists:
         lengths = np.add.reduceat(keep, self.starts[:-1], dtype=np.int64)
         scores = None if self.scores is None else self.scores[keep]
         starts = offsets(lengths)
-        return Lists(self.user, starts, self.items[keep], scores, self.has_ties, self.gaps)
+        origin = None if self.origin is None else self.origin[keep]
+        items = self.items[keep]
+        return Lists(self.user, starts, items, scores, self.has_ties, origin, self.gaps)
 
 
 def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
@@ -150,7 +154,7 @@ def arrange(
     has_ties = (
         rank is None and score is not None and ties in ("expected", "optimistic", "pessimistic")
     )
-    return Lists(groups.user, groups.starts, items, score, has_ties, gaps)
+    return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps)
 
 
 def _narrow(items: Codes) -> Codes:
@@ -177,9 +181,7 @@ def _heads(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints
 
         def compare(first: int) -> None:
             stop = min(first + _STEP, n - 1)
-            np.not_equal(
-                values[first + 1 : stop + 1], values[first:stop], out=change[first:stop]
-            )
+            np.not_equal(values[first + 1 : stop + 1], values[first:stop], out=change[first:stop])
 
         for _ in each(compare, range(0, n - 1, _STEP), threads):
             pass

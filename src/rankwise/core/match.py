@@ -174,9 +174,7 @@ class _Pairs:
         return own
 
 
-def _settle(
-    listed: _Pairs, lost: Ints, judged: _Pairs, contested: Ints
-) -> tuple[Ints, Ints, Ints]:
+def _settle(listed: _Pairs, lost: Ints, judged: _Pairs, contested: Ints) -> tuple[Ints, Ints, Ints]:
     """Give the rows that lost their place further rounds, all together, until none is left."""
     rows, found, repeated = [], [], []
     bits = (len(lost) * 4).bit_length()

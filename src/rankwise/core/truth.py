@@ -34,6 +34,8 @@ class Truth:
     """Of every row; None where there is no such column and every row counts 1."""
     relevant: np.ndarray[tuple[int], np.dtype[np.bool_]] | None
     """Which rows are relevant; None if all are."""
+    origin: Ints | None = None
+    """The row of the table that each row was; None where rows lie as they did."""
 
     @cached_property
     def graded(self) -> bool:
@@ -104,4 +106,4 @@ def arrange_truth(
         relevant = relevance > 0 if threshold is None else relevance >= threshold
         if relevant.all():
             relevant = None
-    return Truth(groups.user, groups.starts, items, relevance, relevant)
+    return Truth(groups.user, groups.starts, items, relevance, relevant, groups.order)
