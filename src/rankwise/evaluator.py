@@ -296,6 +296,8 @@ class Evaluator:
         assert self._vocabularies is not None
         words, truth = self._vocabularies, self._truth
         codes = truth.user[truth.n_relevant > 0]
+        if self._population == "truth" and len(merged.users) == len(codes):
+            return merged  # everyone who counts has been seen
         listed = merged.users["user"].implode()
         missing = codes[~words.users.decode(codes).is_in(listed).to_numpy()]
         if not len(missing):

@@ -73,7 +73,7 @@ def run(
                 counts = piece.counts if counts is None else counts + piece.counts
             bar.advance(len(piece.columns["user"]))
     pieces.append(_piece(plan, unlisted(setting, without_list)))
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([piece.columns[name] for piece in pieces])
         for name in pieces[0].columns
     }

@@ -65,5 +65,5 @@ def _as(raw: Any, kind: Any, named: dict[str, str]) -> dict[str, Any]:
     facts["repeated user-item pairs"] = again
     for role in ("score", "relevance"):
         if role in frame.columns:
-            facts[f"{role} from, to"] = f"{frame[role].min()}, {frame[role].max()}"
+            facts[f"{role} from, to"] = f"{frame[role].min()!s}, {frame[role].max()!s}"
     return facts

@@ -71,8 +71,8 @@ def _listing(every: list[type[Measure]]) -> str:
                 at = {"required": "@k", "optional": "[@k]", "none": ""}[cls.cutoff]
                 summary = inspect.getdoc(cls).splitlines()[0]  # type: ignore[union-attr]
                 lines.append(
-                    f"  {cls.name:{width}} {at:4}  {_range(cls):10} {arrows[cls.higher_is_better]:6} "
-                    f" {summary}"
+                    f"  {cls.name:{width}} {at:4}  {_range(cls):10} "
+                    f"{arrows[cls.higher_is_better]:6}  {summary}"
                 )
     return "\n".join(lines[1:])
 

@@ -174,22 +174,20 @@ def _breaker(
 def _heads(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
     """Return where runs of one user start, and the code of each run: few rows to encode."""
     n = len(users)
-    if users.dtype == pl.String:
-        change = (users != users.shift(1)).fill_null(value=True).to_numpy()[1:]
-    else:
-        values, change = users.to_numpy(), np.empty(max(n - 1, 0), dtype=bool)
+    text = users.dtype == pl.String
+    values = users if text else users.to_numpy()
 
-        def compare(first: int) -> None:
-            stop = min(first + _STEP, n - 1)
-            np.not_equal(values[first + 1 : stop + 1], values[first:stop], out=change[first:stop])
+    def changes(first: int) -> Ints:
+        stop = min(first + _STEP, n - 1)
+        differ = values[first + 1 : stop + 1] != values[first:stop]
+        where = differ.arg_true().to_numpy() if text else np.flatnonzero(differ)
+        return where + (first + 1)
 
-        for _ in each(compare, range(0, n - 1, _STEP), threads):
-            pass
-    if np.count_nonzero(change) > n // 2:  # hardly grouped: every row is a run of its own
-        return np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64), vocabulary.encode(
-            users
-        )
-    starts = np.concatenate([[0], np.flatnonzero(change) + 1, [n]])
+    jobs = range(0, n - 1, _STEP)
+    if n > 1 and len(changes(0)) > min(_STEP, n - 1) // 2:  # hardly grouped: a run a row
+        rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
+        return rows, vocabulary.encode(users)
+    starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
     return starts, vocabulary.encode(users.gather(starts[:-1]))
 
 

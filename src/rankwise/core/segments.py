@@ -45,7 +45,8 @@ def owners(starts: Ints, rows: Ints) -> Ints:
     """
     lengths = np.diff(starts)
     if len(lengths) and lengths[0] and bool((lengths == lengths[0]).all()):
-        return rows // lengths[0]
+        of: Ints = rows // lengths[0]
+        return of
     return np.searchsorted(starts, rows, side="right") - 1
 
 

@@ -18,8 +18,8 @@ def time_based_split(
     """Split at one moment for everybody: what came before is training, the rest is test.
 
     The moment is the time of the first of the last ``round(test_ratio * n)`` rows in order of
-    time, of n in all. Rows of that very moment are all test rows, so rows of equal time are never torn apart
-    and the order of the table does not matter.
+    time, of n in all. Rows of that very moment are all test rows, so rows of equal time are never
+    torn apart and the order of the table does not matter.
 
     Parameters
     ----------
