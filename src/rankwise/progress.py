@@ -34,6 +34,7 @@ class Progress:
         self._total = total
         self._unit = unit
         self._shown = sys.stderr.isatty() if shown is None else shown
+        self._forced = shown is True
         self._done = 0
         self._start = time.monotonic()
         self._bar: RichProgress | None = None
@@ -72,7 +73,7 @@ class Progress:
             MofNCompleteColumn(),
             TextColumn(self._unit),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(stderr=True, force_terminal=True if self._forced else None),
             transient=True,
         )
         self._task = self._bar.add_task(self._unit, total=self._total)
