@@ -44,6 +44,7 @@ def time_based_split(
 
     Examples
     --------
+    >>> import polars as pl
     >>> table = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "timestamp": [30, 10, 20]})
     >>> train, test = time_based_split(table, test_ratio=0.4)
     >>> train["timestamp"].to_list(), test["timestamp"].to_list()
