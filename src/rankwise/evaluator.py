@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
 from rankwise.core.engine import Setting
 from rankwise.core.ids import HashCollision
-from rankwise.core.lists import Ties
+from rankwise.core.lists import Lists, Ties
 from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, MeasureError, ParameterError
@@ -23,7 +25,6 @@ from rankwise.summary import Asked, summarise
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rankwise.core.lists import Lists
     from rankwise.core.truth import Truth
     from rankwise.io.columns import Columns
     from rankwise.measures.parsing import MeasureLike
@@ -89,10 +90,15 @@ class Evaluator:
                 hint=f'write population="{users}"',
             )
         _check_choice("population", population, Population)
+        if relevance_threshold is not None and not _is_finite(relevance_threshold):
+            raise ParameterError(
+                "relevance_threshold must be a number",
+                found=f"relevance_threshold={relevance_threshold!r}",
+            )
         for name, number in (("threads", threads), ("block_size", block_size)):
             if number is not None and number < 1:
                 raise ParameterError(f"{name} must be positive", found=str(number))
-        self._threshold = relevance_threshold
+        self._threshold = None if relevance_threshold is None else float(relevance_threshold)
         self._population = population
         self._ties = ties
         self._duplicates: Duplicates = duplicates
@@ -106,7 +112,7 @@ class Evaluator:
         self._vocabularies: Vocabularies | None = None
         self._truth_table = None if truth is None else read_table(truth, "truth", columns)
         self._truth: Truth | None = None
-        self._lists: Lists | None = None
+        self._truth_tally: Counter[str] = Counter()
         self._parts: list[Partial] = []
         self._inputs: dict[str, Table] = {}
         self._ties_used: set[Ties] = set()
@@ -146,6 +152,7 @@ class Evaluator:
                     "only evaluators with the same measures and settings can be merged",
                     found=f"{other._settings} beside {self._settings}",
                 )
+            self._check_truth(other)
             self._parts += other._parts
             self._inputs = {**other._inputs, **self._inputs}
             self._ties_used |= other._ties_used
@@ -160,17 +167,18 @@ class Evaluator:
     def result(self) -> Result:
         """Return the result of everything so far; more may be added afterwards."""
         merged = self.partial()
-        if self._truth is not None and self._population in ("truth", "all"):
+        if self._truth_table is not None and self._population in ("truth", "all"):
             merged = self._with_unlisted(merged)
-        if not len(merged.users):
+        if not len(merged.users) or not (merged.users["list_length"] > 0).any():
             raise EmptyError(
-                "no user is left to evaluate",
-                found=f"population={self._population!r}, no user fits",
-                hint="do recommendations and truth speak of the same users?",
+                "no user that counts has a list",
+                found=f"{merged.tally.get('lists', 0)} lists, "
+                f"{len(merged.users)} users that count (population={self._population!r})",
+                hint="do recommendations and truth name users in the same way?",
             )
         return summarise(
             self._plan,
-            merged,
+            replace(merged, tally=dict(Counter(merged.tally) + self._truth_tally)),
             inputs=self._inputs,
             asked=self._asked,
             catalogue=self._catalogue,
@@ -200,13 +208,13 @@ class Evaluator:
         count_items = self._plan.needs_catalogue or "listed" in self._plan.needs
         hashed = not count_items and ties == "input" and self._duplicates == "error"
         for try_hashes in (True, False) if hashed else (False,):
-            words = self._vocabularies
+            words, truth = self._vocabularies, self._truth
             if whole_truth or words is None or (words.hashed and not try_hashes):
                 tables = [listed, truth_table, self._train]
                 words = Vocabularies(tables, count_items=count_items, hashed=try_hashes)
-                self._vocabularies, self._truth = words, None
+                truth = None
             try:
-                self._add_aligned(listed, truth_table, words, ties, whole_truth=whole_truth)
+                self._add_aligned(listed, truth_table, words, truth, ties, whole=whole_truth)
             except HashCollision:
                 continue
             break
@@ -216,15 +224,17 @@ class Evaluator:
         listed: Table,
         truth_table: Table,
         words: Vocabularies,
+        truth: Truth | None,
         ties: Ties,
         *,
-        whole_truth: bool,
+        whole: bool,
     ) -> None:
         listed, truth_table, _ = words.align([listed, truth_table, self._train])
         tally: Counter[str] = Counter()
-        truth = self._truth
+        truth_tally = tally if whole else Counter(self._truth_tally)
         if truth is None:
-            truth = make_truth(truth_table, words, self._threshold, self._duplicates, tally)
+            truth_tally.clear()
+            truth = make_truth(truth_table, words, self._threshold, self._duplicates, truth_tally)
         lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
         counted = self._counted(lists, truth, words, tally)
         setting = Setting(
@@ -232,25 +242,36 @@ class Evaluator:
             self._block_size, confirmation(words, listed, truth_table, lists, truth),
         )  # fmt: skip
         missing = np.empty(0, dtype=np.int64)
-        if whole_truth and self._population in ("truth", "all"):
+        if whole and self._population in ("truth", "all"):
             missing = np.setdiff1d(np.flatnonzero(counted), lists.user)
-        self._parts.append(
-            run(
-                setting,
-                self._plan,
-                without_list=missing,
-                seen_items=[lists.items, truth.items, *words.train_items],
-                tally=tally,
-                threads=self._threads,
-                progress=self._progress,
-            )
+        part = run(
+            setting,
+            self._plan,
+            without_list=missing,
+            seen_items=[lists.items, truth.items, *words.train_items],
+            tally=tally,
+            threads=self._threads,
+            progress=self._progress,
         )
-        if not whole_truth:
-            self._truth, self._lists = truth, lists
+        # Only now that all has gone well does the evaluator change.
+        self._parts.append(part)
+        self._vocabularies = words
+        if not whole:
+            self._truth, self._truth_tally = truth, truth_tally
         self._inputs |= {"recommendations": listed, "truth": truth_table}
         if self._train is not None:
             self._inputs["train"] = self._train
         self._ties_used.add(ties)
+
+    def _check_truth(self, other: Evaluator) -> None:
+        mine, theirs = self._truth_table, other._truth_table
+        if mine is theirs:
+            return
+        if mine is None or theirs is None or not mine.frame.equals(theirs.frame):
+            raise ParameterError(
+                "evaluators that are merged have the same truth, or were given it with each piece",
+                hint="give every evaluator all of the truth, or pass it to update(…)",
+            )
 
     def _ties_for(self, listed: Table) -> Ties:
         by_score = "score" in listed.frame.columns and "rank" not in listed.frame.columns
@@ -291,10 +312,12 @@ class Evaluator:
 
     def _with_unlisted(self, merged: Partial) -> Partial:
         """Add the users of the truth who never got a list."""
-        assert self._truth is not None
-        assert self._lists is not None
-        assert self._vocabularies is not None
         words, truth = self._vocabularies, self._truth
+        if words is None or truth is None:  # all pieces came from other evaluators
+            words = Vocabularies([self._truth_table, self._train], count_items=True)
+            (table,) = words.align([self._truth_table])
+            tally = self._truth_tally
+            truth = make_truth(table, words, self._threshold, self._duplicates, tally)
         codes = truth.user[truth.n_relevant > 0]
         if self._population == "truth" and len(merged.users) == len(codes):
             return merged  # everyone who counts has been seen
@@ -303,7 +326,7 @@ class Evaluator:
         if not len(missing):
             return merged
         setting = Setting(
-            self._lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
+            Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
             words.users, words.items,
         )  # fmt: skip
         rest = run(
@@ -316,6 +339,12 @@ class Evaluator:
             progress=False,
         )
         return merged.merge(rest)
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return False
+    return math.isfinite(float(value))
 
 
 def _check_choice(name: str, value: object, kind: Any) -> None:

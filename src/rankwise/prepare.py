@@ -13,7 +13,7 @@ from rankwise.core.ids import HashCollision, HashedStrings, Vocabulary, vocabula
 from rankwise.core.lists import Lists, Ties, arrange
 from rankwise.core.match import match
 from rankwise.core.truth import Truth, arrange_truth
-from rankwise.errors import DuplicateError, EmptyError, IdError
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError
 from rankwise.io.align import align
 
 if TYPE_CHECKING:
@@ -83,11 +83,20 @@ def make_truth(
 
     Raises
     ------
+    ColumnError
+        If there is a threshold, and no relevance to hold against it.
     DuplicateError
         If an item stands twice for a user and ``duplicates`` is ``"error"``.
     EmptyError
         If nothing is relevant.
     """
+    if threshold is not None and "relevance" not in table.frame.columns:
+        raise ColumnError(
+            "a relevance threshold needs truth with a relevance",
+            where=table.source,
+            found=f"columns {', '.join(table.frame.columns)}",
+            hint="leave the threshold out: without a relevance every row of the truth is relevant",
+        )
     truth = _arrange_truth(table, words, threshold)
     rises = truth.items[1:] > truth.items[:-1]
     rises[truth.starts[1:-1] - 1] = True
@@ -153,22 +162,22 @@ def make_lists(
     frame = table.frame
     codes = words.items.encode(frame["item"])
     hashed = isinstance(words.items, HashedStrings)
-    # Hashes have to be confirmed by row, so rows are put in order and hashes fetched after them.
-    items = np.arange(len(codes), dtype=np.int32) if hashed else codes
     score = frame["score"].to_numpy() if "score" in frame.columns else None
     lists = arrange(
         frame["user"],
-        items,
+        codes,
         vocabulary=words.users,
+        by_row=hashed,  # hashes have to be confirmed by row
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
         item_order=words.items.ordered,
         threads=threads,
     )
-    if hashed:
-        origin = None if lists.items is items else lists.items
-        lists = replace(lists, items=codes if origin is None else codes[origin], origin=origin)
+    if hashed and lists.items is not codes:
+        lists = replace(lists, items=codes[lists.items], origin=lists.items)
+    if "rank" in frame.columns and lists.scores is not None:
+        tally["lists_whose_scores_rise"] += _rising(lists)
     tally["rows"] += len(lists.items)
     tally["lists"] += len(lists.user)
     tally["lists_with_rank_gaps"] += lists.gaps
@@ -179,6 +188,14 @@ def make_lists(
             tally["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
     return lists
+
+
+def _rising(lists: Lists) -> int:
+    """Count lists whose scores rise somewhere, although their ranks say best first."""
+    assert lists.scores is not None
+    rises = np.diff(lists.scores, append=lists.scores[-1:]) > 0
+    rises[lists.starts[1:] - 1] = False
+    return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
 
 
 def confirmation(

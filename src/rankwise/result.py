@@ -189,7 +189,7 @@ def load(folder: str | Path) -> Result:
             },
             per_user=per_user,
             counts=data["counts"],
-            slices=None if slices is None else pl.DataFrame(slices),
+            slices=None if slices is None else _slices(slices),
             provenance=data["provenance"],
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
@@ -201,6 +201,13 @@ def load(folder: str | Path) -> Result:
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="Result.save writes result.json and per_user.parquet",
         ) from error
+
+
+def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    head = {"by": pl.String, "group": pl.String, "users": pl.Int64}
+    schema = {name: head.get(name, pl.Float64) for name in rows[0]}
+    frame = pl.DataFrame(rows, schema=schema)
+    return frame.with_columns(pl.exclude(*head).fill_null(float("nan")))
 
 
 def _or_none(value: float) -> float | None:

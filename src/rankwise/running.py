@@ -80,7 +80,10 @@ def run(
     columns["user"] = setting.users.decode(columns["user"])
     total = sum((piece.tally for piece in pieces), tally)
     items = _items(setting, plan, seen_items, counts) if plan.needs_catalogue else None
-    return Partial(pl.DataFrame(columns), items, dict(total))
+    listed = setting.lists.user
+    outside = listed[~setting.is_counted(listed)]
+    others = setting.users.decode(outside) if len(outside) else None
+    return Partial(pl.DataFrame(columns), items, dict(total), others)
 
 
 def _piece(plan: Plan, slab: Slab) -> _Piece:
@@ -91,7 +94,8 @@ def _piece(plan: Plan, slab: Slab) -> _Piece:
         "list_length": block.list_length,
         **plan.columns(block),
     }
-    tally = Counter({"tied_rows": slab.tied_rows})
+    hits = len(block.hits.gain)
+    tally = Counter({"tied_rows": slab.tied_rows, "relevant_rows": hits})
     if block.judged is not None:
         tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
     return _Piece(columns, plan.counts(block) if plan.catalogue_ks else None, tally)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise._version import __version__
-from rankwise.errors import ColumnError, ParameterError, nearest
+from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.io.align import align
 from rankwise.io.tables import Table, read_table
 from rankwise.measures.plan import Floats, Plan, Weighted
@@ -68,8 +68,8 @@ class Asked:
                 hint="keep one row a user",
             )
         if isinstance(weights, str) and table is not None:
-            frame = table.frame.select("user", pl.col(weights).alias("weight"))
-            return cls(table, by, read_table(frame, "users"))
+            weight = table.frame[weights].cast(pl.Float64, strict=False).alias("weight")
+            return cls(table, by, table.with_frame(table.frame.select("user").with_columns(weight)))
         if weights is not None:
             return cls(table, by, read_table(weights, "users"))
         return cls(table, by)
@@ -83,10 +83,14 @@ class Asked:
         missing = joined["weight"].null_count()
         if missing or (joined["weight"] < 0).any():
             bad = joined.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
-            raise ParameterError(
+            own = bad["weight"][0]
+            raise InputError(
                 "every user that counts needs a weight of 0 or more",
-                found=f"user {bad['user'][0]!r} has {bad['weight'][0]} ({len(bad)} such users)",
+                where=f"{self.weights.source}, user {bad['user'][0]!r}",
+                found=f"{'no weight' if own is None else own} ({len(bad)} such users)",
             )
+        if not (joined["weight"] > 0).any():
+            raise InputError("all weights are 0", where=self.weights.source)
         return joined["weight"].cast(pl.Float64).to_numpy()
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
@@ -98,9 +102,15 @@ class Asked:
 
 
 def _same_kind(users: pl.DataFrame, table: Table) -> pl.DataFrame:
-    merged = Table(users.select("user"), "users", "the evaluated users", "", {}, is_text=False)
-    aligned = align([merged, table], "user")[1].frame
-    return aligned.with_columns(pl.col("user").cast(users["user"].dtype))
+    return table.with_frame(_matching(table, "user", users["user"])).frame
+
+
+def _matching(table: Table, role: str, ids: pl.Series) -> pl.DataFrame:
+    """Return the table with its ids of the type that was evaluated; what cannot match goes."""
+    evaluated = Table(ids.to_frame(role), table.kind, "the evaluated tables", "", {}, is_text=True)
+    aligned = align([evaluated, table], role)[1].frame
+    own = aligned.with_columns(pl.col(role).cast(ids.dtype, strict=False))
+    return own.filter(pl.col(role).is_not_null())
 
 
 def summarise(
@@ -114,10 +124,18 @@ def summarise(
 ) -> Result:
     """Turn what was merged into a `Result`."""
     counts = {name: count for name, count in sorted(merged.tally.items()) if count}
+    counts["relevant_rows"] = merged.tally.get("relevant_rows", 0)
     items, size = merged.items, 0
     if plan.needs_catalogue and items is not None:
         items, outside = _in_catalogue(items, catalogue)
         size = len(items)
+        if outside and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
+            raise InputError(
+                "a catalogue must hold every item that is recommended or relevant, to count the "
+                "items that are neither",
+                found=f"{outside} items outside it",
+                hint="leave the catalogue out, or add them to it",
+            )
         counts["catalogue_items"] = size
         if outside:
             counts["recommended_items_outside_catalogue"] = outside
@@ -137,7 +155,7 @@ def summarise(
         per_user=per_user,
         counts=counts,
         slices=_slices(plan, users, asked, weights, size),
-        provenance=_provenance(plan, inputs, asked, catalogue, settings),
+        provenance=_provenance(plan, inputs, asked, catalogue, settings, counts.get("rows", 0)),
     )
 
 
@@ -145,12 +163,9 @@ def _in_catalogue(items: pl.DataFrame, catalogue: Table | None) -> tuple[pl.Data
     """Keep the items of the catalogue, all of them, and count those shown that are not in it."""
     if catalogue is None:
         return items, 0
-    merged = Table(items, "items", "the recommended items", "", {}, is_text=False)
-    ids = align([merged, catalogue], "item")[1].frame.select(
-        pl.col("item").cast(items["item"].dtype).unique()
-    )
+    ids = _matching(catalogue, "item", items["item"]).select("item").unique()
     counts = pl.exclude("item")
-    shown = items.filter(pl.any_horizontal(counts > 0)) if items.width > 1 else items[:0]
+    shown = items.filter(pl.any_horizontal(counts > 0)) if items.width > 1 else items
     outside = len(shown.join(ids, on="item", how="anti"))
     inside = ids.join(items, on="item", how="left").with_columns(counts.fill_null(0))
     return inside.sort("item"), outside
@@ -179,6 +194,7 @@ def _provenance(
     asked: Asked,
     catalogue: Table | None,
     settings: dict[str, Any],
+    rows: int,
 ) -> dict[str, Any]:
     tables = {**inputs}
     tables |= {} if catalogue is None else {"items": catalogue}
@@ -197,7 +213,7 @@ def _provenance(
             name: {
                 "source": table.source,
                 "format": table.form,
-                "rows": len(table.frame),
+                "rows": rows if name == "recommendations" else len(table.frame),
                 "columns": table.columns,
                 "ids": {
                     role: str(table.frame[role].dtype)

@@ -121,6 +121,8 @@ def command(
     RecBole .inter, TREC run and qrels; '-' is standard input.
     """  # fmt: skip
     _check_outputs(ctx, run, truth, output, per_user, save)
+    if output is not None and format_ is None and output.suffix not in _SUFFIXES:
+        raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else say --format", ctx)
     from rankwise.evaluation import DEFAULT_MEASURES, evaluate
 
     required = [_gate(ctx, text) for text in gates]
@@ -150,7 +152,11 @@ def _check_outputs(
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
     if per_user is not None and per_user.suffix not in (".parquet", ".csv"):
         raise click.UsageError("--per-user writes .parquet or .csv", ctx)
+    taken = [path.resolve() for path in (Path(run), Path(truth)) if path.is_file()]
     for path in (output, per_user):
+        if path is not None and path.resolve() in taken:
+            raise OutputError("this file is read or written already", where=str(path))
+        taken += [] if path is None else [path.resolve()]
         if path is not None and not path.parent.is_dir():
             raise OutputError("there is no such folder to write to", where=str(path.parent))
         if path is not None and path.is_dir():

@@ -74,6 +74,9 @@ def _run(arguments: list[str] | None) -> int:
         # The reader of our output has gone; what is left to flush must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        click.echo(f"error: this cannot be written or read: {error.strerror or error}", err=True)
+        return 2
     except Exception:  # noqa: BLE001 - the last line of defence: told, not hidden
         traceback.print_exc()
         click.echo("error inside rankwise: please report it with the lines above", err=True)

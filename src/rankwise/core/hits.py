@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rankwise.core.backend import Array, bincount, namespace
-from rankwise.core.segments import Ints, offsets, positions, ragged_rows
+from rankwise.core.segments import Ints, bucket, offsets, positions, ragged_rows
 
 if TYPE_CHECKING:
     from rankwise.core.lists import Ties
@@ -75,7 +75,7 @@ class Hits:
     def first(self) -> Array:
         """Return for each row the chance that the user's first relevant item stands here."""
         if self.groups is not None:
-            return self.cascade(np.ones(len(self.gain)))
+            return self._tied_first(self.groups)
         xp = namespace(self.nth)
         return xp.astype(self.nth == 1, xp.float64)
 
@@ -95,10 +95,30 @@ class Hits:
             return self._tied_cascade(self.groups, stop)
         xp = namespace(stop)
         alive = xp.ones_like(stop)
-        deepest = int(xp.max(self.nth)) if self.nth.shape[0] else 0
-        for nth in range(2, deepest + 1):
-            alive = xp.where(self.nth == nth, xp.roll(alive * (1 - stop), 1), alive)
+        # Everyone's second hits together, then everyone's third, ….
+        order = xp.argsort(self.nth, stable=True)
+        depth = xp.take(self.nth, order)
+        deepest = int(depth[-1]) if depth.shape[0] else 0
+        edges = xp.searchsorted(depth, xp.arange(1, deepest + 2, dtype=depth.dtype))
+        for nth in range(1, deepest):
+            rows = order[int(edges[nth]) : int(edges[nth + 1])]
+            alive[rows] = alive[rows - 1] * (1 - stop[rows - 1])
         return alive * stop
+
+    def _tied_first(self, groups: TiedGroups) -> Array:
+        # Only a user's first group can hold the first relevant item. Of n items, r relevant, the
+        # first q - 1 being none of them, the next is one with chance r / (n - q + 1).
+        sizes = np.diff(groups.starts)
+        hits_in = np.bincount(groups.hits, minlength=len(sizes))
+        place = positions(groups.starts)
+        n, r = np.repeat(sizes, sizes), np.repeat(hits_in, sizes)
+        hazard = np.minimum(r / (n - place), 1.0)
+        alive = np.repeat((groups.depth == 0).astype(np.float64), sizes)
+        starts, order = bucket(place, int(sizes.max(initial=0)))
+        for q in range(1, len(starts) - 1):
+            rows = order[starts[q] : starts[q + 1]]
+            alive[rows] = alive[rows - 1] * (1 - hazard[rows - 1])
+        return alive * hazard
 
     def _tied_cascade(self, groups: TiedGroups, stop: Array) -> Array:
         # pass_[m]: the expected product of (1 - stop) over m items drawn from the group, built by

@@ -186,7 +186,8 @@ class HashedStrings:
 
     def encode(self, ids: pl.Series) -> Codes:
         """Give each id its hash."""
-        self._columns.append(ids)
+        # For messages: the truth, which comes first, and the lists at hand.
+        self._columns = [*self._columns[:1], ids]
         return ids.hash().to_numpy().view(np.int64)
 
     def decode(self, codes: Codes) -> pl.Series:

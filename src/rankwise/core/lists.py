@@ -55,13 +55,13 @@ class Lists:
     origin: Ints | None = None
     """The row of the table that each row was; None where rows lie as they did, or none asks."""
     gaps: int = 0
-    """Lists whose ranks did not count 1, 2, 3, …; the gaps were closed."""
+    """Lists whose ranks left some out; the gaps were closed."""
 
-    def none(self) -> Lists:
-        """Return no lists at all, of the same kind."""
+    @classmethod
+    def none(cls) -> Lists:
+        """Return no lists at all."""
         empty = np.empty(0, dtype=np.int64)
-        scores = None if self.scores is None else np.empty(0)
-        return Lists(empty, np.zeros(1, dtype=np.int64), empty, scores, self.has_ties)
+        return cls(empty, np.zeros(1, dtype=np.int64), empty, np.empty(0), has_ties=False)
 
     def without(self, rows: Ints) -> Lists:
         """Return the lists less some rows; what stood below them moves up."""
@@ -93,6 +93,7 @@ def arrange(
     ties: Ties = "input",
     item_order: Callable[[Codes], Ints] | None = None,
     threads: int = 1,
+    by_row: bool = False,
 ) -> Lists:
     """Turn rows into ranked lists.
 
@@ -114,6 +115,8 @@ def arrange(
         Gives item codes numbers that grow with their ids; called for items that tie.
     threads : int
         Threads to use for tables that are not grouped.
+    by_row : bool
+        Give row numbers in the place of items if rows have to be moved.
 
     Returns
     -------
@@ -126,6 +129,7 @@ def arrange(
         groups = Groups(heads, starts.astype(np.int64, copy=False), None)
     else:
         codes = _spread(heads, starts, len(users))
+        items = _rows(items) if by_row else items
         if rank is not None:
             placed = _place(codes, vocabulary.size, items, rank, score, threads)
             if placed is not None:
@@ -139,11 +143,13 @@ def arrange(
     gaps = 0
     if rank is not None:
         if not _counts_up(groups.starts, rank, threads):
+            items = _rows(items) if by_row and not mine else items
             columns = [np.array(rank), items, *([] if score is None else [score])]
             rank, items, *rest = reorder(groups.starts, rank, columns, in_place=mine)
             score = rest[0] if rest else None
             gaps = _gaps(groups, rank, vocabulary)
     elif score is not None and not _falls(groups.starts, score, strictly=ties != "input"):
+        items = _rows(items) if by_row and not mine else items
         breaker = None
         if ties != "input" and item_order is not None:
             breaker = _breaker(items, ties, item_order)
@@ -157,6 +163,10 @@ def arrange(
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps)
 
 
+def _rows(items: Codes) -> Codes:
+    return np.arange(len(items), dtype=np.int32 if len(items) < 2**31 else np.int64)
+
+
 def _narrow(items: Codes) -> Codes:
     """Return codes in half the memory where they fit: they are about to be copied anyway."""
     fits = items.dtype.itemsize <= 4 or items.max() < 2**31
@@ -168,7 +178,7 @@ def _breaker(
 ) -> Callable[[Ints], Ints]:
     """Return what puts tied rows in order of item id."""
     sign = -1 if ties == "item_desc" else 1
-    return lambda rows: sign * item_order(items[rows].ravel()).reshape(rows.shape)
+    return lambda rows: sign * item_order(items[rows].ravel()).astype(np.int64).reshape(rows.shape)
 
 
 def _heads(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
@@ -230,7 +240,7 @@ def _place(
         place = starts[codes[rows]]
         place += rank[rows]
         place -= 1
-        if place.max() >= n:
+        if place.max() >= n or place.min() < 0:
             return False
         placed[place] = items[rows]
         if scores is not None and score is not None:
@@ -246,7 +256,7 @@ def _place(
 
 
 def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
-    """Count lists whose ranks do not count 1, 2, 3, …; two of one rank are an error."""
+    """Count lists whose ranks leave some out; two of one rank are an error."""
     starts = groups.starts
     same = rank[1:] == rank[:-1]
     same[starts[1:-1] - 1] = False
@@ -259,8 +269,9 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
             found=f"rank {rank[row]} twice",
             hint="give every item of a list its own rank, or drop the column and pass scores",
         )
-    gaps = rank != positions(starts) + 1
-    return int(np.add.reduceat(gaps, starts[:-1]).astype(bool).sum())
+    jumps = np.diff(rank, append=rank[-1:]) != 1
+    jumps[starts[1:] - 1] = False  # from one list to the next
+    return int(np.add.reduceat(jumps, starts[:-1]).astype(bool).sum())
 
 
 def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:

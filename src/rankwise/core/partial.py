@@ -16,7 +16,7 @@ from functools import reduce
 
 import polars as pl
 
-from rankwise.errors import DuplicateError
+from rankwise.errors import DuplicateError, ParameterError
 
 __all__ = ["Partial"]
 
@@ -33,11 +33,14 @@ class Partial:
         A row an item that was seen: ``item`` and the counts that measures asked for.
     tally : dict of str to int
         Counts that add up: rows read, users without truth, ties, ….
+    outside : polars.Series or None
+        Users who have a list and do not count: their lists must not come in two pieces either.
     """
 
     users: pl.DataFrame
     items: pl.DataFrame | None = None
     tally: dict[str, int] = field(default_factory=dict)
+    outside: pl.Series | None = None
 
     def merge(self, *others: Partial) -> Partial:
         """Put partials of different users together; the order does not matter.
@@ -48,31 +51,37 @@ class Partial:
             If a user is in two of them.
         """
         parts = [self, *others]
+        for part in parts:
+            if part.users.schema != self.users.schema:
+                raise ParameterError(
+                    "these partials are not of the same measures, or not of the same type of id",
+                    found=f"{part.users.schema} beside {self.users.schema}",
+                )
         users = self.users
         if others:
             users = pl.concat([part.users for part in parts], rechunk=True)
         if not users["user"].is_sorted():
             users = users.sort("user")
-        again = users["user"].eq(users["user"].shift(1)).fill_null(value=False)
-        if again.any():
-            raise DuplicateError(
-                "a user's list came in two pieces",
-                where=f"user {users['user'].filter(again)[0]!r}",
-                hint="hand over all rows of a user in one piece (sort the table by user)",
-            )
+        outsiders = [part.outside for part in parts if part.outside is not None]
+        outside = pl.concat(outsiders).sort() if outsiders else None
+        for ids in (users["user"], outside):
+            _check_once(ids)
         with_items = [part.items for part in parts if part.items is not None]
         items = None
         if with_items:
             items = pl.concat(with_items).group_by("item").sum().sort("item")
         tally = reduce(lambda total, part: total + Counter(part.tally), parts, Counter[str]())
-        return Partial(users, items, dict(tally))
+        return Partial(users, items, dict(tally), outside)
 
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
         buffer = io.BytesIO()
-        head = json.dumps({"tally": self.tally, "items": self.items is not None}).encode()
+        outside = None if self.outside is None else self.outside.to_frame("user")
+        frames = {"users": self.users, "items": self.items, "outside": outside}
+        there = [name for name, frame in frames.items() if frame is not None]
+        head = json.dumps({"tally": self.tally, "frames": there}).encode()
         buffer.write(len(head).to_bytes(8, "little") + head)
-        for frame in (self.users, self.items):
+        for frame in frames.values():
             if frame is not None:
                 body = io.BytesIO()
                 frame.write_ipc(body)
@@ -88,6 +97,19 @@ class Partial:
             return stream.read(int.from_bytes(stream.read(8), "little"))
 
         head = json.loads(part())
-        users = pl.read_ipc(io.BytesIO(part()))
-        items = pl.read_ipc(io.BytesIO(part())) if head["items"] else None
-        return cls(users, items, head["tally"])
+        frames = {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
+        outside = frames["outside"]["user"] if "outside" in frames else None
+        return cls(frames["users"], frames.get("items"), head["tally"], outside)
+
+
+def _check_once(ids: pl.Series | None) -> None:
+    """Raise if a user stands twice in ids that are in order."""
+    if ids is None:
+        return
+    again = ids.eq(ids.shift(1)).fill_null(value=False)
+    if again.any():
+        raise DuplicateError(
+            "a user's list came in two pieces",
+            where=f"user {ids.filter(again)[0]!r}",
+            hint="hand over all rows of a user in one piece (sort the table by user)",
+        )

@@ -48,11 +48,11 @@ ROLES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "truth": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
-    "users": {"user": _USER, "weight": ("weight",)},
+    "users": {"user": _USER},
 }  # fmt: skip
 """For each kind of table its roles, and the names (lower case, letters and digits only) of each."""
 
-_OPTIONAL = {"rank", "score", "relevance", "timestamp", "weight"}
+_OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 
 
 def _plain(name: str) -> str:

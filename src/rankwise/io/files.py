@@ -43,12 +43,17 @@ class RawFile:
     def locate(self, bad: Callable[[list[str]], bool]) -> tuple[int, str]:
         """Find the first line at fault: its number and what it says."""
         assert self.content is not None
-        lines = self.content.decode("utf-8", errors="replace").splitlines()
-        for number, line in enumerate(lines, start=1):
-            if not line.strip() or (number == 1 and self.format.has_header):
+        text = io.StringIO(self.content.decode("utf-8-sig", errors="replace"), newline="")
+        if self.format.kind == "csv":
+            reader = csv.reader(text, delimiter=self.format.separator)
+            rows = ((reader.line_num, fields) for fields in reader)
+        else:
+            rows = ((at, _fields(line, self.format)) for at, line in enumerate(text, start=1))
+        for number, fields in rows:
+            if not any(field.strip() for field in fields):
                 continue
-            if bad(_fields(line, self.format)):
-                return number, line
+            if not (number == 1 and self.format.has_header) and bad(fields):
+                return number, (self.format.separator or " ").join(fields)
         return 0, ""
 
 
@@ -65,16 +70,14 @@ def read_file(source: str | Path) -> RawFile:
         data = sys.stdin.buffer.read()
     else:
         path = Path(source)
-        if not path.is_file():
+        if path.is_dir() or not path.exists():
             what = "this is a folder" if path.is_dir() else "there is no such file"
             raise FileError(what, where=str(path))
-        with path.open("rb") as stream:
-            parquet = stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
-        if parquet:
+        if path.is_file() and _is_parquet(path):
             return RawFile(_parquet(path, name), Format("parquet"), name, file_hash(path))
         data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    data = _unpack(data, name)
+    data = _unpack(data, name).removeprefix(b"\xef\xbb\xbf")
     form = sniff(Path(name).name if name != "standard input" else "-", data[:65536])
     if not data.strip():
         raise FileError("the file is empty", where=name)
@@ -83,6 +86,11 @@ def read_file(source: str | Path) -> RawFile:
     if form.kind == "json lines":
         return RawFile(_json_lines(data, name), form, name, digest)
     return RawFile(_text(data, form, name), form, name, digest, data)
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
 
 
 def file_hash(path: Path) -> str:
@@ -129,11 +137,7 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
 
 
 def _fields(line: str, form: Format) -> list[str]:
-    if form.separator == "":
-        return line.split()
-    if form.kind == "csv":
-        return next(csv.reader([line], delimiter=form.separator))
-    return line.split(form.separator)
+    return line.split() if form.separator == "" else line.rstrip("\r\n").split(form.separator)
 
 
 def _text(data: bytes, form: Format, name: str) -> pl.DataFrame:
@@ -141,7 +145,7 @@ def _text(data: bytes, form: Format, name: str) -> pl.DataFrame:
     if separator == "":
         separator, body = (
             "\t",
-            re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)),
+            re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", data)),
         )
     elif len(separator) > 1:
         separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
@@ -164,6 +168,8 @@ def _text(data: bytes, form: Format, name: str) -> pl.DataFrame:
         raise FileError(
             "this text file cannot be read", where=name, found=str(error).splitlines()[0]
         ) from error
+    if form.has_header:
+        frame.columns = [column.strip() for column in frame.columns]
     last = frame.columns[-1]
     # A line with too few fields leaves the last one empty, and so does an empty last field.
     if frame[last].null_count():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -65,7 +66,8 @@ def sniff(name: str, head: bytes) -> Format:
     >>> sniff("run.csv", b"user_id,item_id,score").columns
     ('user_id', 'item_id', 'score')
     """
-    suffix = re.sub(r"\.gz$", "", name.lower()).rpartition(".")[2]
+    bare = re.sub(r"\.gz$", "", name.lower())
+    suffix = bare.rpartition(".")[2] if "." in bare else ""
     if head[:4] == b"PAR1" or suffix in ("parquet", "pq"):
         return Format("parquet")
     text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
@@ -75,10 +77,11 @@ def sniff(name: str, head: bytes) -> Format:
     if "::" in line:
         return Format("movielens", "::", _movielens(name, len(line.split("::"))))
     fields = line.split()
-    if suffix in ("run", "trec", "txt", "qrels", "-", "") and len(fields) in (4, 6):
+    if len(fields) in (4, 6) and "," not in line:
         if len(fields) == 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
             return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
-        if len(fields) == 4 and (fields[1] in ("0", "Q0") or suffix == "qrels"):
+        plain = suffix in ("qrels", "txt", "-", "") and fields[1] in ("0", "Q0")
+        if len(fields) == 4 and (plain or suffix == "qrels"):
             return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
     if suffix == "data" and len(fields) == 4:  # MovieLens 100K's u.data
         return Format("movielens", "\t", _movielens(name, 4))
@@ -88,7 +91,8 @@ def sniff(name: str, head: bytes) -> Format:
 def _separated(name: str, line: str, suffix: str) -> Format:
     tab = suffix in ("tsv", "inter") or "\t" in line
     separator = "\t" if tab else max(",;|", key=line.count)
-    names = tuple(field.strip().strip('"') for field in line.split(separator))
+    header = next(csv.reader([line], delimiter=separator), [])
+    names = tuple(field.strip() for field in header)
     if all(_RECBOLE.match(field) for field in names):
         return Format("recbole", separator, names, has_header=True)
     if len(names) < 2 and suffix not in ("csv", "tsv"):

@@ -32,6 +32,19 @@ def from_mapping(source: Mapping[Any, Any], kind: Kind) -> tuple[pl.DataFrame, s
     users, items, numbers = list(source), list(source.values()), None
     lengths = [_length(user, value, kind) for user, value in source.items()]
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
+    for user, value, n in zip(users, items, lengths, strict=True):
+        if kind == "recommendations" and isinstance(value, set | frozenset):
+            raise InputError(
+                "recommendations: a set has no order",
+                where=f"user {user!r}",
+                hint="pass a list, best first, or (item, score) pairs",
+            )
+        if n and isinstance(value, Mapping) != isinstance(first, Mapping):
+            raise InputError(
+                f"{kind}: users have lists, or dicts of item to number, not both",
+                where=f"user {user!r}",
+                found=type(value).__name__,
+            )
     form = "{user: [items]}"
     if isinstance(first, Mapping):
         form = "{user: {item: number}}"

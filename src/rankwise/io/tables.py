@@ -107,6 +107,10 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     for role in _NUMBERS:
         if role in table.frame.columns:
             _check_finite(table.frame[role], role, table)
+    if "rank" in table.frame.columns:
+        rank = table.frame["rank"]
+        whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
+        table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64))) if whole else table
     return table
 
 
@@ -180,19 +184,32 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
     if not raw.is_text:
         return table
     out = table.frame
+    if any(out[role].null_count() for role in _IDS if role in out.columns):
+        out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     for role, name in table.columns.items():
         if role in _IDS:
+            out = out.with_columns(out[role].str.strip_chars())
             _no_nulls(raw, out[role], name)
             if out[role].str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
                 out = out.with_columns(out[role].cast(pl.Int64))
-        elif role in (*_NUMBERS, "timestamp"):
-            out = out.with_columns(_numbers(raw, out[role], name, integer=role == "rank"))
+        elif role in _NUMBERS:
+            out = out.with_columns(_numbers(raw, out[role], name))
+        elif role == "timestamp":  # a number, or a date for whoever splits by it
+            number = out[role].cast(pl.Float64, strict=False)
+            out = out if number.null_count() else out.with_columns(number)
     return replace(table, frame=out)
 
 
+_LISTS = {"items": "item", "scores": "score", "relevances": "relevance", "ratings": "rating"}
+
+
 def _exploded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Turn lines that hold whole lists into a row an item."""
-    lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+    """Turn lines that hold whole lists into a row an item; other lists stay as they are."""
+    lists = [
+        name
+        for name, dtype in frame.schema.items()
+        if isinstance(dtype, pl.List) and (name in _LISTS or name in _LISTS.values())
+    ]
     if not lists:
         return frame
     try:
@@ -201,17 +218,14 @@ def _exploded(frame: pl.DataFrame) -> pl.DataFrame:
         raise FileError(
             "the lists of one line are of different lengths", found=", ".join(lists)
         ) from error
-    singular = {"items": "item", "scores": "score", "relevances": "relevance", "ratings": "rating"}
-    return frame.rename({name: singular[name] for name in lists if name in singular})
+    return frame.rename({name: _LISTS[name] for name in lists if name in _LISTS})
 
 
-def _numbers(raw: RawFile, column: pl.Series, name: str, *, integer: bool) -> pl.Series:
-    dtype = pl.Int64 if integer else pl.Float64
-    out = column.str.strip_chars().cast(dtype, strict=False)
+def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
+    out = column.str.strip_chars().cast(pl.Float64, strict=False)
     if out.null_count():
-        kind = float if not integer else int
-        at = raw.format.columns.index(name)
-        raise _bad_line(raw, f"column {name!r} is not a number", lambda f: not _reads(kind, f[at]))
+        at = raw.frame.columns.index(name)
+        raise _bad_line(raw, f"column {name!r} is not a number", lambda f: not _reads(float, f[at]))
     return out
 
 
@@ -225,7 +239,7 @@ def _reads(kind: Callable[[str], float], text: str) -> bool:
 
 def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
     if column.null_count():
-        at = raw.format.columns.index(name)
+        at = raw.frame.columns.index(name)
         raise _bad_line(raw, f"column {name!r} is empty", lambda f: not f[at].strip())
 
 

@@ -25,13 +25,19 @@ def write_text(path: Path, text: str) -> None:
 def new_file(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a file beside the target, then put it in the target's place.
 
+    A link is followed; a device or a pipe is written to as it is.
+
     Raises
     ------
     OutputError
         If it cannot be written.
     """
+    path = path.resolve()
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.exists() and not path.is_file():
+            write(path)
+            return
         write(part)
         part.replace(path)
     except OSError as error:

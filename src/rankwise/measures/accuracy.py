@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from rankwise.core.backend import namespace
+from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.measure import Composed, PerUser, measure
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class F(Composed):
     of : {"users", "means"}
         ``"users"``: for every user, then the mean. ``"means"``: of the two means, once.
     first, second : measure
-        Precision and recall unless said otherwise.
+        Precision and recall unless said otherwise. With tied scores, the mean of their expected
+        values.
 
     References
     ----------
@@ -143,6 +145,15 @@ class F(Composed):
     of: Literal["users", "means"] = "users"
     first: PerUser = Precision()
     second: PerUser = Recall()
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        for part in (self.first, self.second):
+            if part.k:
+                raise ParameterError(
+                    "f: its parts take its own cut-off", found=str(part), hint="write f(…)@10"
+                )
 
     @property
     def parts(self) -> tuple[PerUser, ...]:
@@ -220,7 +231,8 @@ class AveragePrecision(PerUser):
     Parameters
     ----------
     normaliser : {"min", "k", "relevant", "hits"}
-        What divides the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k.
+        What divides the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k
+        (with tied scores, the expected sum over the expected number).
 
     References
     ----------
@@ -238,8 +250,6 @@ class AveragePrecision(PerUser):
     def require_cutoff(self) -> None:
         """Raise if the sum is to be divided by k and there is no k."""
         if self.normaliser == "k" and not self.k:
-            from rankwise.errors import MeasureError
-
             raise MeasureError(
                 "map(normaliser=k) needs a cut-off", found=str(self), hint=f"write {self}@10"
             )

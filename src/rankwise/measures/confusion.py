@@ -124,7 +124,7 @@ class TN(Pooled):
     16.0
     """
 
-    needs_catalogue: ClassVar[bool] = True
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
 
     def sums(self, block: Block, k: Array) -> Array:
         """Return users and items that are recommended or relevant, shape (U, n_k, 2)."""

@@ -25,6 +25,13 @@ Gain = Literal["linear", "exponential", "binary"]
 
 def _gain(kind: Gain, relevance: Array) -> Array:
     xp = namespace(relevance)
+    if kind != "binary" and relevance.shape[0] and float(xp.min(relevance)) < 0:
+        raise ScoreError(
+            "an item of negative relevance is relevant, and has no gain",
+            where="truth",
+            found=f"{float(xp.min(relevance)):g}",
+            hint="raise the threshold to 0, shift the scale, or use gain=binary",
+        )
     if kind == "exponential":
         return 2.0**relevance - 1.0
     return xp.ones_like(relevance) if kind == "binary" else relevance
@@ -295,5 +302,5 @@ class ERR(PerUser):
                 found=f"{float(xp.max(hits.gain)):g} > {largest:g}",
                 hint="write err(max_relevance=5)@10 for a scale that ends at 5",
             )
-        stop = (2.0**hits.gain - 1.0) / 2.0**largest
+        stop = _gain("exponential", hits.gain) / 2.0**largest
         return block.sum_hits(hits.cascade(stop) / hits.rank, k)

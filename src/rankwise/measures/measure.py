@@ -14,6 +14,7 @@ is one method:
 from __future__ import annotations
 
 import dataclasses
+import operator
 import typing
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
@@ -73,7 +74,8 @@ class Measure:
     higher_is_better: ClassVar[bool | None]
     cutoff: ClassVar[Literal["required", "optional", "none"]]
     needs: ClassVar[Needs] = frozenset()
-    needs_catalogue: ClassVar[bool] = False
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = ""
+    """Whether the catalogue is counted, or must also hold every item that is seen."""
 
     def __post_init__(self) -> None:
         if type(self) is Measure:
@@ -91,7 +93,9 @@ class Measure:
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
         """Set the cut-offs."""
-        return dataclasses.replace(self, k=(k,) if isinstance(k, int) else tuple(k))
+        cutoffs = [k] if isinstance(k, int) or hasattr(k, "__index__") else list(k)
+        plain = [c if isinstance(c, bool | float) else operator.index(c) for c in cutoffs]
+        return dataclasses.replace(self, k=tuple(plain))
 
     def __str__(self) -> str:
         """Write the measure as the parser reads it, without what is at its default."""
@@ -179,7 +183,7 @@ class Catalogue(Measure):
     """A function of how often each item of the catalogue was recommended."""
 
     needs: ClassVar[Needs] = frozenset({"listed"})
-    needs_catalogue: ClassVar[bool] = True
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""

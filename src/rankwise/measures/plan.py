@@ -65,7 +65,7 @@ class Plan:
     @property
     def needs_catalogue(self) -> bool:
         """Whether some measure needs the size of the catalogue."""
-        return any(leaf.needs_catalogue for leaf in self.leaves)
+        return any(leaf.needs_catalogue != "" for leaf in self.leaves)
 
     @property
     def catalogue_ks(self) -> list[int]:
@@ -165,7 +165,9 @@ class Plan:
             else:
                 each = self._each(measure, at, some, catalogue_size)
                 assert each is not None
-                out.append(self._reduce(each, some.weights, "mean", judges=False))
+                judges = all(getattr(part, "about", "") == "relevance" for part in measure.parts)
+                judges = judges and isinstance(measure, Composed)
+                out.append(self._reduce(each, some.weights, "mean", judges=judges))
         return out
 
     def _reduce(

@@ -324,9 +324,11 @@ class FCP(Pooled):
         first = xp.take(ends - xp.astype(lengths, xp.int64), rows.user)
         size = xp.astype(xp.take(lengths, rows.user), xp.int64)
         good = bad = xp.zeros(block.n_users, dtype=xp.float64)
-        start = 0
+        pairs, start = xp.cumulative_sum(size), 0
         while start < n:
-            stop = min(n, start + max(1, _PAIRS // max(1, int(size[start]))))
+            before = int(pairs[start - 1]) if start else 0
+            stop = int(xp.searchsorted(pairs, xp.asarray(before + _PAIRS), side="right"))
+            stop = min(n, max(stop, start + 1))
             left = xp.repeat(xp.arange(start, stop), size[start:stop])
             edges = xp.cumulative_sum(size[start:stop]) - size[start:stop]
             within = xp.arange(left.shape[0]) - xp.repeat(edges, size[start:stop])

@@ -61,6 +61,8 @@ def footnote(result: Result) -> str:
     """Say who counted, and what was out of the ordinary."""
     counts = result.counts
     notes = [f"{counts['users']:,} users"]
+    if not counts.get("relevant_rows"):
+        notes.append("no recommended item is relevant (do the item ids agree?)")
     words = {
         "users_without_list": "without a list",
         "users_without_relevant_items": "without relevant items",
@@ -72,6 +74,7 @@ def footnote(result: Result) -> str:
         "lists_with_rank_gaps": "lists with gaps in their ranks",
         "truth_rows_without_score": "truth rows without a score",
         "recommended_items_outside_catalogue": "recommended items outside the catalogue",
+        "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
         "padding": "padded places",
     }
     notes += [f"{counts[name]:,} {word}" for name, word in words.items() if counts.get(name)]
