@@ -10,8 +10,9 @@ from rankwise.io.chunks import read_chunks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rankwise.arguments import Population
     from rankwise.core.lists import Ties
-    from rankwise.evaluator import Duplicates, Population
+    from rankwise.evaluator import Duplicates
     from rankwise.io.columns import Columns
     from rankwise.measures.parsing import MeasureLike
     from rankwise.measures.plan import Undefined

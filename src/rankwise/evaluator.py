@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from rankwise.arguments import (
+    Population,
+    check_choice,
+    check_number,
+    check_population,
+    check_positive,
+)
 from rankwise.core.engine import Setting
 from rankwise.core.ids import HashCollision
 from rankwise.core.lists import Lists, Ties
@@ -31,8 +37,6 @@ if TYPE_CHECKING:
     from rankwise.result import Result
 
 __all__ = ["Duplicates", "Evaluator", "Population"]
-
-Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
 
 
 class Evaluator:
@@ -78,26 +82,14 @@ class Evaluator:
         block_size: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        _check_choice("undefined", undefined, Undefined)
+        check_choice("undefined", undefined, Undefined)
+        check_choice("duplicates", duplicates, Duplicates)
+        check_choice("ties", "input" if ties is None else ties, Ties)
+        check_population(population, users)
+        check_number("relevance_threshold", relevance_threshold)
+        check_positive("threads", threads)
+        check_positive("block_size", block_size)
         self._plan = Plan(parse_all(measures), undefined)
-        _check_choice("duplicates", duplicates, Duplicates)
-        if ties is not None:
-            _check_choice("ties", ties, Ties)
-        if isinstance(users, str) and users in get_args(Population):
-            raise ParameterError(
-                "users= takes a table of users; who counts is population=",
-                found=f"users={users!r}",
-                hint=f'write population="{users}"',
-            )
-        _check_choice("population", population, Population)
-        if relevance_threshold is not None and not _is_finite(relevance_threshold):
-            raise ParameterError(
-                "relevance_threshold must be a number",
-                found=f"relevance_threshold={relevance_threshold!r}",
-            )
-        for name, number in (("threads", threads), ("block_size", block_size)):
-            if number is not None and number < 1:
-                raise ParameterError(f"{name} must be positive", found=str(number))
         self._threshold = None if relevance_threshold is None else float(relevance_threshold)
         self._population = population
         self._ties = ties
@@ -339,16 +331,3 @@ class Evaluator:
             progress=False,
         )
         return merged.merge(rest)
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return False
-    return math.isfinite(float(value))
-
-
-def _check_choice(name: str, value: object, kind: Any) -> None:
-    if value not in get_args(kind):
-        raise ParameterError(
-            f"{name} must be one of {', '.join(get_args(kind))}", found=f"{name}={value!r}"
-        )

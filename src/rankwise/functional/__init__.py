@@ -12,6 +12,7 @@ from rankwise.functional.catalogue import (
     mean_ndcg_at_k,
     shannon_entropy,
 )
+from rankwise.functional.diversity import intra_list_diversity
 from rankwise.functional.labels import (
     average_precision_score,
     dcg_score,
@@ -30,7 +31,6 @@ from rankwise.functional.lists import (
     err_at_k,
     f1_at_k,
     hit_rate_at_k,
-    intra_list_diversity,
     ndcg_at_k,
     precision_at_k,
     r_precision,

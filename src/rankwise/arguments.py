@@ -1,0 +1,46 @@
+"""Arguments held against what they may be, before any work is done."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rankwise.errors import ParameterError
+
+__all__ = ["Population", "check_choice", "check_number", "check_population", "check_positive"]
+
+Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
+
+
+def check_choice(name: str, value: object, kind: Any) -> None:
+    """Raise unless a value is one of a `Literal`."""
+    if value not in get_args(kind):
+        raise ParameterError(
+            f"{name} must be one of {', '.join(get_args(kind))}", found=f"{name}={value!r}"
+        )
+
+
+def check_population(population: object, users: object) -> None:
+    """Raise unless the population is one of the rules, named by its own parameter."""
+    if isinstance(users, str) and users in get_args(Population):
+        raise ParameterError(
+            "users= takes a table of users; who counts is population=",
+            found=f"users={users!r}",
+            hint=f'write population="{users}"',
+        )
+    check_choice("population", population, Population)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise unless a value is None or a finite number."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if value is not None and not (number and math.isfinite(float(value))):  # type: ignore[arg-type]
+        raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
+
+
+def check_positive(name: str, value: int | None) -> None:
+    """Raise unless a value is None or a whole number from 1."""
+    if value is not None and value < 1:
+        raise ParameterError(f"{name} must be positive", found=str(value))

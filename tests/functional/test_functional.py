@@ -1,0 +1,79 @@
+"""The readable definitions at their edges; what they agree with is in ``tests/measures``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import pytest
+
+from rankwise import functional as fn
+from rankwise.errors import DuplicateError, ParameterError, ScoreError
+
+
+def test_all_is_exact_and_documented():
+    assert fn.__all__ == sorted(fn.__all__)
+    for name in fn.__all__:
+        assert ">>> " in inspect.getdoc(getattr(fn, name))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        fn.precision_at_k([1], set(), 1),
+        fn.recall_at_k([1], set(), 1),
+        fn.f1_at_k([1], set(), 1),
+        fn.hit_rate_at_k([1], set()),
+        fn.reciprocal_rank_at_k([1], set()),
+        fn.average_precision_at_k([1], set()),
+        fn.average_recall_at_k([1], set()),
+        fn.cg_at_k([1], {1: 0}),
+        fn.dcg_at_k([1], {}),
+        fn.ndcg_at_k([1], {1: -2}),
+        fn.err_at_k([1], {}),
+        fn.rbp([1], set()),
+        fn.r_precision([1], set()),
+        fn.gini_coefficient({}),
+        fn.shannon_entropy({}),
+        fn.mean_absolute_error([]),
+        fn.r2([(1, 2), (3, 2)]),
+        fn.intra_list_diversity([], {}),
+    ],
+)
+def test_nothing_to_say_is_nan(value):
+    assert math.isnan(value)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: fn.precision_at_k([1, 1], {1}, 2), DuplicateError),
+        (lambda: fn.precision_at_k([1], {1}, 0), ParameterError),
+        (lambda: fn.average_precision_at_k([1], {1}, normaliser="k"), ParameterError),
+        (lambda: fn.ndcg_at_k([1], {1: 1}, ideal="full"), ParameterError),
+        (lambda: fn.ndcg_score([1, 0], [0.5]), ParameterError),
+        (lambda: fn.ndcg_score([1, 0], [0.5, math.nan]), ScoreError),
+        (lambda: fn.precision_score([1, 0] * 20, [0.5] * 40, k=3), ParameterError),
+        (lambda: fn.catalog_coverage({1: [1]}, 0), ParameterError),
+        (lambda: fn.gini_coefficient({1: [1]}, over="catalogue"), ParameterError),
+        (lambda: fn.intra_list_diversity([1, 2], {1: [1.0]}), ParameterError),
+    ],
+)
+def test_what_makes_no_sense(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_intra_list_diversity():
+    vectors = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [1.0, 1.0]}
+    near = 1 - 1 / math.sqrt(2)
+    assert fn.intra_list_diversity("abc", vectors) == pytest.approx((1 + near + near) / 3)
+    assert fn.intra_list_diversity("abc", vectors, 1) == 0.0
+    assert fn.intra_list_diversity("ab", vectors, distance="euclidean") == math.sqrt(2)
+    assert fn.intra_list_diversity("ab", vectors, distance=lambda x, y: x[0] - y[0]) == -1.0
+
+
+def test_ratings():
+    assert fn.explained_variance([(1, 2), (2, 3), (4, 5)]) == 1.0
+    assert math.isnan(fn.fraction_of_concordant_pairs({1: [(1, 2)]}))
+    assert fn.log_loss([(1.0, 0)]) == pytest.approx(-math.log(1e-15), rel=1e-3)
