@@ -63,8 +63,9 @@ def precision_at_k(
     """
     if not relevant:
         return math.nan
-    below = k if denominator == "k" else min(k, len(recommended))
-    return sum(_hits(recommended, relevant, k)) / below if below else 0.0
+    hits = _hits(recommended, relevant, k)
+    below = k if denominator == "k" else len(hits)
+    return sum(hits) / below if below else 0.0
 
 
 def recall_at_k(
