@@ -190,8 +190,7 @@ def _heads(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints
     def changes(first: int) -> Ints:
         stop = min(first + _STEP, n - 1)
         differ = values[first + 1 : stop + 1] != values[first:stop]
-        where = differ.arg_true().to_numpy() if text else np.flatnonzero(differ)
-        return where + (first + 1)
+        return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
 
     jobs = range(0, n - 1, _STEP)
     if n > 1 and len(changes(0)) > min(_STEP, n - 1) // 2:  # hardly grouped: a run a row
