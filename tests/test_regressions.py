@@ -179,3 +179,23 @@ def test_many_hits_cost_linear_time():
     constant = {1: dict.fromkeys(items, 0.5)}
     mrr = rw.evaluate(constant, {1: set(items[::2])}, "mrr")["mrr"]
     assert mrr == pytest.approx(math.log(2), abs=1e-4)
+
+
+def test_a_merge_that_is_refused_changes_nothing():
+    first = rw.Evaluator(["mrr"], truth=TRUTH).update({"a": [1]})
+    good = rw.Evaluator(["mrr"], truth=TRUTH).update({"b": [2]})
+    with pytest.raises(rw.RankwiseError, match="same measures"):
+        first.merge(good, rw.Evaluator(["map"], truth=TRUTH))
+    assert first.result()["mrr"] == pytest.approx(1 / 3)
+
+
+def test_asking_twice_counts_once():
+    whole = rw.Evaluator(["mrr"], truth=TRUTH)
+    whole.merge(rw.Evaluator(["mrr"], truth=TRUTH).update({"a": [1]}))
+    assert whole.result().counts == whole.result().counts
+
+
+def test_a_weight_that_is_not_a_number():
+    users = pl.DataFrame({"user": ["a"], "w": [math.nan]})
+    with pytest.raises(rw.RankwiseError, match="needs a weight"):
+        rw.evaluate({"a": [1]}, {"a": {1}}, "mrr", users=users, weights="w")

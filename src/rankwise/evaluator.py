@@ -136,15 +136,12 @@ class Evaluator:
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add what other evaluators, or partials from elsewhere, have worked out."""
         for other in others:
+            if isinstance(other, Evaluator):
+                self._check_mergeable(other)
+        for other in others:
             if isinstance(other, Partial):
                 self._parts.append(other)
                 continue
-            if other._settings != self._settings:
-                raise ParameterError(
-                    "only evaluators with the same measures and settings can be merged",
-                    found=f"{other._settings} beside {self._settings}",
-                )
-            self._check_truth(other)
             self._parts += other._parts
             self._inputs = {**other._inputs, **self._inputs}
             self._ties_used |= other._ties_used
@@ -255,7 +252,12 @@ class Evaluator:
             self._inputs["train"] = self._train
         self._ties_used.add(ties)
 
-    def _check_truth(self, other: Evaluator) -> None:
+    def _check_mergeable(self, other: Evaluator) -> None:
+        if other._settings != self._settings:
+            raise ParameterError(
+                "only evaluators with the same measures and settings can be merged",
+                found=f"{other._settings} beside {self._settings}",
+            )
         mine, theirs = self._truth_table, other._truth_table
         if mine is theirs:
             return
@@ -308,8 +310,8 @@ class Evaluator:
         if words is None or truth is None:  # all pieces came from other evaluators
             words = Vocabularies([self._truth_table, self._train], count_items=True)
             (table,) = words.align([self._truth_table])
-            tally = self._truth_tally
-            truth = make_truth(table, words, self._threshold, self._duplicates, tally)
+            self._truth_tally = Counter()
+            truth = make_truth(table, words, self._threshold, self._duplicates, self._truth_tally)
         codes = truth.user[truth.n_relevant > 0]
         if self._population == "truth" and len(merged.users) == len(codes):
             return merged  # everyone who counts has been seen

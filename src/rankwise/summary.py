@@ -68,7 +68,9 @@ class Asked:
                 hint="keep one row a user",
             )
         if isinstance(weights, str) and table is not None:
-            weight = table.frame[weights].cast(pl.Float64, strict=False).alias("weight")
+            weight = (
+                table.frame[weights].cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
+            )
             return cls(table, by, table.with_frame(table.frame.select("user").with_columns(weight)))
         if weights is not None:
             return cls(table, by, read_table(weights, "users"))
@@ -78,7 +80,7 @@ class Asked:
         """Return the weight of each user, in order."""
         if self.weights is None:
             return None
-        own = _same_kind(users, self.weights)
+        own = _matching(self.weights, "user", users["user"])
         joined = users.select("user").join(own, on="user", how="left", maintain_order="left")
         missing = joined["weight"].null_count()
         if missing or (joined["weight"] < 0).any():
@@ -96,13 +98,9 @@ class Asked:
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order; null where it is not known."""
         assert self.users is not None
-        own = _same_kind(users, self.users).select("user", pl.col(by).alias("group"))
+        own = _matching(self.users, "user", users["user"]).select("user", pl.col(by).alias("group"))
         joined = users.select("user").join(own, on="user", how="left", maintain_order="left")
         return joined["group"]
-
-
-def _same_kind(users: pl.DataFrame, table: Table) -> pl.DataFrame:
-    return table.with_frame(_matching(table, "user", users["user"])).frame
 
 
 def _matching(table: Table, role: str, ids: pl.Series) -> pl.DataFrame:
