@@ -281,7 +281,7 @@ class Evaluator:
         if "score" in listed.frame.columns:
             return
         for leaf in self._plan.leaves:
-            if "judged" in leaf.needs or leaf.name == "log_loss":
+            if "scores" in leaf.needs:
                 raise MeasureError(
                     f"{leaf.name} needs predicted scores",
                     where=listed.source,

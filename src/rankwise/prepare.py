@@ -12,6 +12,7 @@ from rankwise.core.engine import Confirm
 from rankwise.core.ids import HashCollision, HashedStrings, Vocabulary, vocabulary_for
 from rankwise.core.lists import Lists, Ties, arrange
 from rankwise.core.match import match
+from rankwise.core.segments import owners
 from rankwise.core.truth import Truth, arrange_truth
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError
 from rankwise.io.align import align
@@ -105,10 +106,10 @@ def make_truth(
     if len(repeated):
         if duplicates == "error":
             _confirm_repeated(table, words)
-            owner = int(np.searchsorted(truth.starts, repeated.min(), side="right")) - 1
+            owner = owners(truth.starts, repeated[[repeated.argmin()]])
             raise DuplicateError(
                 "an item stands twice for one user in the truth",
-                where=f"{table.source}, user {words.users.decode(truth.user[[owner]])[0]!r}",
+                where=f"{table.source}, user {words.users.decode(truth.user[owner])[0]!r}",
                 found=f"item {words.items.decode(truth.items[[repeated.min()]])[0]!r}"
                 " more than once",
                 hint='drop the repetition, or keep the most relevant with duplicates="first"',
@@ -220,11 +221,11 @@ def _repeated(items: Ints, starts: Ints) -> Ints:
 
 def _later(lists: Lists, repeated: Ints) -> Ints:
     """Return all but the first row of every item in the lists that repeat some item."""
-    owners = np.unique(np.searchsorted(lists.starts, repeated, side="right") - 1)
-    rows = [np.arange(lists.starts[owner], lists.starts[owner + 1]) for owner in owners]
+    whose = np.unique(owners(lists.starts, repeated))
+    rows = [np.arange(lists.starts[owner], lists.starts[owner + 1]) for owner in whose]
     if not rows:
         return repeated
     row = np.concatenate(rows)
-    owner = np.searchsorted(lists.starts, row, side="right")
+    owner = owners(lists.starts, row)
     frame = pl.DataFrame({"row": row, "list": owner, "item": lists.items[row]})
     return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()

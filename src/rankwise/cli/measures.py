@@ -51,7 +51,7 @@ def _known(cls: type[Measure]) -> dict[str, Any]:
 
 
 def _needs(cls: type[Measure]) -> list[str]:
-    needs = ["scores"] if "judged" in cls.needs or cls.name == "log_loss" else []
+    needs = ["scores"] if "scores" in cls.needs else []
     return needs + (["catalogue"] if cls.needs_catalogue else [])
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Confirm", "Needs", "Setting", "Slab", "slabs", "unlisted"]
 
-Needs: TypeAlias = frozenset[Literal["ideal", "judged", "listed"]]
+Needs: TypeAlias = frozenset[Literal["ideal", "judged", "listed", "scores"]]
 _ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
 
-_JUDGED: Needs = frozenset({"judged"})
+_JUDGED: Needs = frozenset({"judged", "scores"})
 _PAIRS = 1 << 22  # pairs of rows compared at a time
 
 
@@ -243,7 +243,7 @@ def _noise(squares: Array) -> Array:
     range=(0, math.inf),
     higher_is_better=False,
     cutoff="none",
-    needs=frozenset({"listed"}),
+    needs=frozenset({"listed", "scores"}),
 )
 class LogLoss(Pooled):
     r"""Binary cross-entropy of scores that are chances, over all scored candidates.
