@@ -20,94 +20,45 @@ if TYPE_CHECKING:
     from rankwise.evaluation import evaluate
     from rankwise.evaluator import Evaluator
     from rankwise.io.chunks import read_chunks
-    from rankwise.measures.accuracy import (
-        AveragePrecision,
-        AverageRecall,
-        F,
-        HitRate,
-        Precision,
-        Recall,
-        ReciprocalRank,
-        RPrecision,
-    )
-    from rankwise.measures.confusion import FN, FP, TN, TP
-    from rankwise.measures.coverage import (
-        CatalogCoverage,
-        ItemCoverage,
-        NumRetrieved,
-        UserCoverage,
-        UserCoverageAtN,
-    )
-    from rankwise.measures.diversity import Gini, ShannonEntropy
-    from rankwise.measures.graded import CG, DCG, ERR, NDCG, RBP, NDCGBinary
+    from rankwise.measures.accuracy import *
+    from rankwise.measures.confusion import *
+    from rankwise.measures.coverage import *
+    from rankwise.measures.debiased import *
+    from rankwise.measures.diversity import *
+    from rankwise.measures.fairness import *
+    from rankwise.measures.graded import *
+    from rankwise.measures.hygiene import *
+    from rankwise.measures.intra_list import *
     from rankwise.measures.measure import Measure
+    from rankwise.measures.multiobjective import *
+    from rankwise.measures.novelty import *
+    from rankwise.measures.pairs import *
     from rankwise.measures.parsing import parse
-    from rankwise.measures.rating import FCP, MAE, MSE, R2, RMSE, ExplainedVariance, LogLoss
+    from rankwise.measures.popularity import *
+    from rankwise.measures.rating import *
+    from rankwise.measures.topics import *
+    from rankwise.measures.user_groups import *
     from rankwise.result import Result, load
 
-_HOMES = {
-    "rankwise.core.partial": ["Partial"],
-    "rankwise.errors": ["RankwiseError"],
-    "rankwise.evaluation": ["evaluate"],
-    "rankwise.evaluator": ["Evaluator"],
-    "rankwise.io.chunks": ["read_chunks"],
-    "rankwise.measures.accuracy": [
-        "AveragePrecision", "AverageRecall", "F", "HitRate", "Precision", "RPrecision", "Recall",
-        "ReciprocalRank",
-    ],
-    "rankwise.measures.confusion": ["FN", "FP", "TN", "TP"],
-    "rankwise.measures.coverage": [
-        "CatalogCoverage", "ItemCoverage", "NumRetrieved", "UserCoverage", "UserCoverageAtN",
-    ],
-    "rankwise.measures.diversity": ["Gini", "ShannonEntropy"],
-    "rankwise.measures.graded": ["CG", "DCG", "ERR", "NDCG", "NDCGBinary", "RBP"],
-    "rankwise.measures.measure": ["Measure"],
-    "rankwise.measures.parsing": ["parse"],
-    "rankwise.measures.rating": [
-        "FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss",
-    ],
-    "rankwise.result": ["Result", "load"],
-}  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+# What is exported besides the measures, which the registry knows.
+_HOME_OF = {
+    "Evaluator": "rankwise.evaluator",
+    "Measure": "rankwise.measures.measure",
+    "Partial": "rankwise.core.partial",
+    "RankwiseError": "rankwise.errors",
+    "Result": "rankwise.result",
+    "evaluate": "rankwise.evaluation",
+    "load": "rankwise.result",
+    "parse": "rankwise.measures.parsing",
+    "read_chunks": "rankwise.io.chunks",
+}
 
 __all__ = [
-    "CG",
-    "DCG",
-    "ERR",
-    "FCP",
-    "FN",
-    "FP",
-    "MAE",
-    "MSE",
-    "NDCG",
-    "R2",
-    "RBP",
-    "RMSE",
-    "TN",
-    "TP",
-    "AveragePrecision",
-    "AverageRecall",
-    "CatalogCoverage",
     "Evaluator",
-    "ExplainedVariance",
-    "F",
-    "Gini",
-    "HitRate",
-    "ItemCoverage",
-    "LogLoss",
     "Measure",
-    "NDCGBinary",
-    "NumRetrieved",
     "Partial",
-    "Precision",
-    "RPrecision",
     "RankwiseError",
-    "Recall",
-    "ReciprocalRank",
     "Result",
-    "ShannonEntropy",
-    "UserCoverage",
-    "UserCoverageAtN",
     "__version__",
     "evaluate",
     "functional",
@@ -120,13 +71,23 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "functional":
         return import_module("rankwise.functional")
-    home = _HOME_OF.get(name)
-    if home is None:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        value = None if name.startswith("_") else _measures().get(name)
+    if value is None:
         raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
+def _measures() -> dict[str, Any]:
+    """Return the measures by the names of their classes: a new one needs no line here."""
+    from rankwise.measures import registry
+
+    own = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
+    return {cls.__name__: cls for cls in own}
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_measures()])

@@ -31,6 +31,7 @@ def evaluate(
     train: Any = None,
     items: Any = None,
     users: Any = None,
+    baseline: Any = None,
     relevance_threshold: float | None = None,
     population: Population = "truth",
     undefined: Undefined = "skip",
@@ -59,11 +60,18 @@ def evaluate(
     measures : str, measure, or a list of them
         ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
     train : table, path or mapping, optional
-        Training interactions; their items belong to the catalogue.
-    items : table, path or iterable of ids, optional
-        The catalogue. Without it, every item seen in train, truth and recommendations.
-    users : table or path, optional
-        A row a user: groups for ``by``, a column for ``weights``.
+        Training interactions: how popular items are, and what each user has seen. Their items
+        belong to the catalogue.
+    items : table, path, mapping, matrix or iterable of ids, optional
+        The catalogue, and what is known about its items: categories, feature vectors, groups,
+        propensities. ``{"item": [...], "genres": [...]}``, or a matrix with the features of items
+        numbered from 0. Without it the catalogue is every item seen in train, truth and
+        recommendations.
+    users : table, path or mapping, optional
+        A row a user: groups for ``by`` and for measures of groups, a column for ``weights``.
+    baseline : table, path or mapping, optional
+        The lists of another run, in any form that recommendations may have, for measures of what
+        two runs have in common.
     relevance_threshold : float, optional
         Truth rows of at least this relevance are relevant. Without it, all above 0.
     population : {"truth", "both", "recommended", "all"}
@@ -127,6 +135,7 @@ def evaluate(
         train=train,
         items=items,
         users=users,
+        baseline=baseline,
         relevance_threshold=relevance_threshold,
         population=population,
         undefined=undefined,

@@ -22,9 +22,17 @@ from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.io.tables import Table, read_table
+from rankwise.knowledge import Knowledge
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
-from rankwise.prepare import Duplicates, Vocabularies, confirmation, make_lists, make_truth
+from rankwise.prepare import (
+    Duplicates,
+    Vocabularies,
+    confirmation,
+    make_lists,
+    make_surroundings,
+    make_truth,
+)
 from rankwise.running import run
 from rankwise.summary import Asked, summarise
 
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rankwise.core.truth import Truth
-    from rankwise.io.columns import Columns
+    from rankwise.io.columns import Columns, Kind
     from rankwise.measures.parsing import MeasureLike
     from rankwise.result import Result
 
@@ -70,6 +78,7 @@ class Evaluator:
         train: Any = None,
         items: Any = None,
         users: Any = None,
+        baseline: Any = None,
         relevance_threshold: float | None = None,
         population: Population = "truth",
         undefined: Undefined = "skip",
@@ -98,9 +107,16 @@ class Evaluator:
         self._threads = threads or default_threads()
         self._block_size = block_size
         self._progress = progress
-        self._catalogue = None if items is None else read_table(items, "items", columns)
-        self._train = None if train is None else read_table(train, "train", columns)
         self._asked = Asked.read(users, by, weights, columns)
+        given = {"train": train, "items": items, "baseline": baseline}
+        self._tables: dict[Kind, Table] = {
+            kind: read_table(source, kind, columns)  # type: ignore[arg-type, misc]
+            for kind, source in given.items()
+            if source is not None
+        }
+        if self._asked.users is not None:
+            self._tables["users"] = self._asked.users
+        self._knowledge = Knowledge(self._plan.facts, self._tables, columns)
         self._vocabularies: Vocabularies | None = None
         self._truth_table = None if truth is None else read_table(truth, "truth", columns)
         self._truth: Truth | None = None
@@ -170,11 +186,11 @@ class Evaluator:
             replace(merged, tally=dict(Counter(merged.tally) + self._truth_tally)),
             inputs=self._inputs,
             asked=self._asked,
-            catalogue=self._catalogue,
+            knowledge=self._knowledge,
             settings={
                 **self._settings,
                 "ties": "+".join(sorted(self._ties_used)),
-                "catalogue": "given" if self._catalogue is not None else "every item seen",
+                "catalogue": "given" if "items" in self._tables else "every item seen",
             },
         )
 
@@ -194,13 +210,17 @@ class Evaluator:
         ties = self._ties_for(listed)
         self._check_needs(listed)
         # Items whose order and number nobody asks for may be compared by hash.
-        count_items = self._plan.needs_catalogue or "listed" in self._plan.needs
+        count_items = self._plan.numbers_items or "listed" in self._plan.needs
         hashed = not count_items and ties == "input" and self._duplicates == "error"
+        hashed = hashed and not self._plan.facts
         for try_hashes in (True, False) if hashed else (False,):
             words, truth = self._vocabularies, self._truth
             if whole_truth or words is None or (words.hashed and not try_hashes):
-                tables = [listed, truth_table, self._train]
-                words = Vocabularies(tables, count_items=count_items, hashed=try_hashes)
+                words = Vocabularies(
+                    [listed, truth_table, *self._coded.values()],
+                    count_items=count_items,
+                    hashed=try_hashes,
+                )
                 truth = None
             try:
                 self._add_aligned(listed, truth_table, words, truth, ties, whole=whole_truth)
@@ -218,7 +238,8 @@ class Evaluator:
         *,
         whole: bool,
     ) -> None:
-        listed, truth_table, _ = words.align([listed, truth_table, self._train])
+        coded = self._coded
+        listed, truth_table, *others = words.align([listed, truth_table, *coded.values()])
         tally: Counter[str] = Counter()
         truth_tally = tally if whole else Counter(self._truth_tally)
         if truth is None:
@@ -226,9 +247,18 @@ class Evaluator:
             truth = make_truth(truth_table, words, self._threshold, self._duplicates, truth_tally)
         lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
         counted = self._counted(lists, truth, words, tally)
+        around = make_surroundings(
+            self._knowledge,
+            dict(zip(coded, others, strict=True)),
+            words,
+            self._duplicates,
+            truth_tally,
+            self._threads,
+        )
         setting = Setting(
             lists, truth, counted, ties, self._plan.needs, words.users, words.items,
             self._block_size, confirmation(words, listed, truth_table, lists, truth),
+            around.facts, around.history, around.baseline,
         )  # fmt: skip
         missing = np.empty(0, dtype=np.int64)
         if whole and self._population in ("truth", "all"):
@@ -248,9 +278,13 @@ class Evaluator:
         if not whole:
             self._truth, self._truth_tally = truth, truth_tally
         self._inputs |= {"recommendations": listed, "truth": truth_table}
-        if self._train is not None:
-            self._inputs["train"] = self._train
         self._ties_used.add(ties)
+
+    @property
+    def _coded(self) -> dict[Kind, Table]:
+        """The tables beside lists and truth whose ids get codes."""
+        coded = self._knowledge.coded
+        return {kind: own for kind, own in self._tables.items() if kind in coded or kind == "train"}
 
     def _check_mergeable(self, other: Evaluator) -> None:
         if other._settings != self._settings:
@@ -306,10 +340,11 @@ class Evaluator:
 
     def _with_unlisted(self, merged: Partial) -> Partial:
         """Add the users of the truth who never got a list."""
-        words, truth = self._vocabularies, self._truth
+        words, truth, coded = self._vocabularies, self._truth, self._coded
         if words is None or truth is None:  # all pieces came from other evaluators
-            words = Vocabularies([self._truth_table, self._train], count_items=True)
-            (table,) = words.align([self._truth_table])
+            count = self._plan.numbers_items or "listed" in self._plan.needs
+            words = Vocabularies([self._truth_table, *coded.values()], count_items=count)
+            table, *_ = words.align([self._truth_table, *coded.values()])
             self._truth_tally = Counter()
             truth = make_truth(table, words, self._threshold, self._duplicates, self._truth_tally)
         codes = truth.user[truth.n_relevant > 0]
@@ -319,15 +354,24 @@ class Evaluator:
         missing = codes[~words.users.decode(codes).is_in(listed).to_numpy()]
         if not len(missing):
             return merged
+        _, *others = words.align([self._truth_table, *coded.values()])
+        around = make_surroundings(
+            self._knowledge,
+            dict(zip(coded, others, strict=True)),
+            words,
+            self._duplicates,
+            Counter(),
+            self._threads,
+        )
         setting = Setting(
             Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
-            words.users, words.items,
+            words.users, words.items, None, None, around.facts, around.history, around.baseline,
         )  # fmt: skip
         rest = run(
             setting,
             self._plan,
             without_list=missing,
-            seen_items=[],
+            seen_items=[truth.items] if self._plan.needs_catalogue else [],
             tally=Counter(),
             threads=1,
             progress=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.errors import FileError, MeasureError, ParameterError, nearest
 from rankwise.io.writing import new_folder, write_text
+from rankwise.measures.kinds import read_label
 from rankwise.measures.parsing import parse, parse_all
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_VERSION", "Result", "load"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of ``result.json``: raised when a reader of the old form could not read the new one."""
 
 
@@ -32,7 +33,8 @@ class Result:
     measures : tuple of Measure
         What was asked for.
     values : dict of str to float
-        The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``.
+        The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
+        where it has some, ``{"reo@10[item_group=a]": 0.2, …}``.
     per_user : polars.DataFrame
         A row a user in order of id: ``user``, ``n_relevant``, ``list_length``, and a column for
         every value that a single user has. NaN where a user has none.
@@ -41,7 +43,9 @@ class Result:
     slices : polars.DataFrame or None
         A row a group, if ``by`` was given.
     provenance : dict
-        Versions, settings, measures in full, inputs with their columns and hashes, date.
+        Versions, settings, measures in full, inputs with their columns and hashes, facts, date.
+    diagnostics : dict of str to dict of str to float
+        What debiased measures rest on: effective sample size, largest weight, clip.
 
     Examples
     --------
@@ -59,39 +63,91 @@ class Result:
     counts: dict[str, int]
     slices: pl.DataFrame | None
     provenance: dict[str, Any]
+    diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __getitem__(self, measure: str | Measure) -> float:
-        """Return one value: ``result["ndcg@10"]``, under any name that the measure has."""
+        """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
+
+        A cell is ``result["reo@10[item_group=a]"]``.
+        """
         name = str(measure)
         if name not in self.values:
-            name = str(parse(name))
+            name = _canonical(name)
         if name not in self.values:
+            cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MeasureError(
-                f"{measure} was not evaluated",
-                found=", ".join(self.values),
-                hint=nearest(name, self.values),
+                f"{measure} has several values" if cells else f"{measure} was not evaluated",
+                found=_some(cells or list(self.values)),
+                hint=f"take one of them, or result.table({name!r})"
+                if cells
+                else nearest(name, self.values),
             )
         return self.values[name]
 
+    def table(self, measure: str | Measure) -> pl.DataFrame:
+        """Return the cells of a measure that has several values: their groups, and ``value``.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> items = {"item": [1, 2], "group": ["a", "b"]}
+        >>> result = rw.evaluate({"ann": [1]}, {"ann": {1, 2}}, "reo@1", items=items)
+        >>> result.table("reo@1").rows()
+        [('a', 1.0), ('b', 0.0)]
+        """
+        name = str(measure) if f"{measure}[" in "\n".join(self.values) else _canonical(str(measure))
+        head = f"{name}["
+        rows = [
+            {**read_label(cell.removeprefix(head)[:-1]), "value": value}
+            for cell, value in self.values.items()
+            if cell.startswith(head)
+        ]
+        if not rows:
+            raise MeasureError(
+                f"{measure} has no cells",
+                found=_some([cell for cell in self.values if cell.endswith("]")]) or "no cells",
+                hint="result[...] gives its value" if name in self.values else None,
+            )
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def cells(self, measure: Measure, at: int) -> list[tuple[str, float]]:
+        """Return label and value of everything that a measure says at its ``at``-th cut-off."""
+        name = measure.cells[at]
+        own = [("", self.values[name])] if name in self.values else []
+        labelled = [
+            (cell.removeprefix(f"{name}[")[:-1], value)
+            for cell, value in self.values.items()
+            if cell.startswith(f"{name}[")
+        ]
+        return own + labelled
+
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """A row a value: ``measure``, ``k``, ``value``, ``users`` with a value, ``better``."""
+        """A row a value: ``measure``, ``k``, ``cell``, ``value``, ``users``, ``better``.
+
+        ``cell`` is null for the measure's own value, ``users`` the number of those with a value.
+        """
         rows = []
         for measure in self.measures:
-            for at, cell in enumerate(measure.cells):
-                each = self.per_user[cell] if cell in self.per_user.columns else None
-                better = {True: "higher", False: "lower", None: None}[measure.higher_is_better]
-                rows.append(
+            better = {True: "higher", False: "lower", None: None}[measure.higher_is_better]
+            for at, name in enumerate(measure.cells):
+                each = self.per_user[name] if name in self.per_user.columns else None
+                users = None if each is None else int(each.is_not_nan().sum())
+                rows += [
                     {
                         "measure": str(measure @ ()),
                         "k": measure.k[at] if measure.k else None,
-                        "value": self.values[cell],
-                        "users": None if each is None else int(each.is_not_nan().sum()),
+                        "cell": label or None,
+                        "value": value,
+                        "users": None if label else users,
                         "better": better,
                     }
-                )
-        kinds = {"k": pl.Int64, "value": pl.Float64, "users": pl.Int64, "better": pl.String}
-        return pl.DataFrame(rows, schema_overrides=kinds)
+                    for label, value in self.cells(measure, at)
+                ]
+        text, whole = pl.String(), pl.Int64()
+        schema = {"measure": text, "k": whole, "cell": text, "value": pl.Float64(), "users": whole,
+                  "better": text}  # fmt: skip
+        return pl.DataFrame(rows, schema=schema)
 
     def __repr__(self) -> str:
         from rankwise.report.tables import plain
@@ -113,6 +169,10 @@ class Result:
             "values": {cell: _or_none(value) for cell, value in self.values.items()},
             "counts": self.counts,
             "slices": None if self.slices is None else _plain_rows(self.slices),
+            "diagnostics": {
+                name: {what: _or_none(value) for what, value in own.items()}
+                for name, own in self.diagnostics.items()
+            },
             "provenance": self.provenance,
         }
 
@@ -191,6 +251,10 @@ def load(folder: str | Path) -> Result:
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
             provenance=data["provenance"],
+            diagnostics={
+                name: {what: float("nan") if v is None else v for what, v in own.items()}
+                for name, own in data["diagnostics"].items()
+            },
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         if isinstance(error, FileError):
@@ -201,6 +265,20 @@ def load(folder: str | Path) -> Result:
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="Result.save writes result.json and per_user.parquet",
         ) from error
+
+
+def _canonical(name: str) -> str:
+    """Write a measure, and the cell if there is one, under its canonical name."""
+    base, bracket, cell = name, "", ""
+    if name.endswith("]") and "=" in name.rpartition("[")[2]:
+        base, bracket, cell = name.rpartition("[")
+    read = str(parse(base))
+    return read + bracket + cell
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    more = f", … ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:

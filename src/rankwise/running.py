@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.engine import Setting, Slab, slabs, unlisted
+from rankwise.core.facts import Fact, Popularity
 from rankwise.core.parallel import each
 from rankwise.core.partial import Partial
 from rankwise.progress import Progress
@@ -28,7 +29,7 @@ class _Piece:
     """What one block came to: users' columns, counts of items, tallies."""
 
     columns: dict[str, Any]
-    counts: Any
+    sums: dict[str, Any]
     tally: Counter[str]
 
 
@@ -65,51 +66,60 @@ def run(
     def work(make: Callable[[], Slab]) -> _Piece:
         return _piece(plan, make())
 
-    pieces, counts = [], None
+    pieces, sums = [], dict[str, Any]()
     with Progress(len(setting.lists.user), "users", shown=progress) as bar:
         for piece in each(work, slabs(setting), threads):
             pieces.append(piece)
-            if piece.counts is not None:
-                counts = piece.counts if counts is None else counts + piece.counts
+            _add(sums, piece.sums)
             bar.advance(len(piece.columns["user"]))
     pieces.append(_piece(plan, unlisted(setting, without_list)))
+    _add(sums, pieces[-1].sums)
     columns: dict[str, Any] = {
         name: np.concatenate([piece.columns[name] for piece in pieces])
         for name in pieces[0].columns
     }
     columns["user"] = setting.users.decode(columns["user"])
     total = sum((piece.tally for piece in pieces), tally)
-    items = _items(setting, plan, seen_items, counts) if plan.needs_catalogue else None
+    items = _items(setting, seen_items, sums) if plan.needs_catalogue else None
     listed = setting.lists.user
     outside = listed[~setting.is_counted(listed)]
     others = setting.users.decode(outside) if len(outside) else None
     return Partial(pl.DataFrame(columns), items, dict(total), others)
 
 
+def _add(sums: dict[str, Any], more: dict[str, Any]) -> None:
+    for name, values in more.items():
+        sums[name] = sums[name] + values if name in sums else values
+
+
 def _piece(plan: Plan, slab: Slab) -> _Piece:
     block = slab.block
     columns = {
-        "user": slab.users,
+        "user": block.user,
         "n_relevant": block.n_relevant,
         "list_length": block.list_length,
         **plan.columns(block),
     }
     hits = len(block.hits.gain)
     tally = Counter({"tied_rows": slab.tied_rows, "relevant_rows": hits})
-    if block.judged is not None:
+    if block.judged is not None and block.judged.score is not None:
         tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
-    return _Piece(columns, plan.counts(block) if plan.catalogue_ks else None, tally)
+    popularity = block.facts.get(Fact("popularity"))
+    if isinstance(popularity, Popularity) and block.listed is not None:
+        tally["recommendations_of_cold_items"] = int(
+            (popularity.count[block.listed.item] == 0).sum()
+        )
+    return _Piece(columns, plan.item_sums(block), tally)
 
 
-def _items(setting: Setting, plan: Plan, seen_items: Sequence[Ints], counts: Any) -> pl.DataFrame:
+def _items(setting: Setting, seen_items: Sequence[Ints], sums: dict[str, Any]) -> pl.DataFrame:
     seen = np.zeros(setting.items.size, dtype=bool)
     for codes in seen_items:
         seen[codes] = True
     shown = np.flatnonzero(seen)
-    names = [f"count@{k}" for k in plan.catalogue_ks]
-    if counts is None:
-        counts = np.zeros((len(names), setting.items.size), dtype=np.int64)
     return pl.DataFrame(
-        {"item": setting.items.decode(shown), **dict(zip(names, counts[:, shown], strict=True))},
-        schema_overrides=dict.fromkeys(names, pl.Int64),
+        {
+            "item": setting.items.decode(shown),
+            **{name: values[shown].astype(np.int64) for name, values in sums.items()},
+        }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,20 @@ import polars as pl
 
 from rankwise._version import __version__
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
-from rankwise.io.align import align
+from rankwise.io.align import matching
 from rankwise.io.tables import Table, read_table
-from rankwise.measures.plan import Floats, Plan, Weighted
+from rankwise.measures.tallies import ItemSums
+from rankwise.measures.totals import Some, each_user, totals
 from rankwise.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rankwise.core.facts import Groups
     from rankwise.core.partial import Partial
     from rankwise.io.columns import Columns
+    from rankwise.knowledge import Knowledge
+    from rankwise.measures.plan import Floats, Plan
 
 __all__ = ["Asked", "summarise"]
 
@@ -80,7 +84,7 @@ class Asked:
         """Return the weight of each user, in order."""
         if self.weights is None:
             return None
-        own = _matching(self.weights, "user", users["user"])
+        own = matching(self.weights, "user", users["user"])
         joined = users.select("user").join(own, on="user", how="left", maintain_order="left")
         missing = joined["weight"].null_count()
         if missing or (joined["weight"] < 0).any():
@@ -98,17 +102,9 @@ class Asked:
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order; null where it is not known."""
         assert self.users is not None
-        own = _matching(self.users, "user", users["user"]).select("user", pl.col(by).alias("group"))
+        own = matching(self.users, "user", users["user"]).select("user", pl.col(by).alias("group"))
         joined = users.select("user").join(own, on="user", how="left", maintain_order="left")
         return joined["group"]
-
-
-def _matching(table: Table, role: str, ids: pl.Series) -> pl.DataFrame:
-    """Return the table with its ids of the type that was evaluated; what cannot match goes."""
-    evaluated = Table(ids.to_frame(role), table.kind, "the evaluated tables", "", {}, is_text=True)
-    aligned = align([evaluated, table], role)[1].frame
-    own = aligned.with_columns(pl.col(role).cast(ids.dtype, strict=False))
-    return own.filter(pl.col(role).is_not_null())
 
 
 def summarise(
@@ -117,86 +113,107 @@ def summarise(
     *,
     inputs: Mapping[str, Table],
     asked: Asked,
-    catalogue: Table | None,
+    knowledge: Knowledge,
     settings: dict[str, Any],
 ) -> Result:
     """Turn what was merged into a `Result`."""
     counts = {name: count for name, count in sorted(merged.tally.items()) if count}
     counts["relevant_rows"] = merged.tally.get("relevant_rows", 0)
-    items, size = merged.items, 0
-    if plan.needs_catalogue and items is not None:
-        items, outside = _in_catalogue(items, catalogue)
-        size = len(items)
-        if outside and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
-            raise InputError(
-                "a catalogue must hold every item that is recommended or relevant, to count the "
-                "items that are neither",
-                found=f"{outside} items outside it",
-                hint="leave the catalogue out, or add them to it",
-            )
-        counts["catalogue_items"] = size
+    users, items, size = merged.users, None, 0
+    if plan.needs_catalogue and merged.items is not None:
+        frame, outside = _in_catalogue(plan, merged.items, knowledge.tables.get("items"))
+        counts["catalogue_items"] = size = len(frame)
         if outside:
             counts["recommended_items_outside_catalogue"] = outside
-    users = merged.users
+        items = ItemSums(frame, knowledge.of_items(frame["item"]), users)
     counts["users"] = len(users)
     counts["users_without_list"] = int((users["list_length"] == 0).sum())
     counts["users_without_relevant_items"] = int((users["n_relevant"] == 0).sum())
     weights = asked.weights_of(users)
-    values = plan.totals(Weighted(users, weights), items, size)
-    each = plan.per_user(users, size)
+    groups = knowledge.of_users(users["user"])
+    for column, own in groups.items():
+        if (own.code < 0).any():
+            counts[f"users_without_group({column})"] = int((own.code < 0).sum())
+    everyone = Some(users, weights, groups, size, plan.undefined)
+    each = each_user(plan.measures, everyone)
     per_user = users.select("user", "n_relevant", "list_length").with_columns(
         pl.Series(name, column) for name, column in each.items()
     )
     return Result(
         measures=plan.measures,
-        values=values,
+        values=totals(plan.measures, everyone, items),
         per_user=per_user,
         counts=counts,
-        slices=_slices(plan, users, asked, weights, size),
-        provenance=_provenance(plan, inputs, asked, catalogue, settings, counts.get("rows", 0)),
+        slices=_slices(plan, everyone, asked),
+        diagnostics={} if items is None else _diagnostics(plan, items),
+        provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0)),
     )
 
 
-def _in_catalogue(items: pl.DataFrame, catalogue: Table | None) -> tuple[pl.DataFrame, int]:
-    """Keep the items of the catalogue, all of them, and count those shown that are not in it."""
+def _diagnostics(plan: Plan, items: ItemSums) -> dict[str, dict[str, float]]:
+    said = {str(leaf @ ()): leaf.diagnose(items) for leaf in plan.leaves}
+    return {name: own for name, own in said.items() if own}
+
+
+def _in_catalogue(
+    plan: Plan, items: pl.DataFrame, catalogue: Table | None
+) -> tuple[pl.DataFrame, int]:
+    """Keep the items of the catalogue, all of them, and count those recommended outside it."""
     if catalogue is None:
         return items, 0
-    ids = _matching(catalogue, "item", items["item"]).select("item").unique()
+    ids = matching(catalogue, "item", items["item"]).select("item").unique()
+    outside = items.join(ids, on="item", how="anti")
+    if len(outside) and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
+        raise InputError(
+            "a catalogue must hold every item that is recommended or relevant, to count the "
+            "items that are neither",
+            found=f"{len(outside)} items outside it, such as {outside['item'][0]!r}",
+            hint="leave the catalogue out, or add them to it",
+        )
+    shown = [name for name in items.columns if name.startswith("recommended")]
+    if shown:
+        outside = outside.filter(pl.any_horizontal(pl.col(name) > 0 for name in shown))
     counts = pl.exclude("item")
-    shown = items.filter(pl.any_horizontal(counts > 0)) if items.width > 1 else items
-    outside = len(shown.join(ids, on="item", how="anti"))
-    inside = ids.join(items, on="item", how="left").with_columns(counts.fill_null(0))
-    return inside.sort("item"), outside
+    inside = ids.join(items, on="item", how="left")
+    inside = inside.with_columns(counts.fill_null(0)) if items.width > 1 else inside
+    return inside.sort("item"), len(outside)
 
 
-def _slices(
-    plan: Plan, users: pl.DataFrame, asked: Asked, weights: Floats | None, size: int
-) -> pl.DataFrame | None:
-    """Return the measures of every group; those over the catalogue have no value there."""
+def _slices(plan: Plan, everyone: Some, asked: Asked) -> pl.DataFrame | None:
+    """Return the measures of every group; those of what items add up to have no value there."""
     rows = []
     for by in asked.by:
-        groups = asked.groups_of(users, by)
-        for group in groups.unique().sort(nulls_last=True):
-            of = groups.is_null() if group is None else (groups == group).fill_null(value=False)
-            own = None if weights is None else weights[of.to_numpy()]
-            some = Weighted(users.filter(of), own)
+        own = asked.groups_of(everyone.users, by)
+        for group in own.unique().sort(nulls_last=True):
+            of = own.is_null() if group is None else (own == group).fill_null(value=False)
             name = None if group is None else str(group)
+            some = _part(everyone, of)
             head = {"by": by, "group": name, "users": len(some.users)}
-            rows.append({**head, **plan.totals(some, None, size)})
-    return pl.DataFrame(rows) if rows else None
+            rows.append({**head, **totals(plan.measures, some, None)})
+    if not rows:
+        return None
+    columns = dict.fromkeys(name for row in rows for name in row)
+    filled = [{name: row.get(name, float("nan")) for name in columns} for row in rows]
+    return pl.DataFrame(filled, infer_schema_length=None)
+
+
+def _part(everyone: Some, of: pl.Series) -> Some:
+    mask = of.to_numpy()
+    weights = None if everyone.weights is None else everyone.weights[mask]
+    groups: dict[str, Groups] = {
+        column: replace(own, code=own.code[mask]) for column, own in everyone.groups.items()
+    }
+    return replace(everyone, users=everyone.users.filter(of), weights=weights, groups=groups)
 
 
 def _provenance(
     plan: Plan,
     inputs: Mapping[str, Table],
-    asked: Asked,
-    catalogue: Table | None,
+    knowledge: Knowledge,
     settings: dict[str, Any],
     rows: int,
 ) -> dict[str, Any]:
-    tables = {**inputs}
-    tables |= {} if catalogue is None else {"items": catalogue}
-    tables |= {} if asked.users is None else {"users": asked.users}
+    tables: dict[str, Table] = {**inputs, **knowledge.tables}  # type: ignore[dict-item]
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
@@ -206,6 +223,7 @@ def _provenance(
             "polars": pl.__version__,
         },
         "settings": settings,
+        "facts": knowledge.said(),
         "measures": {str(measure): _in_full(measure.parameters) for measure in plan.measures},
         "inputs": {
             name: {

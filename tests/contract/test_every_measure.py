@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.measures import registry
-from rankwise.measures.measure import PerUser
+from rankwise.measures.kinds import PerUser
 from strategies import as_frame, evaluations
 
 EVERY = registry.every()

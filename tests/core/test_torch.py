@@ -10,7 +10,7 @@ from hypothesis import given
 
 import rankwise as rw
 from rankwise.core.block import Block
-from rankwise.measures.measure import Catalogue, Composed, PerUser, Pooled
+from rankwise.measures.kinds import Catalogue, Composed, PerUser, Pooled
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan
 from strategies import evaluations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise import functional as fn
 from rankwise.measures import registry
-from rankwise.measures.measure import Catalogue, Composed, PerUser, Pooled
+from rankwise.measures.kinds import Catalogue, Composed, PerUser, Pooled
 from strategies import evaluations
 
 K = st.integers(1, 12)

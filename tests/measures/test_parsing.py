@@ -82,7 +82,8 @@ def test_asking_twice_is_an_error():
 
 
 def test_a_measure_from_outside_is_found_everywhere():
-    from rankwise.measures.measure import PerUser, measure
+    from rankwise.measures.kinds import PerUser
+    from rankwise.measures.measure import measure
 
     before = dict(registry._known)
     try:

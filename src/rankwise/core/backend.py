@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import array_api_compat
 
-__all__ = ["Array", "bincount", "namespace"]
+__all__ = ["Array", "bincount", "count", "namespace"]
 
 Array: TypeAlias = Any
 """An array of any library that follows the array API standard."""
@@ -51,3 +51,15 @@ def bincount(index: Array, weights: Array, size: int) -> Array:
     xp = namespace(index, weights)
     # NumPy's sums of no rows are whole numbers.
     return xp.astype(xp.bincount(index, weights=weights, minlength=size), xp.float64, copy=False)
+
+
+def count(index: Array, size: int) -> Array:
+    """Count how often each number in [0, size) stands in an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count(np.array([0, 2, 0]), 4).tolist()
+    [2, 0, 1, 0]
+    """
+    return namespace(index).bincount(index, minlength=size)

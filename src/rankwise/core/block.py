@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rankwise.core.backend import Array, bincount, namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rankwise.core.facts import Fact, Facts
     from rankwise.core.hits import Hits
 
-__all__ = ["Block", "Ideal", "Judged", "Listed", "item_counts"]
+__all__ = ["Block", "Ideal", "Judged", "Listed", "Rows", "Shared"]
+
+_F = TypeVar("_F")
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,18 @@ class Ideal:
 
 @dataclass(frozen=True)
 class Judged:
-    """Recommended items that have a truth row, relevant or not, with score and truth."""
+    """Recommended items that have a truth row, relevant or not, in order of user and rank.
+
+    Unlike hits they are in the order of the list even where scores tie.
+    """
 
     user: Array
-    score: Array
+    rank: Array
+    item: Array
     truth: Array
+    relevant: Array
+    """1 where the item is relevant, else 0."""
+    score: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,38 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Items of users beside their lists: those that are relevant, or those of their history."""
+
+    user: Array
+    item: Array
+    gain: Array
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Items of the lists that are also in another set of items of the same user.
+
+    Attributes
+    ----------
+    user, rank : array of int
+        The user and the rank of each such item.
+    other_rank : array of int
+        Its place in the other set, from 1.
+    length : array of int, shape (U,)
+        The size of the other set.
+    apart : array of int, shape (U,)
+        How many of it are neither in the list nor relevant.
+    """
+
+    user: Array
+    rank: Array
+    other_rank: Array
+    length: Array
+    apart: Array
+
+
+@dataclass(frozen=True)
 class Block:
     """Some users, their lists and what is relevant to them.
 
@@ -57,24 +99,40 @@ class Block:
         The number of relevant items of each user.
     n_judged : array of int, shape (U,)
         The number of truth rows of each user, relevant or not.
+    n_dropped : array of int, shape (U,)
+        The number of repetitions that were dropped from each list.
+    user : array of int, shape (U,)
+        The code of each user: where user facts have their row.
     hits : Hits
         Relevant items that were recommended.
-    ideal : Ideal or None
-        Gains of the best possible list; None where every gain is 1.
-    judged : Judged or None
-        Scores beside truth, if some measure needs them.
-    listed : Listed or None
-        All rows, if some measure needs them.
+    n_items : int
+        The number of item codes: the length of what is counted by item.
+    ideal, judged, listed, relevant, profile, repeats, baseline
+        What some measure needs beyond that, else None. ``ideal`` is None, too, where every gain
+        is 1. ``relevant`` are all relevant items, ``profile`` the items of the history,
+        ``repeats`` and ``baseline`` what lists share with the history and with another run.
+    facts : mapping of Fact to object
+        What is known about items and users.
     """
 
     list_length: Array
     n_relevant: Array
     n_judged: Array
+    n_dropped: Array
+    user: Array
     hits: Hits
+    n_items: int = 0
     ideal: Ideal | None = None
     judged: Judged | None = None
     listed: Listed | None = None
-    _rows: dict[int, tuple[Array | None, Array]] = field(default_factory=dict, repr=False)
+    relevant: Rows | None = None
+    profile: Rows | None = None
+    repeats: Shared | None = None
+    baseline: Shared | None = None
+    facts: Facts = field(default_factory=dict)
+    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
+        default_factory=dict, repr=False
+    )
 
     @property
     def n_users(self) -> int:
@@ -98,12 +156,50 @@ class Block:
         -------
         array of float, shape (U, n_k)
         """
+        return self._sum("hits", self.hits, values, k)
+
+    def sum_listed(self, values: Array, k: Array) -> Array:
+        """Sum a value of every row of ``listed`` over each user's first k ranks, (U, n_k)."""
+        return self._sum("listed", self.rows("listed"), values, k)
+
+    def sum_judged(self, values: Array, k: Array) -> Array:
+        """Sum a value of every row of ``judged`` over each user's first k ranks, (U, n_k)."""
+        return self._sum("judged", self.rows("judged"), values, k)
+
+    def sum_rows(self, rows: Rows, values: Array) -> Array:
+        """Sum a value of every row over each user, shape (U,)."""
+        return bincount(rows.user, values, self.n_users)
+
+    def count_shared(self, shared: Shared, k: Array, *, other: bool = False) -> Array:
+        """Count the shared items in the first k of the list, and of the other set, (U, n_k)."""
+        xp = namespace(shared.rank)
+        columns = []
+        for cutoff in k:
+            near = shared.rank <= cutoff
+            near = near & (shared.other_rank <= cutoff) if other else near
+            columns.append(bincount(shared.user, xp.astype(near, xp.float64), self.n_users))
+        return xp.stack(columns, axis=0).T
+
+    def rows(self, name: Literal["judged", "listed", "relevant", "profile"]) -> Any:
+        """Return some rows that a measure said it needs."""
+        found = getattr(self, name)
+        assert found is not None, name  # the plan sees to it
+        return found
+
+    def fact(self, fact: Fact, kind: type[_F]) -> _F:
+        """Return a fact that a measure said it needs."""
+        found = self.facts[fact]
+        assert isinstance(found, kind)
+        return found
+
+    def _sum(self, name: str, rows: Any, values: Array, k: Array) -> Array:
         xp = namespace(values)
         columns = []
         for cutoff in k:
-            rows, users = self._within(int(cutoff))
-            chosen = values if rows is None else values[rows]
-            columns.append(bincount(users, chosen, self.n_users))
+            chosen, users = self._within(name, rows, int(cutoff))
+            columns.append(
+                bincount(users, values if chosen is None else values[chosen], self.n_users)
+            )
         return xp.stack(columns, axis=0).T  # each cut-off's values side by side in memory
 
     def sum_ideal(
@@ -131,33 +227,18 @@ class Block:
             columns.append(bincount(self.ideal.user[rows], terms[rows], self.n_users))
         return xp.stack(columns, axis=0).T
 
-    def _within(self, cutoff: int) -> tuple[Array | None, Array]:
-        """Return the rows of hits within a cut-off (None: all) and their users.
+    def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
+        """Return the rows within a cut-off (None: all) and their users.
 
         Worked out once for all measures.
         """
-        if cutoff not in self._rows:
-            xp = namespace(self.hits.rank)
-            near = self.hits.rank <= cutoff
+        key = name, cutoff
+        if key not in self._rows:
+            xp = namespace(rows.rank)
+            near = rows.rank <= cutoff
             if bool(xp.all(near)):
-                self._rows[cutoff] = None, self.hits.user
+                self._rows[key] = None, rows.user
             else:
-                (rows,) = xp.nonzero(near)
-                self._rows[cutoff] = rows, self.hits.user[rows]
-        return self._rows[cutoff]
-
-
-def item_counts(block: Block, k: Array) -> Array:
-    """Count how often each item stands in the first k ranks of a list.
-
-    Returns
-    -------
-    array of int, shape (n_k, n_items)
-    """
-    assert block.listed is not None  # the plan sees to it
-    xp = namespace(block.list_length)
-    listed, rows = block.listed, []
-    for cutoff in k:
-        items = listed.item[listed.rank <= cutoff]
-        rows.append(xp.bincount(items, minlength=listed.n_items))
-    return xp.stack(rows, axis=0)
+                (chosen,) = xp.nonzero(near)
+                self._rows[key] = chosen, rows.user[chosen]
+        return self._rows[key]

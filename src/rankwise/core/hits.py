@@ -17,6 +17,7 @@ from rankwise.core.backend import Array, bincount, namespace
 from rankwise.core.segments import Ints, bucket, offsets, positions, ragged_rows
 
 if TYPE_CHECKING:
+    from rankwise.core.ids import Codes
     from rankwise.core.lists import Ties
 
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
@@ -51,7 +52,9 @@ class Hits:
         rank, given that one stands here.
     gain : array of float, shape (m,)
         The relevance of each relevant item; ``m == n`` without ties. `mean` turns what is
-        computed from it into one value a row.
+        computed from it into one value a row, `each` goes the other way.
+    item : array of int, shape (m,)
+        The code of each relevant item.
     groups : TiedGroups or None
         None without ties.
     """
@@ -61,6 +64,7 @@ class Hits:
     chance: Array
     nth: Array
     gain: Array
+    item: Array
     groups: TiedGroups | None = None
 
     def mean(self, values: Array) -> Array:
@@ -71,6 +75,21 @@ class Hits:
         count = bincount(self.groups.hits, np.ones(len(values)), size)
         means = bincount(self.groups.hits, values, size) / count
         return np.repeat(means, np.diff(self.groups.starts))
+
+    def each(self, values: Array) -> Array:
+        """Turn one value a row into one value a relevant item: the mean over its ranks."""
+        if self.groups is None:
+            return values
+        sizes = np.diff(self.groups.starts)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        return (bincount(owner, values, len(sizes)) / sizes)[self.groups.hits]
+
+    @property
+    def owner(self) -> Array:
+        """The user's number of each relevant item, shape (m,)."""
+        if self.groups is None:
+            return self.user
+        return self.user[self.groups.starts[self.groups.hits]]
 
     def first(self) -> Array:
         """Return for each row the chance that the user's first relevant item stands here."""
@@ -146,12 +165,14 @@ class Hits:
         return (before - pass_) * alive[owner]
 
 
-def resolve(user: Ints, gain: Array, low: Ints, high: Ints, ties: Ties) -> tuple[Ints, Array]:
-    """Put relevant items first or last in their tied groups; return their ranks and gains.
+def resolve(
+    user: Ints, gain: Array, item: Codes, low: Ints, high: Ints, ties: Ties
+) -> tuple[Ints, Array, Codes]:
+    """Put relevant items first or last in their tied groups; return their ranks, gains and codes.
 
     Parameters
     ----------
-    user, gain : array, shape (n,)
+    user, gain, item : array, shape (n,)
         Hits in order of user and rank.
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
@@ -160,20 +181,20 @@ def resolve(user: Ints, gain: Array, low: Ints, high: Ints, ties: Ties) -> tuple
     """
     side: Literal[1, -1] = -1 if ties == "optimistic" else 1
     order = np.lexsort((side * gain, low, user))
-    gain, low, high = gain[order], low[order], high[order]
+    gain, item, low, high = gain[order], item[order], low[order], high[order]
     starts, sizes = _tie_starts(user, low)
     place = positions(starts)
     if ties == "optimistic":
-        return low + place, gain
-    return high - np.repeat(sizes, sizes) + 1 + place, gain
+        return low + place, gain, item
+    return high - np.repeat(sizes, sizes) + 1 + place, gain, item
 
 
-def expect(user: Ints, gain: Array, low: Ints, high: Ints) -> Hits:
+def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
     """Spread hits over their tied groups, so that sums over rows are expectations.
 
     Parameters
     ----------
-    user, gain : array, shape (n,)
+    user, gain, item : array, shape (n,)
         Hits in order of user and rank.
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
@@ -191,7 +212,7 @@ def expect(user: Ints, gain: Array, low: Ints, high: Ints) -> Hits:
     nth = np.repeat(above, size) + 1.0 + place * (r - 1) / np.maximum(n - 1, 1)
     groups = TiedGroups(starts, np.repeat(np.arange(len(size)), relevant), depth)
     rank = ragged_rows(first, size)
-    return Hits(np.repeat(owner, size), rank, r / n, nth, gain, groups)
+    return Hits(np.repeat(owner, size), rank, r / n, nth, gain, item, groups)
 
 
 def _tie_starts(user: Ints, low: Ints) -> tuple[Ints, Ints]:

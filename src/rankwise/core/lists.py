@@ -56,6 +56,8 @@ class Lists:
     """The row of the table that each row was; None where rows lie as they did, or none asks."""
     gaps: int = 0
     """Lists whose ranks left some out; the gaps were closed."""
+    dropped: Ints | None = None
+    """How many repetitions each list lost; None if none did."""
 
     @classmethod
     def none(cls) -> Lists:
@@ -71,8 +73,8 @@ class Lists:
         scores = None if self.scores is None else self.scores[keep]
         starts = offsets(lengths)
         origin = None if self.origin is None else self.origin[keep]
-        items = self.items[keep]
-        return Lists(self.user, starts, items, scores, self.has_ties, origin, self.gaps)
+        items, dropped = self.items[keep], np.diff(self.starts) - lengths
+        return Lists(self.user, starts, items, scores, self.has_ties, origin, self.gaps, dropped)
 
 
 def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +12,7 @@ from rankwise.errors import IdError
 if TYPE_CHECKING:
     from rankwise.io.tables import Table
 
-__all__ = ["align"]
+__all__ = ["align", "matching"]
 
 
 def align(tables: list[Table], role: str) -> list[Table]:
@@ -44,6 +45,16 @@ def align(tables: list[Table], role: str) -> list[Table]:
             table = table.with_ids(role, table.frame[role].cast(pl.String))
         out.append(table)
     return out
+
+
+def matching(table: Table, role: str, ids: pl.Series) -> pl.DataFrame:
+    """Return a table with its ids of the type of these; rows that cannot match any go."""
+    evaluated = replace(
+        table, frame=ids.to_frame(role), source="the evaluated tables", is_text=True
+    )
+    aligned = align([evaluated, table], role)[1].frame
+    own = aligned.with_columns(pl.col(role).cast(ids.dtype, strict=False))
+    return own.filter(pl.col(role).is_not_null())
 
 
 def _mixed(role: str, integers: Table, strings: Table) -> IdError:

@@ -10,9 +10,9 @@ from rankwise.errors import ColumnError, ParameterError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ROLES", "Columns", "Kind", "choose", "recognise"]
+__all__ = ["KNOWN", "ROLES", "Columns", "Kind", "choose", "known_column", "recognise"]
 
-Kind: TypeAlias = Literal["recommendations", "truth", "train", "items", "users"]
+Kind: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline"]
 Columns: TypeAlias = "Mapping[str, str | None]"
 
 _USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
@@ -49,8 +49,20 @@ ROLES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
     "users": {"user": _USER},
+    "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
 }  # fmt: skip
 """For each kind of table its roles, and the names (lower case, letters and digits only) of each."""
+
+KNOWN: dict[Kind, dict[str, tuple[str, ...]]] = {
+    "items": {
+        "categories": ("category", "categories", "genre", "genres", "tag", "tags", "topics"),
+        "features": ("feature", "features", "vector", "embedding", "embeddings"),
+        "group": ("group", "itemgroup", "cluster", "segment"),
+        "propensity": ("propensity", "propensities"),
+    },
+    "users": {"group": ("group", "usergroup", "cluster", "segment")},
+}
+"""Roles of columns that are looked for only when a measure asks for them."""
 
 _OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 
@@ -71,17 +83,46 @@ def choose(columns: Columns | None, kind: Kind) -> dict[str, str | None]:
     chosen: dict[str, str | None] = {}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
         table, _, role = key.rpartition(".")
-        known = ROLES if not table else {k: v for k, v in ROLES.items() if k == table}
+        all_roles = {kind: {**roles, **KNOWN.get(kind, {})} for kind, roles in ROLES.items()}
+        known = all_roles if not table else {k: v for k, v in all_roles.items() if k == table}
         if not any(role in roles for roles in known.values()):
-            every = sorted({role for roles in ROLES.values() for role in roles})
+            every = sorted({role for roles in all_roles.values() for role in roles})
             raise ParameterError(
                 f"columns: there is no {key!r}",
                 found=f"roles: {', '.join(every)}; tables: {', '.join(ROLES)}",
                 hint=nearest(role, every),
             )
-        if (not table or table == kind) and role in ROLES[kind]:
+        if (not table or table == kind) and role in all_roles[kind]:
             chosen[role] = name
     return chosen
+
+
+def known_column(
+    names: Sequence[str], kind: Kind, role: str, given: Mapping[str, str | None], where: str
+) -> str | None:
+    """Find the column of a role that only some measures ask for; None if there is none.
+
+    >>> known_column(["item", "genres"], "items", "categories", {}, "items")
+    'genres'
+    """
+    if role in given:
+        return given[role]
+    if role in names:
+        return role
+    fitting = [name for name in names if _plain(name) in KNOWN.get(kind, {}).get(role, ())]
+    if len(fitting) > 1:
+        raise _ambiguous(kind, role, fitting, where)
+    return fitting[0] if fitting else None
+
+
+def _ambiguous(kind: Kind, role: str, fitting: Sequence[str], where: str) -> ColumnError:
+    return ColumnError(
+        f"two columns could be the {role}",
+        where=where,
+        found=", ".join(map(repr, fitting)),
+        hint=f'say which: columns={{"{kind}.{role}": "{fitting[0]}"}}, '
+        f"or on the command line --column {kind}.{role}={fitting[0]}",
+    )
 
 
 def recognise(
@@ -128,13 +169,7 @@ def recognise(
         claimed = {column for column in given.values() if column is not None}
         fitting = [n for n in names if _plain(n) in known and n not in claimed]
         if len(fitting) > 1:
-            raise ColumnError(
-                f"two columns could be the {role}",
-                where=where,
-                found=", ".join(map(repr, fitting)),
-                hint=f'say which: columns={{"{kind}.{role}": "{fitting[0]}"}}, '
-                f"or on the command line --column {kind}.{role}={fitting[0]}",
-            )
+            raise _ambiguous(kind, role, fitting, where)
         if fitting:
             out[role] = fitting[0]
         elif role not in _OPTIONAL:

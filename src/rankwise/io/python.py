@@ -18,24 +18,28 @@ __all__ = ["from_array", "from_mapping", "from_sparse"]
 
 
 def _number_role(kind: Kind) -> str:
-    return "score" if kind == "recommendations" else "relevance"
+    return "score" if kind in ("recommendations", "baseline") else "relevance"
 
 
 def from_mapping(source: Mapping[Any, Any], kind: Kind) -> tuple[pl.DataFrame, str]:
     """Read ``{user: [items]}``, ``{user: [(item, number)]}`` or ``{user: {item: number}}``.
 
-    For users also ``{user: number}``, their weights. The number is the score of a
+    For users also ``{user: number}``, their weights, and for users and items columns by name,
+    ``{"item": [...], "genres": [...]}``. The number is the score of a
     recommendation, the relevance of a truth row.
     """
+    as_columns = _columns(source, kind)
+    if as_columns is not None:
+        return as_columns, "columns"
     if kind == "users":
         return _frame({"user": list(source), "weight": list(source.values())}, kind), "weights"
     users, items, numbers = list(source), list(source.values()), None
     lengths = [_length(user, value, kind) for user, value in source.items()]
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
     for user, value, n in zip(users, items, lengths, strict=True):
-        if kind == "recommendations" and isinstance(value, set | frozenset):
+        if kind in ("recommendations", "baseline") and isinstance(value, set | frozenset):
             raise InputError(
-                "recommendations: a set has no order",
+                f"{kind}: a set has no order",
                 where=f"user {user!r}",
                 hint="pass a list, best first, or (item, score) pairs",
             )
@@ -72,6 +76,35 @@ def from_mapping(source: Mapping[Any, Any], kind: Kind) -> tuple[pl.DataFrame, s
             raise InputError(f"{kind}: the {role} of an item must be a number") from error
         frame = frame.with_columns(column)
     return frame, form
+
+
+def _columns(source: Mapping[Any, Any], kind: Kind) -> pl.DataFrame | None:
+    """Read ``{column: values}``, which tables of users and items may be; None if it is not that."""
+    if kind not in ("users", "items"):
+        return None
+    ids = [
+        name for name in source if isinstance(name, str) and name in (f"{kind[:-1]}_id", kind[:-1])
+    ]
+    if not ids or isinstance(source[ids[0]], str) or not hasattr(source[ids[0]], "__len__"):
+        if kind == "items":
+            raise InputError(
+                "items: a mapping is read as columns by name, one of them the item",
+                found=f"keys {', '.join(map(repr, list(source)[:5]))}",
+                hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
+            )
+        return None
+    plain = {
+        name: [sorted(v) if isinstance(v, set | frozenset) else v for v in values]
+        if isinstance(values, list | tuple)
+        else values
+        for name, values in source.items()
+    }
+    try:
+        return pl.DataFrame(plain, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{kind}: these columns do not make a table", found=str(error).splitlines()[0]
+        ) from error
 
 
 def _length(user: object, value: Any, kind: Kind) -> int:

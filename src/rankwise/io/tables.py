@@ -126,10 +126,15 @@ def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
         return _from_frame(frame, kind, given, kind, f"{name} table")
     if isinstance(source, Mapping):
         frame, form = from_mapping(source, kind)
+        if form == "columns":
+            return _from_frame(frame, kind, given, kind, form)
         return Table(frame, kind, kind, form, {name: name for name in frame.columns})
     if hasattr(source, "tocoo"):
         frame = from_sparse(source, kind)
         return Table(frame, kind, kind, "sparse matrix", {name: name for name in frame.columns})
+    if kind == "items" and isinstance(source, np.ndarray) and source.ndim == 2:
+        frame = pl.DataFrame({"item": np.arange(len(source)), "features": source})
+        return Table(frame, kind, kind, "feature matrix", {"item": "item"})
     if kind == "items" and isinstance(source, Iterable):
         return Table(_catalogue(source), kind, kind, "ids", {"item": "item"})
     if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "__array__"):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from rankwise.core.backend import namespace
-from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.measure import Composed, PerUser, measure
+from rankwise.measures.arithmetic import divide, need_cutoff
+from rankwise.measures.kinds import Composed, PerUser, at_cutoffs
+from rankwise.measures.measure import Measure, measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
@@ -27,16 +28,6 @@ __all__ = [
     "Recall",
     "ReciprocalRank",
 ]
-
-
-def _divide(numerator: Array, denominator: Array) -> Array:
-    """Divide; 0 where there is nothing to divide by."""
-    xp = namespace(numerator)
-    denominator = xp.astype(denominator, xp.float64)
-    if bool(xp.all(denominator > 0)):
-        return numerator / denominator
-    safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
-    return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
 
 
 @measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required")
@@ -70,7 +61,7 @@ class Precision(PerUser):
         xp = namespace(block.list_length)
         found = block.sum_hits(block.hits.chance, k)
         if self.denominator == "length":
-            return _divide(found, xp.minimum(block.list_length[:, None], k[None, :]))
+            return divide(found, xp.minimum(block.list_length[:, None], k[None, :]))
         return found / xp.astype(k, xp.float64)[None, :]
 
 
@@ -107,7 +98,7 @@ class Recall(PerUser):
         relevant = block.n_relevant[:, None]
         if self.denominator == "capped":
             relevant = namespace(relevant).minimum(relevant, k[None, :])
-        return _divide(found, relevant)
+        return divide(found, relevant)
 
 
 @measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy")
@@ -143,22 +134,13 @@ class F(Composed):
 
     beta: float = 1.0
     of: Literal["users", "means"] = "users"
-    first: PerUser = Precision()
-    second: PerUser = Recall()
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        for part in (self.first, self.second):
-            if part.k:
-                raise ParameterError(
-                    "f: its parts take its own cut-off", found=str(part), hint="write f(…)@10"
-                )
+    first: Measure = Precision()
+    second: Measure = Recall()
 
     @property
-    def parts(self) -> tuple[PerUser, ...]:
+    def parts(self) -> tuple[Measure, ...]:
         """The two measures at the cut-offs of this one."""
-        return self.first @ self.k, self.second @ self.k
+        return at_cutoffs(self.first, self.k), at_cutoffs(self.second, self.k)
 
     def combine(self, *values: Array) -> Array:
         """Return the weighted harmonic mean, elementwise."""
@@ -249,10 +231,7 @@ class AveragePrecision(PerUser):
 
     def require_cutoff(self) -> None:
         """Raise if the sum is to be divided by k and there is no k."""
-        if self.normaliser == "k" and not self.k:
-            raise MeasureError(
-                "map(normaliser=k) needs a cut-off", found=str(self), hint=f"write {self}@10"
-            )
+        need_cutoff(self, where=self.normaliser == "k", said="normaliser=k")
 
     def values(self, block: Block, k: Array) -> Array:
         """Return average precision, shape (U, n_k)."""
@@ -262,10 +241,10 @@ class AveragePrecision(PerUser):
         if self.normaliser == "k":
             return sums / xp.astype(k, xp.float64)[None, :]
         if self.normaliser == "relevant":
-            return _divide(sums, relevant)
+            return divide(sums, relevant)
         if self.normaliser == "hits":
-            return _divide(sums, block.sum_hits(hits.chance, k))
-        return _divide(sums, xp.minimum(relevant, k[None, :]))
+            return divide(sums, block.sum_hits(hits.chance, k))
+        return divide(sums, xp.minimum(relevant, k[None, :]))
 
 
 @measure("mar", "average_recall", range=(0, 1), higher_is_better=True)
@@ -291,8 +270,8 @@ class AverageRecall(PerUser):
         """Return average recall, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         relevant = block.n_relevant[:, None]
-        sums = _divide(block.sum_hits(hits.chance * hits.nth, k), relevant)
-        return _divide(sums, xp.minimum(relevant, k[None, :]))
+        sums = divide(block.sum_hits(hits.chance * hits.nth, k), relevant)
+        return divide(sums, xp.minimum(relevant, k[None, :]))
 
 
 @measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none")
@@ -318,4 +297,4 @@ class RPrecision(PerUser):
         """Return R-precision, shape (U, 1)."""
         hits, xp = block.hits, namespace(block.list_length)
         near = hits.rank <= xp.take(block.n_relevant, hits.user)
-        return _divide(block.sum_hits(hits.chance * near, k), block.n_relevant[:, None])
+        return divide(block.sum_hits(hits.chance * near, k), block.n_relevant[:, None])

@@ -6,19 +6,15 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
-from rankwise.measures.measure import PerUser, Pooled, measure
+from rankwise.measures.arithmetic import retrieved
+from rankwise.measures.kinds import PerUser, Pooled
+from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
     from rankwise.core.block import Block
 
 __all__ = ["FN", "FP", "TN", "TP"]
-
-
-def _retrieved(block: Block, k: Array) -> Array:
-    """Return min(k, list length), shape (U, n_k)."""
-    xp = namespace(block.list_length)
-    return xp.astype(xp.minimum(block.list_length[:, None], k[None, :]), xp.float64)
 
 
 class _Count(PerUser):
@@ -75,7 +71,7 @@ class FP(_Count):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return misses in the list, shape (U, n_k)."""
-        return _retrieved(block, k) - block.sum_hits(block.hits.chance, k)
+        return retrieved(block, k) - block.sum_hits(block.hits.chance, k)
 
 
 @measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False)
@@ -130,7 +126,7 @@ class TN(Pooled):
         """Return users and items that are recommended or relevant, shape (U, n_k, 2)."""
         xp = namespace(block.n_relevant)
         relevant = xp.astype(block.n_relevant, xp.float64)[:, None]
-        taken = _retrieved(block, k) + relevant - block.sum_hits(block.hits.chance, k)
+        taken = retrieved(block, k) + relevant - block.sum_hits(block.hits.chance, k)
         return xp.stack([xp.ones_like(taken), taken], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:

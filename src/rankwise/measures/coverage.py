@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
-from rankwise.measures.confusion import _retrieved
-from rankwise.measures.measure import Catalogue, PerUser, measure
+from rankwise.measures.arithmetic import retrieved
+from rankwise.measures.kinds import Catalogue, PerUser
+from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
@@ -111,7 +112,7 @@ class UserCoverage(_Reach):
     def values(self, block: Block, k: Array) -> Array:
         """Return 1 for users with a list, shape (U, n_k)."""
         xp = namespace(block.list_length)
-        return xp.astype(_retrieved(block, k) > 0, xp.float64)
+        return xp.astype(retrieved(block, k) > 0, xp.float64)
 
 
 @measure("num_retrieved", range=(0, math.inf), higher_is_better=True)
@@ -136,7 +137,7 @@ class NumRetrieved(_Reach):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return the number of items, shape (U, n_k)."""
-        return _retrieved(block, k)
+        return retrieved(block, k)
 
 
 @measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required")

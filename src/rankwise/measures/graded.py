@@ -11,40 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from rankwise.core.backend import namespace
 from rankwise.errors import MeasureError, ParameterError, ScoreError
-from rankwise.measures.accuracy import _divide
-from rankwise.measures.measure import PerUser, measure
+from rankwise.measures.arithmetic import Gain, check_base, discount, divide, gain_of
+from rankwise.measures.kinds import PerUser
+from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
     from rankwise.core.block import Block
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "NDCGBinary"]
-
-Gain = Literal["linear", "exponential", "binary"]
-
-
-def _gain(kind: Gain, relevance: Array) -> Array:
-    xp = namespace(relevance)
-    if kind != "binary" and relevance.shape[0] and float(xp.min(relevance)) < 0:
-        raise ScoreError(
-            "an item of negative relevance is relevant, and has no gain",
-            where="truth",
-            found=f"{float(xp.min(relevance)):g}",
-            hint="raise the threshold to 0, shift the scale, or use gain=binary",
-        )
-    if kind == "exponential":
-        return 2.0**relevance - 1.0
-    return xp.ones_like(relevance) if kind == "binary" else relevance
-
-
-def _discount(rank: Array, log_base: float) -> Array:
-    xp = namespace(rank)
-    return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
-
-
-def _check_base(name: str, log_base: float) -> None:
-    if log_base <= 1:
-        raise ParameterError(f"{name}: log_base must be above 1", found=f"log_base={log_base}")
 
 
 @measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy")
@@ -57,8 +32,9 @@ class CG(PerUser):
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary"}
-        The relevance itself, :math:`2^{rel} - 1`, or 1 for every relevant item.
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
+        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
+        :math:`2^{rel + 1} - 1` (as WarpRec has it).
 
     References
     ----------
@@ -76,7 +52,7 @@ class CG(PerUser):
     def values(self, block: Block, k: Array) -> Array:
         """Return cumulative gain, shape (U, n_k)."""
         hits = block.hits
-        return block.sum_hits(hits.chance * hits.mean(_gain(self.gain, hits.gain)), k)
+        return block.sum_hits(hits.chance * hits.mean(gain_of(self.gain, hits.gain)), k)
 
 
 @measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy")
@@ -89,8 +65,9 @@ class DCG(PerUser):
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary"}
-        The relevance itself, :math:`2^{rel} - 1`, or 1 for every relevant item.
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
+        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
+        :math:`2^{rel + 1} - 1` (as WarpRec has it).
     log_base : float
         The base b of the logarithm.
 
@@ -112,13 +89,13 @@ class DCG(PerUser):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        _check_base(self.name, self.log_base)
+        check_base(self.name, self.log_base)
 
     def values(self, block: Block, k: Array) -> Array:
         """Return discounted cumulative gain, shape (U, n_k)."""
         hits = block.hits
-        gains = hits.mean(_gain(self.gain, hits.gain))
-        return block.sum_hits(hits.chance * gains * _discount(hits.rank, self.log_base), k)
+        gains = hits.mean(gain_of(self.gain, hits.gain))
+        return block.sum_hits(hits.chance * gains * discount(hits.rank, self.log_base), k)
 
 
 @measure("ndcg", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}), family="accuracy")
@@ -132,8 +109,9 @@ class NDCG(PerUser):
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary"}
-        The relevance itself, :math:`2^{rel} - 1`, or 1 for every relevant item.
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
+        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
+        :math:`2^{rel + 1} - 1` (as WarpRec has it).
     log_base : float
         The base of the logarithm; it cancels out, but for rounding.
     ideal : {"relevant", "full"}
@@ -161,7 +139,7 @@ class NDCG(PerUser):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        _check_base(self.name, self.log_base)
+        check_base(self.name, self.log_base)
 
     def require_cutoff(self) -> None:
         """Raise if all k ranks are to be filled and there is no k."""
@@ -209,17 +187,19 @@ class NDCGBinary(PerUser):
 
 def _ndcg(block: Block, k: Array, gain: Gain, log_base: float, ideal: str) -> Array:
     hits, xp = block.hits, namespace(block.list_length)
-    gains = hits.mean(_gain(gain, hits.gain))
-    found = block.sum_hits(hits.chance * gains * _discount(hits.rank, log_base), k)
+    gains = hits.mean(gain_of(gain, hits.gain))
+    found = block.sum_hits(hits.chance * gains * discount(hits.rank, log_base), k)
     if ideal == "relevant":
         best = block.sum_ideal(
-            lambda relevance: _gain(gain, relevance), lambda rank: _discount(rank, log_base), k
+            lambda relevance: gain_of(gain, relevance), lambda rank: discount(rank, log_base), k
         )
     else:
-        top = block.sum_ideal(lambda relevance: _gain(gain, relevance), xp.ones_like, k[:1] * 0 + 1)
-        full = [xp.sum(_discount(xp.arange(1, int(cutoff) + 1), log_base)) for cutoff in k]
+        top = block.sum_ideal(
+            lambda relevance: gain_of(gain, relevance), xp.ones_like, k[:1] * 0 + 1
+        )
+        full = [xp.sum(discount(xp.arange(1, int(cutoff) + 1), log_base)) for cutoff in k]
         best = top * xp.stack(full)[None, :]
-    return _divide(found, best)
+    return divide(found, best)
 
 
 @measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy")
@@ -302,5 +282,5 @@ class ERR(PerUser):
                 found=f"{float(xp.max(hits.gain)):g} > {largest:g}",
                 hint="write err(max_relevance=5)@10 for a scale that ends at 5",
             )
-        stop = _gain("exponential", hits.gain) / 2.0**largest
+        stop = gain_of("exponential", hits.gain) / 2.0**largest
         return block.sum_hits(hits.cascade(stop) / hits.rank, k)

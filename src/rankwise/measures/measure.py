@@ -2,13 +2,7 @@
 
 A measure is a small frozen object. Its parameters are its fields; what is true of all of its kind
 (name, range, direction, what it needs) are class attributes that `measure` sets. The mathematics
-is one method:
-
-* `PerUser.values`: a value for every user and cut-off; the result is their mean or their sum.
-* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
-  The same function gives one user's value, a group's and everyone's.
-* `Catalogue.of_counts`: a function of how often each item was recommended.
-* `Composed.combine`: a function of other measures' values.
+is one method, which one depends on the kind: see `rankwise.measures.kinds`.
 """
 
 from __future__ import annotations
@@ -30,23 +24,14 @@ from typing import (
 )
 
 from rankwise.core.engine import Needs  # noqa: TC001 - parameters are checked by annotation
+from rankwise.core.facts import Fact
 from rankwise.errors import MeasureError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-__all__ = [
-    "WHOLE_LIST",
-    "Catalogue",
-    "Composed",
-    "Cutoffs",
-    "Measure",
-    "PerUser",
-    "Pooled",
-    "measure",
-]
+    from rankwise.measures.tallies import ItemSums, Tally
+__all__ = ["WHOLE_LIST", "Cutoffs", "Measure", "measure"]
 
 Cutoffs: TypeAlias = tuple[int, ...]
 WHOLE_LIST = 2**62
@@ -133,6 +118,32 @@ class Measure:
         """The measures that must be worked out first; none but for composed measures."""
         return ()
 
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """What is added up for every item."""
+        return ()
+
+    @property
+    def requires(self) -> Needs:
+        """What blocks must hold for this measure with these parameters."""
+        return self.needs.union(*(tally.needs for tally in self.tallies))
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What must be known about items and users."""
+        return ()
+
+    def diagnose(self, items: ItemSums) -> dict[str, float]:
+        """Say what the value rests on, for measures of which that must be known."""
+        return {}
+
+    @property
+    def all_facts(self) -> tuple[Fact, ...]:
+        """What must be known, with what follows from the parts of blocks that are needed."""
+        implied = {"profile": "history", "repeats": "history", "baseline": "baseline"}
+        kinds = {implied[need] for need in self.requires if need in implied}
+        return (*self.facts, *(Fact(kind) for kind in sorted(kinds)))  # type: ignore[arg-type]
+
     def require_cutoff(self) -> None:
         """Raise if the measure says nothing without a cut-off and has none."""
         if self.cutoff == "required" and not self.k:
@@ -141,67 +152,6 @@ class Measure:
             )
         for part in self.parts:
             part.require_cutoff()
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PerUser(Measure):
-    """A value for every user; the result is the mean of those that are defined, or the sum."""
-
-    about: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
-    """Who has a value: users with relevant items, users with a list, or every user."""
-
-    @property
-    def aggregate(self) -> Literal["mean", "sum"]:
-        """How users' values become one."""
-        return "mean"
-
-    def values(self, block: Block, k: Array) -> Array:
-        """Return the value of every user at every cut-off, shape (U, n_k)."""
-        raise MeasureError(f"{self.name} does not say how its values are worked out")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Pooled(Measure):
-    """A function of sums over users."""
-
-    def sums(self, block: Block, k: Array) -> Array:
-        """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
-        raise MeasureError(f"{self.name} does not say what it sums")
-
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the value for sums of any number of users, shape (..., n_sums) to (...)."""
-        raise MeasureError(f"{self.name} does not say what its sums come to")
-
-    @property
-    def mean_of_users(self) -> bool:
-        """Whether the value is the mean of each user's own, not that of everyone's sums."""
-        return False
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Catalogue(Measure):
-    """A function of how often each item of the catalogue was recommended."""
-
-    needs: ClassVar[Needs] = frozenset({"listed"})
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
-
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the value for the counts of all items recommended, in any order."""
-        raise MeasureError(f"{self.name} does not say what it makes of the counts")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(Measure):
-    """A function of other measures' values: each user's values, or their means."""
-
-    @property
-    def of(self) -> Literal["users", "means"]:
-        """Whether it is worked out for every user and averaged, or once on the results."""
-        return "users"
-
-    def combine(self, *values: Array) -> Array:
-        """Return the value for values of the parts, elementwise."""
-        raise MeasureError(f"{self.name} does not say how its parts combine")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -267,6 +217,11 @@ def _check(owner: Measure, name: str, value: object) -> None:
         ok, want = value in choices, "one of " + ", ".join(map(str, choices))
     elif kind is bool:
         ok, want = isinstance(value, bool), "true or false"
+    elif typing.get_origin(kind) is tuple:
+        ok = isinstance(value, tuple) and all(_is_a(entry, choices[0]) for entry in value)
+        want = f"a list of {choices[0].__name__.lower()}s"
+    elif kind is object:  # the measure itself checks it
+        return
     elif kind in (int, float) or (choices and choices[0] in (int, float)):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         ok = number or (value is None and type(None) in choices)
@@ -275,6 +230,12 @@ def _check(owner: Measure, name: str, value: object) -> None:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
         raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}")
+
+
+def _is_a(value: object, kind: type) -> bool:
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def _cutoffs(owner: Measure, k: Sequence[int]) -> Cutoffs:
@@ -297,4 +258,10 @@ def _show_k(k: Cutoffs) -> str:
 def _show(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_show, value))}]"
+    if isinstance(value, str) and not value.isidentifier():
+        return repr(value)
+    if callable(value):
+        return repr(f"{value.__module__}:{getattr(value, '__qualname__', value)}")
     return str(value)

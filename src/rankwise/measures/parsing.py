@@ -98,17 +98,21 @@ def _measure(node: ast.expr, text: str) -> Measure:
         return _measure(node.left, text) @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
         return registry.find(node.id)()
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
         cls = registry.find(node.func.id)
         given = {word.arg or "": _value(word.value, text) for word in node.keywords}
+        if node.args:  # group_gap(ndcg): the measure that it is made of needs no name
+            name = next((name for name, kind in _defaults(cls).items() if _made_of(kind)), None)
+            if name is None or name in given:
+                raise _unreadable(text)
+            given[name] = _value(node.args[0], text)
         return make(cls, given)
     raise _unreadable(text)
 
 
 def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
     """Make a measure from parameters by name, saying which is unknown."""
-    known = [parameter.name for parameter in fields(cls) if parameter.name != "k"]
-    kinds = {parameter.name: parameter.default for parameter in fields(cls)}
+    known = _defaults(cls)
     for name in given:
         if name not in known:
             raise ParameterError(
@@ -117,12 +121,26 @@ def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
                 hint=nearest(name, known),
             )
     values: dict[str, Any] = {
-        name: registry.find(value)()
-        if isinstance(kinds[name], Measure) and isinstance(value, str)
-        else value
-        for name, value in given.items()
+        name: _named(value) if _made_of(known[name]) else value for name, value in given.items()
     }
     return cls(**values)
+
+
+def _defaults(cls: type[Measure]) -> dict[str, Any]:
+    return {field.name: field.default for field in fields(cls) if field.name != "k"}
+
+
+def _made_of(default: Any) -> bool:
+    """Whether a parameter takes a measure, or several, as its default shows."""
+    first = default[0] if isinstance(default, tuple) and default else default
+    return isinstance(first, Measure)
+
+
+def _named(value: Any) -> Any:
+    """Turn names of measures into measures."""
+    if isinstance(value, tuple):
+        return tuple(_named(entry) for entry in value)
+    return registry.find(value)() if isinstance(value, str) else value
 
 
 def _cutoffs(node: ast.expr, text: str) -> tuple[int, ...]:
@@ -152,6 +170,8 @@ def _value(node: ast.expr, text: str) -> Any:
         return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
         return node.value
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(_value(entry, text) for entry in node.elts)
     literal = _literal(node)
     return literal if literal is not None else _measure(node, text)
 

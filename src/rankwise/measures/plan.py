@@ -1,38 +1,27 @@
-"""A plan: what a list of measures asks of every block, and what it makes of the merged columns."""
+"""A plan: what a list of measures asks of every block."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.core.block import Block, item_counts
-from rankwise.measures.measure import Catalogue, Composed, Measure, PerUser, Pooled
+from rankwise.measures.kinds import Composed, Grouped, PerUser, Pooled
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from rankwise.core.block import Block
     from rankwise.core.engine import Needs
+    from rankwise.core.facts import Fact
+    from rankwise.measures.measure import Measure
+    from rankwise.measures.tallies import Tally
 
-__all__ = ["Floats", "Plan", "Undefined", "Weighted"]
+__all__ = ["Floats", "Plan", "Undefined"]
 
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Undefined: TypeAlias = Literal["skip", "zero", "nan"]
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Some users' columns, and the weight of each user (None: all the same)."""
-
-    users: pl.DataFrame
-    weights: Floats | None = None
-
-    def column(self, name: str) -> Floats:
-        """Return a column as an array."""
-        return self.users[name].to_numpy()
 
 
 @dataclass(frozen=True)
@@ -43,24 +32,37 @@ class Plan:
     undefined: Undefined = "skip"
 
     @cached_property
-    def leaves(self) -> list[Measure]:
-        """The measures that are worked out on blocks, each once."""
+    def every(self) -> list[Measure]:
+        """All measures, those that others are made of first, each once."""
         found: dict[Measure, None] = {}
 
         def visit(measure: Measure) -> None:
             for part in measure.parts:
                 visit(part)
-            if not isinstance(measure, Composed):
-                found[measure] = None
+            found[measure] = None
 
         for measure in self.measures:
             visit(measure)
         return list(found)
 
-    @property
+    @cached_property
+    def leaves(self) -> list[Measure]:
+        """The measures that are worked out on blocks."""
+        return [one for one in self.every if not isinstance(one, Composed | Grouped)]
+
+    @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset().union(*(leaf.needs for leaf in self.leaves))
+        return frozenset[Any]().union(*(leaf.requires for leaf in self.leaves))
+
+    @cached_property
+    def facts(self) -> dict[Fact, Measure]:
+        """What must be known, each with the first measure that needs it."""
+        found: dict[Fact, Measure] = {}
+        for measure in self.every:
+            for fact in measure.all_facts:
+                found.setdefault(fact, measure)
+        return found
 
     @property
     def needs_catalogue(self) -> bool:
@@ -68,9 +70,20 @@ class Plan:
         return any(leaf.needs_catalogue != "" for leaf in self.leaves)
 
     @property
-    def catalogue_ks(self) -> list[int]:
-        """The cut-offs at which items are counted."""
-        return sorted({k for leaf in self.leaves if isinstance(leaf, Catalogue) for k in leaf.ks})
+    def numbers_items(self) -> bool:
+        """Whether something is kept or known for every item, so that items must be numbered."""
+        by_user = ("user_group", "history", "baseline")
+        return self.needs_catalogue or any(fact.kind not in by_user for fact in self.facts)
+
+    @cached_property
+    def tallies(self) -> list[tuple[Tally, int]]:
+        """What is added up for every item, at every cut-off that some measure asks for."""
+        found: dict[tuple[Tally, int], None] = {}
+        for leaf in self.leaves:
+            for tally in leaf.tallies:
+                cutoffs = leaf.ks if tally.has_cutoff else (0,)
+                found |= dict.fromkeys((tally, k) for k in cutoffs)
+        return list(found)
 
     def columns(self, block: Block) -> dict[str, Floats]:
         """Work out the columns of a block's users: values, and sums to be pooled."""
@@ -86,12 +99,13 @@ class Plan:
                     out |= {f"{cell}#{j}": sums[:, at, j] for j in range(sums.shape[2])}
         return {name: np.ascontiguousarray(values) for name, values in out.items()}
 
-    def counts(self, block: Block) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """Count items at every cut-off that some measure asks for."""
-        counts: np.ndarray[tuple[int, int], np.dtype[np.int64]] = item_counts(
-            block, np.array(self.catalogue_ks, dtype=np.int64)
-        )
-        return counts
+    def item_sums(self, block: Block) -> dict[str, Any]:
+        """Add up what is kept for every item."""
+        return {
+            f"{tally.column(k)}#{part}": sums
+            for tally, k in self.tallies
+            for part, sums in tally.sums(block, k).items()
+        }
 
     def _defined(self, leaf: PerUser, block: Block, values: Floats) -> Floats:
         if leaf.about == "user":
@@ -101,103 +115,3 @@ class Plan:
             return values
         zero = leaf.about == "relevance" and self.undefined == "zero"
         return np.where(has_value[:, None], values, 0.0 if zero else math.nan)
-
-    def totals(
-        self, some: Weighted, items: pl.DataFrame | None, catalogue_size: int
-    ) -> dict[str, float]:
-        """Return the value of every cell over some users.
-
-        Without ``items`` measures over the catalogue have no value and are left out.
-        """
-        out: dict[str, float] = {}
-        for measure in self.measures:
-            values = self._total(measure, some, items, catalogue_size)
-            out |= dict(zip(measure.cells, values, strict=True)) if values else {}
-        return out
-
-    def per_user(self, users: pl.DataFrame, catalogue_size: int) -> dict[str, Floats]:
-        """Return every cell's value for every user, where a user has one at all."""
-        out: dict[str, Floats] = {}
-        for measure in self.measures:
-            for at, cell in enumerate(measure.cells):
-                values = self._each(measure, at, Weighted(users), catalogue_size)
-                if values is not None:
-                    out[cell] = values
-        return out
-
-    def _each(
-        self, measure: Measure, at: int, some: Weighted, catalogue_size: int
-    ) -> Floats | None:
-        if isinstance(measure, PerUser):
-            return some.column(measure.cells[at])
-        if isinstance(measure, Pooled):
-            values: Floats = measure.pool(_sums(measure, at, some), catalogue_size)
-            return values
-        if isinstance(measure, Composed) and measure.of == "users":
-            parts = [self._each(part, at, some, catalogue_size) for part in measure.parts]
-            combined: Floats = measure.combine(*parts)
-            return combined
-        return None
-
-    def _total(
-        self, measure: Measure, some: Weighted, items: pl.DataFrame | None, catalogue_size: int
-    ) -> list[float]:
-        if isinstance(measure, Catalogue):
-            if items is None:
-                return []
-            return [
-                measure.of_counts(items[f"count@{k}"].to_numpy(), catalogue_size)
-                for k in measure.ks
-            ]
-        out = []
-        for at in range(len(measure.cells)):
-            if isinstance(measure, PerUser):
-                values = some.column(measure.cells[at])
-                judges = measure.about == "relevance"
-                out.append(self._reduce(values, some.weights, measure.aggregate, judges=judges))
-            elif isinstance(measure, Pooled) and not measure.mean_of_users:
-                out.append(float(measure.pool(_pooled(measure, at, some), catalogue_size)))
-            elif isinstance(measure, Composed) and measure.of == "means":
-                parts = [
-                    self._total(part, some, items, catalogue_size)[at] for part in measure.parts
-                ]
-                out.append(float(measure.combine(*map(np.asarray, parts))))
-            else:
-                each = self._each(measure, at, some, catalogue_size)
-                assert each is not None
-                judges = all(getattr(part, "about", "") == "relevance" for part in measure.parts)
-                judges = judges and isinstance(measure, Composed)
-                out.append(self._reduce(each, some.weights, "mean", judges=judges))
-        return out
-
-    def _reduce(
-        self, values: Floats, weights: Floats | None, how: Literal["mean", "sum"], *, judges: bool
-    ) -> float:
-        """Reduce users' values in the order of the users: the same digits however they came."""
-        if not (judges and self.undefined == "nan"):
-            defined = ~np.isnan(values)
-            if not defined.all():
-                values = values[defined]
-                weights = None if weights is None else weights[defined]
-        if weights is not None:
-            total, size = float(np.sum(values * weights)), float(np.sum(weights))
-        else:
-            total, size = float(np.sum(values)), float(len(values))
-        if how == "sum":
-            return total
-        return total / size if size else math.nan
-
-
-def _sums(measure: Pooled, at: int, some: Weighted) -> Floats:
-    cell = measure.cells[at]
-    names = [name for name in some.users.columns if name.rpartition("#")[0] == cell]
-    sums: Floats = np.stack([some.column(name) for name in names], axis=-1)
-    return sums
-
-
-def _pooled(measure: Pooled, at: int, some: Weighted) -> Floats:
-    sums = _sums(measure, at, some)
-    if some.weights is not None:
-        sums = sums * some.weights[:, None]
-    total: Floats = np.sum(np.ascontiguousarray(sums.T), axis=1)
-    return total

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from rankwise.core.backend import bincount, namespace
 from rankwise.errors import ScoreError
-from rankwise.measures.accuracy import _divide
-from rankwise.measures.measure import Pooled, measure
+from rankwise.measures.arithmetic import divide, or_nan
+from rankwise.measures.kinds import Pooled
+from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
@@ -26,8 +27,9 @@ _PAIRS = 1 << 22  # pairs of rows compared at a time
 
 
 def _judged(block: Block) -> Judged:
-    assert block.judged is not None  # the plan sees to it
-    return block.judged
+    rows: Judged = block.rows("judged")
+    assert rows.score is not None  # lists without scores are refused before
+    return rows
 
 
 def _sums(block: Block, user: Array, *columns: Array) -> Array:
@@ -35,11 +37,6 @@ def _sums(block: Block, user: Array, *columns: Array) -> Array:
     xp = namespace(user)
     sums = [bincount(user, column, block.n_users) for column in columns]
     return xp.stack(sums, axis=1)[:, None, :]
-
-
-def _or_nan(value: Array, defined: Array) -> Array:
-    xp = namespace(value)
-    return xp.where(defined, value, xp.full_like(value, math.nan))
 
 
 class _MeanOverRows(Pooled):
@@ -60,7 +57,7 @@ class _MeanOverRows(Pooled):
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the mean error, NaN without rows."""
-        return _or_nan(_divide(sums[..., 0], sums[..., 1]), sums[..., 1] > 0)
+        return or_nan(divide(sums[..., 0], sums[..., 1]), sums[..., 1] > 0)
 
     def _of_error(self, error: Array) -> Array:
         return error**2
@@ -185,8 +182,8 @@ class R2(Pooled):
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the coefficient, NaN where the truth does not vary."""
         n, total, squares, error = (sums[..., column] for column in range(4))
-        spread = squares - _divide(total**2, n)
-        return _or_nan(1.0 - _divide(error, spread), spread > _noise(squares))
+        spread = squares - divide(total**2, n)
+        return or_nan(1.0 - divide(error, spread), spread > _noise(squares))
 
 
 @measure(
@@ -226,9 +223,9 @@ class ExplainedVariance(Pooled):
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the share explained, NaN where the truth does not vary."""
         n, truth, truth2, error, error2 = (sums[..., column] for column in range(5))
-        spread = truth2 - _divide(truth**2, n)
-        left = error2 - _divide(error**2, n)
-        return _or_nan(1.0 - _divide(left, spread), spread > _noise(truth2))
+        spread = truth2 - divide(truth**2, n)
+        left = error2 - divide(error**2, n)
+        return or_nan(1.0 - divide(left, spread), spread > _noise(truth2))
 
 
 def _noise(squares: Array) -> Array:
@@ -290,7 +287,7 @@ class LogLoss(Pooled):
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the mean loss, NaN without rows."""
-        return _or_nan(_divide(sums[..., 0], sums[..., 1]), sums[..., 1] > 0)
+        return or_nan(divide(sums[..., 0], sums[..., 1]), sums[..., 1] > 0)
 
 
 @measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", needs=_JUDGED)
@@ -317,9 +314,9 @@ class FCP(Pooled):
     def sums(self, block: Block, k: Array) -> Array:
         """Return the numbers of concordant and discordant pairs, shape (U, 1, 2)."""
         rows = _judged(block)
-        xp = namespace(rows.score)
-        n = int(rows.score.shape[0])
-        lengths = bincount(rows.user, xp.ones_like(rows.score), block.n_users)
+        xp = namespace(rows.user)
+        n = int(rows.user.shape[0])
+        lengths = bincount(rows.user, xp.ones_like(rows.truth), block.n_users)
         ends = xp.astype(xp.cumulative_sum(lengths), xp.int64)
         first = xp.take(ends - xp.astype(lengths, xp.int64), rows.user)
         size = xp.astype(xp.take(lengths, rows.user), xp.int64)
@@ -344,4 +341,4 @@ class FCP(Pooled):
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the fraction, NaN without pairs."""
         pairs = sums[..., 0] + sums[..., 1]
-        return _or_nan(_divide(sums[..., 0], pairs), pairs > 0)
+        return or_nan(divide(sums[..., 0], pairs), pairs > 0)

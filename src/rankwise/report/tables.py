@@ -30,15 +30,20 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     """Return the table of a result: a row a measure, a column a cut-off; the head first."""
     ks = sorted({k for measure in result.measures for k in measure.k})
     whole = any(not measure.k for measure in result.measures)
+    columns: list[int | None] = [*ks, *([None] if whole else [])]
     head = ("measure", *(f"@{k}" for k in ks), *(["whole"] if whole else []))
     body = []
     for measure in result.measures:
+        found: dict[str, dict[int | None, float]] = {}
+        for at, k in enumerate(measure.k or (None,)):
+            for label, value in result.cells(measure, at):
+                found.setdefault(label, {})[k] = value
         name = str(measure @ ())
-        cells = {k: result.values[str(measure @ k)] for k in measure.k}
-        row = [number(cells[k]) if k in cells else "" for k in ks]
-        if whole:
-            row.append("" if measure.k else number(result.values[str(measure)]))
-        body.append((name, *row))
+        if found and "" not in found:
+            body.append((name, *("" for _ in columns)))
+        for label, cells in found.items():
+            row = [number(cells[k]) if k in cells else "" for k in columns]
+            body.append((f"  {label}" if label else name, *row))
     return [head, *body]
 
 
@@ -76,8 +81,16 @@ def footnote(result: Result) -> str:
         "recommended_items_outside_catalogue": "recommended items outside the catalogue",
         "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
         "padding": "padded places",
+        "recommendations_of_cold_items": "recommendations of items never seen in training",
+        "train_rows_repeated": "repeated training rows, counted once",
     }
     notes += [f"{counts[name]:,} {word}" for name, word in words.items() if counts.get(name)]
+    for name, own in result.diagnostics.items():
+        said_of = f"{name}: effective sample size {own['effective_sample_size']:,.0f} of "
+        said_of += f"{own['relevant_items']:,.0f}"
+        if "clip" in own:
+            said_of += f", {own['clipped_share']:.1%} clipped at {own['clip']:g}"
+        notes.append(f"{said_of}, largest weight {own['largest_weight_share']:.1%}")
     settings = result.provenance["settings"]
     said = [f"population={settings['population']}", f"ties={settings['ties']}"]
     if settings["relevance_threshold"] is not None:
@@ -127,7 +140,7 @@ def html(result: Result) -> str:
 
 def csv(result: Result) -> str:
     """Write the scores as CSV, every digit kept; the groups as further rows."""
-    scores = result.scores.select("measure", "k", "value", "users", "better")
+    scores = result.scores
     if result.slices is not None:
         long = _long_slices(result)
         nothing = pl.lit(None, pl.String)
@@ -145,16 +158,19 @@ def _long_slices(result: Result) -> pl.DataFrame:
         for measure in result.measures
         for at, cell in enumerate(measure.cells)
     }
+    better = {True: "higher", False: "lower", None: None}
     out = []
     for row in result.slices.to_dicts():
         for cell, (name, k, higher) in known.items():
-            if cell in row:
-                better = {True: "higher", False: "lower", None: None}[higher]
-                out.append(
-                    {"measure": name, "k": k, "value": row[cell], "users": row["users"],
-                     "better": better, "by": row["by"], "group": row["group"]}
-                )  # fmt: skip
-    return pl.DataFrame(out, schema_overrides={"k": pl.Int64, "value": pl.Float64})
+            out += [
+                {"measure": name, "k": k, "cell": column.removeprefix(cell)[1:-1] or None,
+                 "value": value, "users": row["users"], "better": better[higher], "by": row["by"],
+                 "group": row["group"]}
+                for column, value in row.items()
+                if column == cell or column.startswith(f"{cell}[")
+            ]  # fmt: skip
+    kinds = {"k": pl.Int64(), "cell": pl.String(), "value": pl.Float64()}
+    return pl.DataFrame(out, schema_overrides=kinds)
 
 
 def markdown(result: Result) -> str:

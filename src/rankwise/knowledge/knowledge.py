@@ -1,0 +1,248 @@
+"""Knowledge: the facts that some measures need, found in the tables before any work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.facts import Fact, Groups
+from rankwise.errors import ColumnError, MeasureError
+from rankwise.io.align import matching
+from rankwise.knowledge import build
+from rankwise.knowledge.columns import find, read_categories, read_features, read_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rankwise.core.facts import FactKind
+    from rankwise.core.segments import Ints
+    from rankwise.io.columns import Columns, Kind
+    from rankwise.io.tables import Table
+    from rankwise.knowledge.columns import Named
+    from rankwise.measures.measure import Measure
+    from rankwise.prepare import Vocabularies
+
+__all__ = ["Knowledge"]
+
+_TABLES: dict[FactKind, tuple[Kind, ...]] = {
+    "popularity": ("train",), "history": ("train",), "similarity": ("train",),
+    "source": ("train", "users"), "baseline": ("baseline",), "categories": ("items",),
+    "features": ("items",), "item_group": ("items",), "propensity": ("items",),
+    "user_group": ("users",),
+}  # fmt: skip
+_SAID: dict[Kind, str] = {
+    "train": "training interactions",
+    "items": "a table of items",
+    "users": "a table of users",
+    "baseline": "the lists of another run",
+}
+_OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The tables beside recommendations and truth, and what measures need of them.
+
+    Parameters
+    ----------
+    wanted : mapping of Fact to Measure
+        What is needed, and who needs it.
+    tables : mapping of str to Table
+        Those of train, items, users and baseline that were given.
+    columns : mapping, optional
+        Columns named by the caller.
+
+    Raises
+    ------
+    MeasureError
+        If a table or a column is missing: before any work is done.
+    """
+
+    wanted: Mapping[Fact, Measure]
+    tables: Mapping[Kind, Table]
+    columns: Columns | None = None
+    _payloads: dict[tuple[Fact, bool], Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for fact, measure in self.wanted.items():
+            for kind in _TABLES[fact.kind]:
+                if kind not in self.tables:
+                    raise MeasureError(
+                        f"{measure} needs {_SAID[kind]}",
+                        found=f"no {kind}",
+                        hint=f"pass {kind}=, on the command line --{kind} FILE",
+                    )
+        for fact in self.wanted:
+            _ = self.found[fact]
+        for kind in {kind for fact in self.wanted for kind in _TABLES[fact.kind]} & {"items"}:
+            _check_once(self.tables[kind], "item")
+
+    @cached_property
+    def found(self) -> dict[Fact, list[str]]:
+        """The columns of every fact that is a column."""
+        return {
+            fact: find(self.tables[_TABLES[fact.kind][-1]], self._column(fact), m, self.columns)
+            if fact.column
+            else []
+            for fact, m in self.wanted.items()
+        }
+
+    @staticmethod
+    def _column(fact: Fact) -> Fact:
+        return Fact("user_group", fact.column) if fact.kind == "source" else fact
+
+    @property
+    def coded(self) -> list[Kind]:
+        """The tables whose ids must be in the vocabularies."""
+        kinds = {kind for fact in self.wanted for kind in _TABLES[fact.kind]}
+        return sorted(kinds)
+
+    def by_code(self, words: Vocabularies, tables: Mapping[Kind, Table]) -> dict[Fact, object]:
+        """Return the facts of every code; tables are those of `coded`, aligned."""
+        for kind, table in tables.items():  # first all codes are given, then arrays are made
+            for role, vocabulary in (("user", words.users), ("item", words.items)):
+                if role in table.frame.columns and kind != "baseline":
+                    vocabulary.encode(table.frame[role].unique())
+        sizes = {"user": words.users.size, "item": 0}
+        if any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted):
+            sizes["item"] = words.items.size
+
+        def where(ids: pl.Series, role: str) -> Ints:
+            at = np.full(sizes[role], -1, dtype=np.int64)
+            at[getattr(words, f"{role}s").encode(ids)] = np.arange(len(ids))
+            return at
+
+        return self._place(tables, where, [f for f in self.wanted if f.kind != "history"])
+
+    def of_items(self, ids: pl.Series) -> dict[Fact, object]:
+        """Return the facts of these items, in their order."""
+        wanted = [fact for fact in self.wanted if fact.kind in _OF_ITEMS]
+        tables: dict[Kind, Table] = {
+            kind: table.with_frame(matching(table, "item", ids))
+            if kind in ("train", "items")
+            else table
+            for kind, table in self.tables.items()
+        }
+        if any(fact.kind == "source" for fact in wanted):
+            raw = self.tables["train"]
+            users = matching(self.tables["users"], "user", raw.frame["user"])
+            tables["users"] = self.tables["users"].with_frame(users)
+        return self._place(tables, lambda own, _: _positions(own, ids), wanted)
+
+    def of_users(self, ids: pl.Series) -> dict[str, Groups]:
+        """Return the groups of these users, in their order, by column."""
+        out = {}
+        for fact in self.wanted:
+            if fact.kind == "user_group":
+                table = self.tables["users"]
+                own = matching(table, "user", ids)
+                payload = read_groups(table.with_frame(own), self.found[fact][0])
+                out[fact.column] = build.place_groups(payload, _positions(own["user"], ids))
+        return out
+
+    def said(self) -> dict[str, str]:
+        """Say of every fact where it came from."""
+        out = {}
+        for fact in sorted(self.wanted):
+            payload = next((p for (f, _), (_, p) in self._payloads.items() if f == fact), None)
+            columns = ", ".join(self.found[fact])
+            out[str(fact)] = getattr(payload, "said", "") or (
+                f"column {columns!r}" if columns else _TABLES[fact.kind][0]
+            )
+        return out
+
+    def _place(
+        self,
+        tables: Mapping[Kind, Table],
+        where: Callable[[pl.Series, str], Ints],
+        wanted: list[Fact],
+    ) -> dict[Fact, object]:
+        out: dict[Fact, object] = {}
+        for fact in wanted:
+            if fact.kind in ("popularity", "similarity", "source"):
+                out[fact] = self._from_train(fact, tables, where)
+            elif fact.kind in ("categories", "features", "item_group", "propensity"):
+                out[fact] = self._from_items(fact, tables["items"], where)
+            elif fact.kind == "user_group":
+                table = tables["users"]
+                payload = self._groups(fact, table)
+                out[fact] = build.place_groups(payload, where(table.frame["user"], "user"))
+        return out
+
+    def _from_train(
+        self, fact: Fact, tables: Mapping[Kind, Table], where: Callable[[pl.Series, str], Ints]
+    ) -> object:
+        train = tables["train"]
+        if fact.kind == "popularity":
+            frame = self._payload(fact, train, lambda: build.popularity_frame(train))
+            n_users = self._payload(Fact("history"), train, lambda: train.frame["user"].n_unique())
+            return build.place_popularity(frame, n_users, where(frame["item"], "item"))
+        if fact.kind == "similarity":
+            target, size = _targets(train.frame["item"], where)
+            return build.similarity(train, target, size)
+        groups = read_groups(tables["users"], self.found[fact][0])
+        users = tables["users"].frame.select("user").with_columns(group=pl.Series(groups.code))
+        frame = self._payload(fact, train, lambda: build.source_frame(train, users))
+        target, size = _targets(frame["item"], where)
+        return build.place_source(frame, target, groups.names, size)
+
+    def _from_items(
+        self, fact: Fact, table: Table, where: Callable[[pl.Series, str], Ints]
+    ) -> object:
+        names, at = self.found[fact], where(table.frame["item"], "item")
+        if fact.kind == "propensity":
+            return build.place_propensity(table, names[0], at)
+        if fact.kind == "features":
+            return build.place_features(
+                self._payload(fact, table, lambda: read_features(table, names)), at
+            )
+        if fact.kind == "categories":
+            return build.place_categories(
+                self._payload(fact, table, lambda: read_categories(table, names)), at
+            )
+        return build.place_groups(self._groups(fact, table), at)
+
+    def _groups(self, fact: Fact, table: Table) -> Named:
+        named: Named = self._payload(fact, table, lambda: read_groups(table, self.found[fact][0]))
+        return named
+
+    def _payload(self, fact: Fact, table: Table, make: Callable[[], Any]) -> Any:
+        """Read a table once for integer ids and once for strings."""
+        role = "user" if fact.kind == "user_group" else "item"
+        key = fact, table.frame[role].dtype == pl.String
+        if key not in self._payloads or len(table.frame) != self._payloads[key][0]:
+            self._payloads[key] = len(table.frame), make()
+        return self._payloads[key][1]
+
+
+def _targets(ids: pl.Series, where: Callable[[pl.Series, str], Ints]) -> tuple[Ints, int]:
+    """Return where each item goes, -1 for nowhere, and how many places there are."""
+    items = ids.unique(maintain_order=True)
+    at = where(items, "item")
+    place = np.full(len(items), -1, dtype=np.int64)
+    place[at[at >= 0]] = np.flatnonzero(at >= 0)
+    row = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
+    return place[row.to_numpy()], len(at)
+
+
+def _positions(own: pl.Series, ids: pl.Series) -> Ints:
+    """Return the row of each id among ``own``, -1 where it is not there."""
+    left = pl.DataFrame({"id": ids})
+    right = pl.DataFrame({"id": own, "at": np.arange(len(own))}).unique("id", keep="first")
+    at = left.join(right, on="id", how="left", maintain_order="left")["at"]
+    return at.fill_null(-1).to_numpy()
+
+
+def _check_once(table: Table, role: str) -> None:
+    ids = table.frame[role]
+    if ids.n_unique() < len(ids):
+        raise ColumnError(
+            f"an {role} stands twice in the table of {table.kind}",
+            where=table.source,
+            found=f"{role} {ids.filter(ids.is_duplicated())[0]!r}",
+            hint=f"keep one row an {role}",
+        )

@@ -1,0 +1,212 @@
+"""The kinds of measure, by what they add up to.
+
+* `PerUser.values`: a value for every user and cut-off; the result is their mean or their sum.
+* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
+  The same function gives one user's value, a group's and everyone's.
+* `Accumulated.of_items`: a function of what was added up for every item; `Catalogue.of_counts` is
+  the common case, a function of how often each item was recommended.
+* `Composed.combine`: a function of other measures' values.
+* `Grouped.of_means`: a function of the means of user groups.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+from rankwise.core.facts import Fact
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures.measure import Measure
+from rankwise.measures.tallies import Recommended
+
+if TYPE_CHECKING:
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+    from rankwise.measures.tallies import ItemSums, Tally
+
+__all__ = [
+    "Accumulated",
+    "Catalogue",
+    "Composed",
+    "Grouped",
+    "Labelled",
+    "PerUser",
+    "Pooled",
+    "at_cutoffs",
+    "label",
+    "read_label",
+]
+
+Labelled: TypeAlias = "dict[str, float]"
+"""Values by label: ``""`` is the measure's own, ``"item_group=a"`` that of a cell."""
+
+
+def label(**groups: str) -> str:
+    """Write the label of a cell.
+
+    >>> label(user_group="a", item_group="science fiction")
+    'user_group=a,item_group=science fiction'
+    >>> label(item_group="a,b")
+    'item_group="a,b"'
+    """
+    return ",".join(f"{axis}={_quoted(name)}" for axis, name in groups.items())
+
+
+def read_label(text: str) -> dict[str, str]:
+    """Read a label that `label` wrote.
+
+    >>> read_label('user_group=a,item_group="b,c"')
+    {'user_group': 'a', 'item_group': 'b,c'}
+    """
+    found = re.findall(r'(\w+)=("(?:[^"]|"")*"|[^,]*)', text)
+    return {
+        axis: name[1:-1].replace('""', '"') if name.startswith('"') else name
+        for axis, name in found
+    }
+
+
+def _quoted(name: str) -> str:
+    inside = name.replace('"', '""')
+    return f'"{inside}"' if any(sign in name for sign in '[]=,"') or not name else name
+
+
+def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
+    """Set the cut-offs of a part, if it has any."""
+    return measure if measure.cutoff == "none" else measure @ k
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PerUser(Measure):
+    """A value for every user; the result is the mean of those that are defined, or the sum."""
+
+    about: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
+    """Who has a value: users with relevant items, users with a list, or every user."""
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """How users' values become one."""
+        return "mean"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return the value of every user at every cut-off, shape (U, n_k)."""
+        raise MeasureError(f"{self.name} does not say how its values are worked out")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pooled(Measure):
+    """A function of sums over users."""
+
+    def sums(self, block: Block, k: Array) -> Array:
+        """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
+        raise MeasureError(f"{self.name} does not say what it sums")
+
+    def pool(self, sums: Array, catalogue_size: int) -> Array:
+        """Return the value for sums of any number of users, shape (..., n_sums) to (...)."""
+        raise MeasureError(f"{self.name} does not say what its sums come to")
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is the mean of each user's own, not that of everyone's sums."""
+        return False
+
+    def weigh(self, sums: Array) -> Array | None:
+        """Return the weight of each user in that mean; None: all the same."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Accumulated(Measure):
+    """A function of what was added up for every item."""
+
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+
+    def of_items(self, items: ItemSums, k: int) -> Labelled:
+        """Return the value at a cut-off, and those of its cells."""
+        raise MeasureError(f"{self.name} does not say what it makes of the sums")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Catalogue(Accumulated):
+    """A function of how often each item of the catalogue was recommended."""
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """How often each item was recommended."""
+        return (Recommended(),)
+
+    def of_items(self, items: ItemSums, k: int) -> Labelled:
+        """Return the one value."""
+        return {"": self.of_counts(items.sum(Recommended(), k), items.size)}
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the value for the counts of all items recommended, in any order."""
+        raise MeasureError(f"{self.name} does not say what it makes of the counts")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Composed(Measure):
+    """A function of other measures' values: each user's values, or their means."""
+
+    @property
+    def of(self) -> Literal["users", "means"]:
+        """Whether it is worked out for every user and averaged, or once on the results."""
+        return "users"
+
+    def combine(self, *values: Array) -> Array:
+        """Return the value for values of the parts, elementwise."""
+        raise MeasureError(f"{self.name} does not say how its parts combine")
+
+    def __post_init__(self) -> None:
+        """Check that the parts leave the cut-off to this measure."""
+        super().__post_init__()
+        _check_parts(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Grouped(Measure):
+    """A function of the means of user groups, with those means as its cells."""
+
+    user_group: str = "group"
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The measure whose means are compared."""
+        return ()
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The groups."""
+        return (Fact("user_group", self.user_group),)
+
+    def of_means(self, means: Array) -> float:
+        """Return the value for the means of all groups that have one."""
+        raise MeasureError(f"{self.name} does not say what it makes of the means")
+
+    def __post_init__(self) -> None:
+        """Check that the parts leave the cut-off to this measure."""
+        super().__post_init__()
+        _check_parts(self)
+
+
+def _check_parts(owner: Measure) -> None:
+    given = [value for value in owner.parameters.values() if isinstance(value, Measure)]
+    for value in owner.parameters.values():
+        if isinstance(value, tuple):
+            given += [entry for entry in value if isinstance(entry, Measure)]
+    for part in given:
+        if part.k:
+            raise ParameterError(
+                f"{owner.name}: its parts take its own cut-off",
+                found=str(part),
+                hint=f"write {owner.name}(…)@10",
+            )
+        has_values = isinstance(part, PerUser | Pooled) or (
+            isinstance(part, Composed) and part.of == "users"
+        )
+        if not has_values and (isinstance(owner, Grouped) or getattr(owner, "of", "") == "users"):
+            raise ParameterError(
+                f"{owner.name}: {part.name} has no value for a single user",
+                found=str(part),
+                hint="take a measure of users, or of=means where there is that choice",
+            )

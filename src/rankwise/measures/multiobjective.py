@@ -1,0 +1,163 @@
+r"""Several objectives in one number: how near to the ideal, or how much room is taken."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from rankwise.core.backend import namespace
+from rankwise.errors import ParameterError
+from rankwise.measures.accuracy import Recall
+from rankwise.measures.graded import NDCG
+from rankwise.measures.kinds import Composed, at_cutoffs
+from rankwise.measures.measure import Measure, measure
+
+if TYPE_CHECKING:
+    from rankwise.core.backend import Array
+
+__all__ = ["EuclideanDistance", "Hypervolume"]
+
+
+class _Objectives(Composed):
+    measures: tuple[Measure, ...] = (NDCG(), Recall())
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The objectives at the cut-offs of this one."""
+        return tuple(at_cutoffs(part, self.k) for part in self.measures)
+
+    def _point(self, name: str, given: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
+        """Return a point of one number an objective: what was given, or an end of the ranges."""
+        if given:
+            if len(given) != len(self.measures):
+                raise ParameterError(
+                    f"{self.name}: {name} has a number for each of the measures",
+                    found=f"{len(given)} numbers for {len(self.measures)} measures",
+                )
+            return given
+        ends = []
+        for part in self.measures:
+            if part.higher_is_better is None:
+                raise self._asks(name, part, "is not better either way")
+            end = part.range[1 if part.higher_is_better == best else 0]
+            if math.isinf(end):
+                raise self._asks(name, part, "has no bound there")
+            ends.append(float(end))
+        return tuple(ends)
+
+    def _asks(self, name: str, part: Measure, why: str) -> ParameterError:
+        return ParameterError(
+            f"{self.name} needs {name}: {part.name} {why}",
+            found=str(self),
+            hint=f"write {name}=[…] with a number for each of the measures",
+        )
+
+
+@measure("euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False)
+class EuclideanDistance(_Objectives):
+    r"""Distance from the values of several measures to the best that there could be.
+
+    .. math:: \sqrt{\sum_j (s_j - u_j)^2}
+
+    Range [0, inf); lower is nearer to utopia. Measures of different scales are not made
+    comparable: the largest decides.
+
+    Parameters
+    ----------
+    measures : list of measure
+        The objectives: ``euclidean_distance([ndcg,epc],utopia=[1,1])@10``.
+    utopia : list of float
+        The best value of each; by default the best end of its range.
+    of : {"users", "means"}
+        For every user, and then the mean; or once, of the results.
+
+    References
+    ----------
+    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and
+    Recommendation, CIKM.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name = "euclidean_distance([precision,recall])@2"
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, name)[rw.parse(name)]
+    0.5
+    """
+
+    measures: tuple[Measure, ...] = (NDCG(), Recall())
+    utopia: tuple[float, ...] = ()
+    of: Literal["users", "means"] = "users"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        self._point("utopia", self.utopia, best=True)
+
+    def combine(self, *values: Array) -> Array:
+        """Return the distance, elementwise."""
+        utopia = self._point("utopia", self.utopia, best=True)
+        squares = [(value - best) ** 2 for value, best in zip(values, utopia, strict=True)]
+        total = squares[0]
+        for square in squares[1:]:
+            total = total + square
+        return namespace(total).sqrt(total)
+
+
+@measure("hypervolume", range=(0, math.inf), higher_is_better=True)
+class Hypervolume(_Objectives):
+    r"""Volume of the box between the values of several measures and the worst acceptable ones.
+
+    .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
+
+    Range [0, inf); higher is better. 0 as soon as one objective is no better than its nadir.
+
+    Parameters
+    ----------
+    measures : list of measure
+        The objectives: ``hypervolume([ndcg,gini],nadir=[0,1],of=means)@10``.
+    nadir : list of float
+        The worst acceptable value of each; by default the worst end of its range.
+    directions : list of bool
+        Whether higher is better, for each; by default as the measure has it.
+    of : {"users", "means"}
+        For every user, and then the mean; or once, of the results.
+
+    References
+    ----------
+    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the
+    Strength Pareto Approach, IEEE Trans. Evolutionary Computation 3(4).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name = "hypervolume([precision,recall])@2"
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, name)[rw.parse(name)]
+    0.5
+    """
+
+    measures: tuple[Measure, ...] = (NDCG(), Recall())
+    nadir: tuple[float, ...] = ()
+    directions: tuple[bool, ...] = ()
+    of: Literal["users", "means"] = "users"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        self._point("nadir", self.nadir, best=False)
+        if self.directions and len(self.directions) != len(self.measures):
+            raise ParameterError(
+                "hypervolume: directions has an entry for each of the measures",
+                found=f"{len(self.directions)} for {len(self.measures)} measures",
+            )
+
+    def combine(self, *values: Array) -> Array:
+        """Return the volume, elementwise."""
+        nadir = self._point("nadir", self.nadir, best=False)
+        up = self.directions or tuple(bool(part.higher_is_better) for part in self.measures)
+        volume: Array = None
+        for value, worst, higher in zip(values, nadir, up, strict=True):
+            side = value - worst if higher else worst - value
+            xp = namespace(side)
+            side = xp.where(side < 0, xp.zeros_like(side), side)  # NaN stays NaN
+            volume = side if volume is None else volume * side
+        return volume

@@ -1,0 +1,453 @@
+r"""Novelty: how far recommendations are from what everyone knows, or what the user has.
+
+:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
+:math:`|U|` the number of training users. In logarithms an item never seen in training counts as
+seen by one user; the result says how many of the recommendations are such.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from rankwise.core.backend import count, namespace
+from rankwise.core.facts import Fact, Features, Popularity, Similarity
+from rankwise.measures.arithmetic import (
+    discount,
+    discounts,
+    divide,
+    gain_of,
+    listed_denominator,
+    need_cutoff,
+    or_nan,
+    retrieved,
+)
+from rankwise.measures.kinds import PerUser, Pooled
+from rankwise.measures.measure import measure
+
+if TYPE_CHECKING:
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+    from rankwise.core.engine import Needs
+
+__all__ = ["EFD", "EPC", "Novelty", "Serendipity", "Surprisal", "Unexpectedness"]
+
+_POPULARITY = Fact("popularity")
+
+
+def _chance(block: Block, popularity: Literal["users", "interactions"], *, least: float) -> Array:
+    """How likely it is that a user, or an interaction, is of each item."""
+    known = block.fact(_POPULARITY, Popularity)
+    xp = namespace(known.count)
+    total = known.n_users if popularity == "users" else known.n_interactions
+    return xp.clip(known.count, min=least) / total
+
+
+class _Found(PerUser):
+    """The worth of relevant items by how little known they are, as a share of the top k."""
+
+    popularity: Literal["users", "interactions"] = "users"
+    relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Training."""
+        return (_POPULARITY,)
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return discounted sums over the hits, shape (U, n_k)."""
+        hits, xp = block.hits, namespace(block.list_length)
+        worth = xp.take(self._worth(block), hits.item)
+        if self.relevance != "binary":
+            plus_one = self.relevance == "discounted_plus_one"
+            gain = gain_of("exponential_plus_one" if plus_one else "exponential", hits.gain)
+            worth = worth * gain
+        terms = hits.chance * hits.mean(worth) * discount(hits.rank)
+        return block.sum_hits(terms, k) / discounts(k)[None, :]
+
+    def _worth(self, block: Block) -> Array:
+        raise NotImplementedError
+
+
+@measure("efd", range=(0, math.inf), higher_is_better=True, cutoff="required")
+class EFD(_Found):
+    r"""Expected free discovery: how surprising the relevant items in the top k are, in bits.
+
+    .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
+              \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
+
+    Range [0, inf); higher is better. Needs ``train``.
+
+    Parameters
+    ----------
+    popularity : {"users", "interactions"}
+        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N` (as WarpRec and Elliot compute it).
+    relevance : {"binary", "discounted", "discounted_plus_one"}
+        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
+
+    References
+    ----------
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
+    Systems, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8}}, "efd@1", train=train)["efd@1"]
+    2.0
+    """
+
+    popularity: Literal["users", "interactions"] = "users"
+    relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
+
+    def _worth(self, block: Block) -> Array:
+        chance = _chance(block, self.popularity, least=1.0)
+        return -namespace(chance).log2(chance)
+
+
+@measure("epc", range=(0, math.inf), higher_is_better=True, cutoff="required")
+class EPC(_Found):
+    r"""Expected popularity complement: how unknown the relevant items in the top k are.
+
+    .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
+              \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
+
+    Range [0, inf), [0, 1] where relevance is binary; higher is better. Needs ``train``.
+
+    Parameters
+    ----------
+    popularity : {"users", "interactions"}
+        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N`.
+    relevance : {"binary", "discounted", "discounted_plus_one"}
+        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
+
+    References
+    ----------
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
+    Systems, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8}}, "epc@1", train=train)["epc@1"]
+    0.75
+    """
+
+    popularity: Literal["users", "interactions"] = "users"
+    relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
+
+    def _worth(self, block: Block) -> Array:
+        return 1.0 - _chance(block, self.popularity, least=0.0)
+
+
+class _OfLists(PerUser):
+    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
+    denominator: Literal["length", "k"] = "length"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Training."""
+        return (_POPULARITY,)
+
+    def require_cutoff(self) -> None:
+        """Raise if the sum is to be divided by k and there is no k."""
+        need_cutoff(self, where=self.denominator == "k", said="denominator=k")
+
+
+@measure(
+    "novelty",
+    "miuf",
+    "self_information",
+    range=(0, math.inf),
+    higher_is_better=True,
+    needs=frozenset({"listed"}),
+)
+class Novelty(_OfLists):
+    r"""Mean self-information of the items in the top k, in bits.
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
+
+    Range [0, inf); higher is more novel. Needs ``train``.
+
+    Parameters
+    ----------
+    popularity : {"users", "interactions"}
+        :math:`n_i / |U|` or :math:`n_i / N`.
+    discount : {"none", "log"}
+        ``"log"`` weighs the item at rank i by :math:`1 / \log_2(i + 1)`.
+    denominator : {"length", "k"}
+        What divides: the number of items in the top k, or k (the sum of their weights, with a
+        discount).
+
+    References
+    ----------
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
+    PNAS 107(10).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 7]}, {"ann": {8}}, "novelty@2", train=train)["novelty@2"]
+    1.0
+    """
+
+    popularity: Literal["users", "interactions"] = "users"
+    discount: Literal["none", "log"] = "none"
+    denominator: Literal["length", "k"] = "length"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return mean self-information, shape (U, n_k)."""
+        rows = block.rows("listed")
+        xp = namespace(block.list_length)
+        chance = _chance(block, self.popularity, least=1.0)
+        bits = xp.take(-xp.log2(chance), rows.item)
+        if self.discount == "none":
+            return divide(block.sum_listed(bits, k), listed_denominator(block, k, self.denominator))
+        weight = discount(rows.rank)
+        if self.denominator == "k":
+            return block.sum_listed(bits * weight, k) / discounts(k)[None, :]
+        return divide(block.sum_listed(bits * weight, k), block.sum_listed(weight, k))
+
+
+@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"listed"}))
+class Surprisal(_OfLists):
+    r"""Mean self-information of the items in the top k, as a share of the largest possible.
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
+
+    Range [0, 1]; higher is more novel. Needs ``train``.
+
+    Parameters
+    ----------
+    denominator : {"length", "k"}
+        What divides: the number of items in the top k, or k.
+
+    References
+    ----------
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
+    PNAS 107(10).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 7]}, {"ann": {8}}, "surprisal@2", train=train)["surprisal@2"]
+    0.5
+    """
+
+    denominator: Literal["length", "k"] = "length"
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return mean surprisal, shape (U, n_k)."""
+        rows = block.rows("listed")
+        xp = namespace(block.list_length)
+        most = math.log2(block.fact(_POPULARITY, Popularity).n_users)
+        bits = xp.take(-xp.log2(_chance(block, "users", least=1.0)), rows.item)
+        terms = bits / most if most else xp.zeros_like(bits)
+        return divide(block.sum_listed(terms, k), listed_denominator(block, k, self.denominator))
+
+
+@measure("unexpectedness", range=(0, 1), higher_is_better=True, needs=frozenset({"baseline"}))
+class Unexpectedness(PerUser):
+    r"""Share of the top k that is not in the top k of another run.
+
+    .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
+
+    :math:`B_u` is the user's list in ``baseline``; users without one have no value. Range [0, 1];
+    higher is less expected.
+
+    Parameters
+    ----------
+    denominator : {"length", "k"}
+        What divides: the number of items in the top k, or k.
+
+    References
+    ----------
+    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists,
+    JSAI 2007.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> popular = {"ann": [1, 2, 3]}
+    >>> name = "unexpectedness@3"
+    >>> rw.evaluate({"ann": [1, 8, 9]}, {"ann": {8}}, name, baseline=popular)[name]
+    0.6667
+    """
+
+    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
+    denominator: Literal["length", "k"] = "length"
+
+    def require_cutoff(self) -> None:
+        """Raise if the sum is to be divided by k and there is no k."""
+        need_cutoff(self, where=self.denominator == "k", said="denominator=k")
+
+    def values(self, block: Block, k: Array) -> Array:
+        """Return the share that is new, shape (U, n_k)."""
+        assert block.baseline is not None  # the plan sees to it
+        common = block.count_shared(block.baseline, k, other=True)
+        share = divide(common, listed_denominator(block, k, self.denominator))
+        return or_nan(1.0 - share, (block.baseline.length > 0)[:, None])
+
+
+@measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required")
+class Serendipity(Pooled):
+    r"""Relevant items that a popularity baseline would not have put so high; or unlike the past.
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
+              \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
+
+    where :math:`pop_i` is the item's place by popularity, ties by id and items never seen last.
+    With ``form="history"``, one less the item's mean cosine with the user's training items:
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k}
+              \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
+
+    Range [0, 2], and [0, 1] where cosines are not negative; higher is better. Needs ``train``.
+    Tied items are taken in order of item id.
+
+    Parameters
+    ----------
+    form : {"popularity", "history"}
+        As RecTools has it, or as recommenders has it. Users without a history have no value in the
+        second.
+    relevance : {"binary", "none"}
+        Whether only relevant items count. (recommenders: none unless told otherwise.)
+    similarity : {"cooccurrence", "features"}
+        For ``"history"``: cosines of the items' columns of training users, or of feature vectors.
+    features : str
+        The column of ``items`` with the vectors.
+
+    References
+    ----------
+    Zhang et al. 2012, Auralist: Introducing Serendipity into Music Recommendation, WSDM;
+    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7, 9]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8}}, "serendipity@2", train=train)["serendipity@2"]
+    0.16667
+    """
+
+    form: Literal["popularity", "history"] = "popularity"
+    relevance: Literal["binary", "none"] = "binary"
+    similarity: Literal["cooccurrence", "features"] = "cooccurrence"
+    features: str = "features"
+
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+
+    @property
+    def requires(self) -> Needs:
+        """Lists, what of them is judged, and for one form the history."""
+        past: Needs = frozenset({"profile"} if self.form == "history" else ())
+        return past | {"listed", "judged"}
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Popularity, or what makes items alike."""
+        if self.form == "popularity":
+            return (_POPULARITY,)
+        return (Fact("similarity"),) if self.similarity == "cooccurrence" else (
+            Fact("features", self.features),
+        )  # fmt: skip
+
+    @property
+    def mean_of_users(self) -> bool:
+        """The value is a mean of users' own."""
+        return True
+
+    def sums(self, block: Block, k: Array) -> Array:
+        """Return list length, what is known to be added, and what catalogue size will decide."""
+        xp = namespace(block.list_length)
+        name: Literal["judged", "listed"] = "judged" if self.relevance == "binary" else "listed"
+        rows = block.rows(name)
+        weight = (
+            rows.relevant if name == "judged" else xp.ones(rows.rank.shape[0], dtype=xp.float64)
+        )
+        add = block.sum_judged if name == "judged" else block.sum_listed
+        if self.form == "history":
+            near = or_nan(retrieved(block, k), self._has_past(block)[:, None])
+            sums = [near, add(weight * self._unlike(block, rows), k)]
+            return xp.stack([*sums, sums[1] * 0, sums[1] * 0], axis=2)
+        known = block.fact(_POPULARITY, Popularity)
+        place, rank = xp.take(known.place, rows.item), xp.astype(rows.rank, xp.float64)
+        warm = xp.take(known.count, rows.item) > 0
+        ahead = xp.where(warm, xp.clip(place - rank, min=0.0), 0.0)
+        cold = xp.where(warm, 0.0, weight)
+        terms = [add(one, k) for one in (weight * ahead, cold, cold * rank)]
+        return xp.stack([retrieved(block, k), *terms], axis=2)
+
+    def pool(self, sums: Array, catalogue_size: int) -> Array:
+        """Return the mean over the list; NaN without one."""
+        length, total = sums[..., 0], sums[..., 1]
+        if self.form == "popularity":  # items never seen are last of all
+            total = (total + catalogue_size * sums[..., 2] - sums[..., 3]) / catalogue_size
+        return or_nan(divide(total, length), length > 0)
+
+    def _has_past(self, block: Block) -> Array:
+        rows = block.rows("profile")
+        return block.sum_rows(rows, rows.gain) > 0
+
+    def _unlike(self, block: Block, rows: object) -> Array:
+        """One less each row's mean cosine with the user's history."""
+        past = block.rows("profile")
+        xp = namespace(block.list_length)
+        user, item = rows.user, rows.item  # type: ignore[attr-defined]
+        size = xp.clip(block.sum_rows(past, past.gain), min=1.0)
+        if self.similarity == "features":
+            vector = _unit(block.fact(Fact("features", self.features), Features).vector)
+            mean = _sum_vectors(block, past, vector) / size[:, None]
+            return 1.0 - xp.sum(xp.take(vector, item, axis=0) * xp.take(mean, user, axis=0), axis=1)
+        alike = block.fact(Fact("similarity"), Similarity)
+        cosine = alike.cosine
+        own = _Past(xp.take(alike.place, past.item), past.user, block.n_users)
+        return 1.0 - own.sum(cosine, xp.take(alike.place, item), user) / xp.take(size, user)
+
+
+def _unit(vector: Array) -> Array:
+    xp = namespace(vector)
+    length = xp.sqrt(xp.sum(vector * vector, axis=1, keepdims=True))
+    return vector / xp.where(length > 0, length, 1.0)
+
+
+def _sum_vectors(block: Block, rows: object, vector: Array) -> Array:
+    """Sum the vectors of each user's items, shape (U, d)."""
+    xp = namespace(vector)
+    columns = [
+        block.sum_rows(rows, xp.take(vector[:, j], rows.item))  # type: ignore[arg-type, attr-defined]
+        for j in range(vector.shape[1])
+    ]
+    return xp.stack(columns, axis=1)
+
+
+class _Past:
+    """The histories of some users, to be summed over without a row for every pair of items.
+
+    Cosines come rounded to multiples of 2^-38 (`rankwise.knowledge.build.similarity`): their sums
+    are then exact, and a matrix product gives the same digits however users are cut into blocks.
+    """
+
+    _USERS = 256
+
+    def __init__(self, item: Array, user: Array, n_users: int) -> None:
+        self.item, self.user, self.n_users = item, user, n_users
+
+    def sum(self, cosine: Array, item: Array, user: Array) -> Array:
+        """Sum the cosines of each row's item with all items of its user's history."""
+        xp = namespace(cosine)
+        parts, width = [], cosine.shape[0]
+        for first in range(0, self.n_users, self._USERS):
+            own = (self.user >= first) & (self.user < first + self._USERS)
+            here = (user >= first) & (user < first + self._USERS)
+            n = min(self._USERS, self.n_users - first)
+            cell = (self.user[own] - first) * width + self.item[own]
+            held = xp.reshape(count(cell, n * width), (n, width))
+            total = xp.astype(held, xp.float64) @ cosine
+            flat = (user[here] - first) * width + item[here]
+            parts.append(xp.take(xp.reshape(total, (-1,)), flat))
+        return xp.concat(parts) if parts else xp.zeros(0, dtype=xp.float64)

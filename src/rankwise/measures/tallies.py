@@ -1,0 +1,181 @@
+"""Tallies: what is added up for every item, over all users, whatever pieces they come in.
+
+Whole numbers add up exactly; floats are made whole (`rankwise.core.exact`). With ``by`` a tally is
+kept for every group of users on its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from rankwise.core.backend import count, namespace
+from rankwise.core.exact import exact_sums, read_sums
+from rankwise.core.facts import Fact, Groups
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rankwise.core.backend import Array
+    from rankwise.core.block import Block
+    from rankwise.core.engine import Needs
+    from rankwise.core.facts import Facts
+
+__all__ = ["Hits", "ItemSums", "Recommended", "Relevant", "Seen", "Tally"]
+
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Something that is added up for every item.
+
+    Parameters
+    ----------
+    by : str
+        A column of user groups, each with a tally of its own; empty for one tally of all users.
+    """
+
+    by: str = ""
+
+    name: ClassVar[str]
+    needs: ClassVar[Needs] = frozenset()
+    whole: ClassVar[bool] = True
+    """Whether every term is 1."""
+    has_cutoff: ClassVar[bool] = True
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return user number, item code and term (None: 1) of everything that is added."""
+        raise NotImplementedError
+
+    def column(self, k: int) -> str:
+        """Return the name of its columns at a cut-off, less the part."""
+        name = f"{self.name}({self.by})" if self.by else self.name
+        return f"{name}@{k}" if self.has_cutoff else name
+
+    def sums(self, block: Block, k: int) -> dict[str, Array]:
+        """Add up a block's rows, part by part: each part an array of shape (n_items,)."""
+        user, item, term = self.rows(block, k)
+        xp, n = namespace(block.list_length), block.n_items
+        if not self.by:
+            if term is None:
+                return {"": count(item, n)}
+            return exact_sums(item, term, n)
+        groups = block.fact(Fact("user_group", self.by), Groups)
+        code = xp.take(groups.code, xp.take(block.user, user))
+        inside = code >= 0
+        cell = code[inside] * n + item[inside]
+        counts = xp.reshape(count(cell, n * len(groups.names)), (-1, n))
+        return {name: counts[at] for at, name in enumerate(groups.names)}
+
+
+class Recommended(Tally):
+    """How often each item stands in the first k of a list."""
+
+    name: ClassVar[str] = "recommended"
+    needs: ClassVar[Needs] = frozenset({"listed"})
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the rows of the lists."""
+        listed = block.rows("listed")
+        near = listed.rank <= k
+        return listed.user[near], listed.item[near], None
+
+
+class Hits(Tally):
+    """How often each item stands in the first k of a list and is relevant to its user.
+
+    Where scores tie, an item that may stand there counts with the chance that it does.
+    """
+
+    name: ClassVar[str] = "hits"
+    whole: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the relevant items of the lists."""
+        hits = block.hits
+        xp = namespace(hits.rank)
+        near = hits.each(xp.astype(hits.rank <= k, xp.float64))
+        return hits.owner, hits.item, near
+
+
+class Relevant(Tally):
+    """To how many users each item is relevant."""
+
+    name: ClassVar[str] = "relevant"
+    needs: ClassVar[Needs] = frozenset({"relevant"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the relevant items."""
+        rows = block.rows("relevant")
+        return rows.user, rows.item, None
+
+
+class Seen(Tally):
+    """How many users with a list have each item in their training history."""
+
+    name: ClassVar[str] = "seen"
+    needs: ClassVar[Needs] = frozenset({"profile"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the items of the histories."""
+        rows = block.rows("profile")
+        near = namespace(rows.user).take(block.list_length, rows.user) > 0
+        return rows.user[near], rows.item[near], None
+
+
+@dataclass(frozen=True)
+class ItemSums:
+    """Everything that was added up, with a row for every item of the catalogue.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        A row an item, a column a part of a tally.
+    facts : mapping of Fact to object
+        What is known about these items, in the same order.
+    users : polars.DataFrame
+        The counted users with their ``list_length``.
+    """
+
+    frame: pl.DataFrame
+    facts: Facts
+    users: pl.DataFrame
+
+    @property
+    def size(self) -> int:
+        """The size of the catalogue."""
+        return len(self.frame)
+
+    @property
+    def n_listed(self) -> int:
+        """The number of counted users with a list."""
+        return int((self.users["list_length"] > 0).sum())
+
+    def sum(self, tally: Tally, k: int) -> Any:
+        """Return the sum of every item."""
+        parts = self.parts(tally, k)
+        return parts[""] if tally.whole else read_sums(parts)
+
+    def parts(self, tally: Tally, k: int) -> dict[str, Any]:
+        """Return the sum of every item in every group of users."""
+        head = tally.column(k) + "#"
+        return {
+            name.removeprefix(head): self.frame[name].to_numpy()
+            for name in self.frame.columns
+            if name.startswith(head)
+        }
+
+    def fact(self, fact: Fact, kind: type[_F]) -> _F:
+        """Return a fact about these items."""
+        found = self.facts[fact]
+        assert isinstance(found, kind)
+        return found
+
+    def total(self, tally: Tally, k: int) -> float:
+        """Return the sum over all items."""
+        return float(np.sum(self.sum(tally, k)))
