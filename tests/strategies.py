@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 import polars as pl
 from hypothesis import strategies as st
 
@@ -53,3 +56,100 @@ def truth_frame(truth):
         (user, item, float(value)) for user, own in truth.items() for item, value in own.items()
     ]
     return pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")
+
+
+@dataclass(frozen=True)
+class World:
+    """An evaluation with everything that a measure may want to know besides."""
+
+    lists: dict
+    truth: dict
+    train: dict
+    genres: dict
+    features: dict
+    item_groups: dict
+    user_groups: dict
+    baseline: dict
+    propensity: dict
+
+    @property
+    def around(self):
+        """The tables beside recommendations and truth, as `rankwise.evaluate` takes them."""
+        items = sorted(self.genres)
+        return {
+            "train": self.train,
+            "items": {
+                "item": items,
+                "genres": [sorted(self.genres[i]) for i in items],
+                "features": [self.features[i] for i in items],
+                "group": [self.item_groups.get(i) for i in items],
+                "propensity": [self.propensity[i] for i in items],
+            },
+            "users": {
+                "user": sorted(self.user_groups),
+                "group": [self.user_groups[u] for u in sorted(self.user_groups)],
+            },
+            "baseline": self.baseline,
+        }
+
+    def renamed(self, user, item):
+        """The same world with other ids; the functions give them and must keep their order."""
+
+        def of_users(table):
+            return {user(u): own for u, own in table.items()}
+
+        def items_in(own):
+            return (
+                {item(i): v for i, v in own.items()} if isinstance(own, dict) else [*map(item, own)]
+            )
+
+        return World(
+            *(
+                {user(u): items_in(own) for u, own in table.items()}
+                for table in (self.lists, self.truth, self.train)
+            ),
+            *(
+                {item(i): v for i, v in table.items()}
+                for table in (self.genres, self.features, self.item_groups)
+            ),
+            of_users(self.user_groups),
+            {user(u): items_in(own) for u, own in self.baseline.items()},
+            {item(i): v for i, v in self.propensity.items()},
+        )
+
+    @property
+    def popularity(self):
+        """Training users of every item that has any."""
+        return dict(Counter(item for own in self.train.values() for item in own))
+
+    @property
+    def relevant(self):
+        """The relevant items of every user."""
+        return {u: {i for i, v in own.items() if v > 0} for u, own in self.truth.items()}
+
+
+@st.composite
+def worlds(draw, **options):
+    """Draw a `World`; options are those of `evaluations`."""
+    lists, truth = draw(evaluations(**options))
+    users = sorted({*lists, *truth})
+    some = st.lists(st.sampled_from(ITEMS), max_size=6, unique=True)
+    train = {user: draw(some) for user in [*users, 40, 41]}
+    train = {user: own for user, own in train.items() if own} or {40: [3, 4]}
+    names = st.lists(st.sampled_from(["war", "drama", "noir", "spoof"]), max_size=3, unique=True)
+    genres = {item: set(draw(names)) for item in ITEMS}
+    genres[0] = genres[0] or {"war"}
+    number = st.integers(-2, 2).map(float)
+    baseline = {user: draw(some) for user in users}
+    return World(
+        lists,
+        truth,
+        train,
+        genres,
+        {item: [draw(number) for _ in range(3)] for item in ITEMS},
+        {item: g for item in ITEMS if (g := draw(st.sampled_from(["a", "b", "c", None])))}
+        or {0: "a"},
+        {user: draw(st.sampled_from(["x", "y"])) for user in [*users, 40]},
+        {user: own for user, own in baseline.items() if own} or {users[0]: [1, 2]},
+        {item: draw(st.sampled_from([0.05, 0.2, 0.5, 1.0])) for item in ITEMS},
+    )

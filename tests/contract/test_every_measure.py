@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,13 +14,17 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.measures import registry
-from rankwise.measures.kinds import PerUser
-from strategies import as_frame, evaluations
+from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser
+from strategies import worlds
 
 EVERY = registry.every()
 NAMES = [cls.name for cls in EVERY]
-# What a measure needs to be worth asking: the top of the scale, chances for scores.
+# What a measure needs to be worth asking: the top of the scale.
 SPECIAL = {"err": {"max_relevance": 4.0}}
+# Those that look at the scores themselves, not only at the order that they give.
+BY_SCORE = {"item_mad_rating", "user_mad_rating", "mean_score"}
+# Those whose best list depends on how many items are relevant.
+NO_BEST = {"mar", "rbp", "err", "snips_dcg"}
 
 
 def cell_of(cls, k=3):
@@ -30,79 +35,207 @@ def cell_of(cls, k=3):
 CELLS = [cell_of(cls) for cls in EVERY]
 
 
-def chances(lists):
+def with_chances(world):
     """Distinct scores in (0, 1), so that every measure can be asked and no score ties."""
-    return {
+    lists = {
         user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
-        for user, own in lists.items()
+        for user, own in world.lists.items()
     }
+    return replace(world, lists=lists)
 
 
-def run(lists, truth, **options):
-    return rw.evaluate(lists, truth, CELLS, population="all", items=range(12), **options)
+def run(world, cells=CELLS, **options):
+    return rw.evaluate(world.lists, world.truth, cells, population="all", **world.around, **options)
 
 
 def same(ours, theirs):
-    return all(
-        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True) for cell in CELLS
+    """Whether all values have the same bits."""
+    return list(ours.values) == list(theirs.values) and all(
+        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True)
+        for cell in ours.values
     )
 
 
-@given(evaluations(scores=True, judged=True))
-def test_values_are_within_the_range(data):
-    lists, truth = data
-    result = run(chances(lists), truth)
+def differing(ours, theirs):
+    return [
+        (cell, value, theirs.values.get(cell))
+        for cell, value in ours.values.items()
+        if not np.array_equal(value, theirs.values.get(cell, "missing"), equal_nan=True)
+    ]
+
+
+SCORED = worlds(scores=True, judged=True).map(with_chances)
+
+
+@given(SCORED)
+def test_values_are_within_the_range(world):
+    result = run(world)
     for cls, cell in zip(EVERY, CELLS, strict=True):
         low, high = cls.range
-        own = [result[cell]]
+        own = [result.values[cell]] if cell in result.values else list(result.table(cell)["value"])
         if cell in result.per_user.columns:
             own += result.per_user[cell].to_list()
         for value in own:
             assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12, (cell, value)
 
 
-@given(evaluations(scores=True, judged=True), st.integers(1, 3), st.integers(1, 7), st.randoms())
-def test_how_the_work_is_cut_does_not_matter(data, threads, block, shuffled):
-    lists, truth = data
-    lists = chances(lists)
-    whole = run(lists, truth)
-    assert same(whole, run(lists, truth, threads=threads, block_size=block))
-    users = list(lists)
+@given(SCORED, st.integers(1, 3), st.sampled_from([1, 7, 1000]), st.randoms())
+def test_how_the_work_is_cut_does_not_matter(world, threads, block, shuffled):
+    whole = run(world)
+    assert not differing(whole, run(world, threads=threads, block_size=block))
+    users = list(world.lists)
     shuffled.shuffle(users)
-    assert same(whole, run({user: lists[user] for user in users}, truth))
+    again = replace(world, lists={user: world.lists[user] for user in users})
+    assert not differing(whole, run(again))
 
 
-@given(evaluations(scores=True, judged=True))
-def test_names_of_users_do_not_matter(data):
-    lists, truth = data
-    lists = chances(lists)
-    renamed = [{f"{u:03}": own for u, own in table.items()} for table in (lists, truth)]
-    assert same(run(lists, truth), run(*renamed))
+@given(SCORED, st.randoms())
+def test_pieces_merge_in_any_order(world, shuffled):
+    whole = run(world)
+    users = sorted({*world.lists, *world.truth})
+    shuffled.shuffle(users)
+    half = len(users) // 2
+    pieces = []
+    for own in (users[:half], users[half:]):
+        lists = {user: world.lists[user] for user in own if user in world.lists}
+        truth = {user: world.truth[user] for user in own if user in world.truth}
+        if not lists or not any(value > 0 for rows in truth.values() for value in rows.values()):
+            return  # a piece that cannot be evaluated on its own is an error, tested elsewhere
+        pieces.append((lists, truth))
+
+    def evaluator(piece):
+        return rw.Evaluator(CELLS, population="all", **world.around).update(*piece)
+
+    first, second = map(evaluator, pieces)
+    assert not differing(whole, evaluator(pieces[0]).merge(second).result())
+    assert not differing(whole, evaluator(pieces[1]).merge(first).result())
 
 
-@given(evaluations())
-def test_doubling_all_users_leaves_means_alone(data):
-    lists, truth = data
+@given(SCORED, st.randoms())
+def test_the_order_of_rows_does_not_matter(world, shuffled):
+    def mixed(table):
+        rows = [(user, list(own.items())) for user, own in table.items()]
+        shuffled.shuffle(rows)
+        for _, own in rows:
+            shuffled.shuffle(own)
+        return {user: dict(own) for user, own in rows}
+
+    other = replace(world, lists=mixed(world.lists), truth=mixed(world.truth))
+    train = [(user, own[::-1]) for user, own in world.train.items()]
+    assert not differing(run(world), run(replace(other, train=dict(train[::-1]))))
+
+
+@given(SCORED)
+def test_names_of_users_and_items_do_not_matter(world):
+    renamed = world.renamed(lambda user: f"u{user:03}", lambda item: f"i{item:03}")
+    assert not differing(run(world), run(renamed))
+
+
+@given(SCORED)
+def test_a_monotone_transform_of_scores_changes_nothing(world):
     cells = [
         cell
         for cls, cell in zip(EVERY, CELLS, strict=True)
-        if issubclass(cls, PerUser) and cls().aggregate == "mean"
+        if cls.family != "rating" and cls.name not in BY_SCORE
     ]
-    twice = [table | {u + 100: own for u, own in table.items()} for table in (lists, truth)]
-    once = rw.evaluate(as_frame(lists), truth, cells, population="all")
-    both = rw.evaluate(as_frame(twice[0]), twice[1], cells, population="all")
-    for cell in cells:
-        assert both[cell] == pytest.approx(once[cell], rel=1e-12, nan_ok=True)
+    moved = {u: {i: math.exp(s) - 7 for i, s in own.items()} for u, own in world.lists.items()}
+    assert not differing(run(world, cells), run(replace(world, lists=moved), cells))
+
+
+@given(SCORED)
+def test_what_stands_below_k_does_not_matter(world):
+    cells = [cell for cell in CELLS if "@" in cell]
+    extra = {item: {} for item in (20, 21)}
+    wider = replace(
+        world,
+        genres={**world.genres, **dict.fromkeys(extra, ())},
+        features={**world.features, **dict.fromkeys(extra, [0.0, 0.0, 0.0])},
+        propensity={**world.propensity, **dict.fromkeys(extra, 1.0)},
+    )
+    long = {
+        user: {**own, 20: 1e-3, 21: 1e-4} if len(own) >= 3 else own
+        for user, own in world.lists.items()
+    }
+    assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
+
+
+@given(worlds())
+def test_doubling_all_users_leaves_means_alone(world):
+    def twice(table):
+        return table | {user + 100: own for user, own in table.items()}
+
+    double = replace(
+        world,
+        lists=twice(world.lists),
+        truth=twice(world.truth),
+        baseline=twice(world.baseline),
+        user_groups=twice(world.user_groups),
+    )
+    for past in (False, True):  # twice the history would be twice the popularity
+        cells = [
+            cell
+            for cls, cell in zip(EVERY, CELLS, strict=True)
+            if issubclass(cls, PerUser)
+            and cls().aggregate == "mean"
+            and "scores" not in cls().requires
+            and any(fact.kind == "history" for fact in cls().all_facts) == past
+        ]
+        other = replace(double, train=twice(world.train)) if past else double
+        once, both = run(world, cells), run(other, cells)
+        for cell in cells:
+            assert both[cell] == pytest.approx(once[cell], rel=1e-12, nan_ok=True), cell
+
+
+@given(worlds())
+def test_composed_measures_are_compositions(world):
+    """The values of a composed measure are those of its parts, put together by hand."""
+    parts = ["precision@3", "recall@3", "ndcg@3", "gini@3"]
+    composed = ["f@3", "f(beta=2.0,of=means)@3", "euclidean_distance@3",
+                "euclidean_distance(measures=[ndcg,gini],utopia=[1,0],of=means)@3",
+                "hypervolume@3", "hypervolume(measures=[ndcg,gini],of=means)@3",
+                "group_gap@3", "group_ratio(recall)@3", "user_mad_ranking@3"]  # fmt: skip
+    result = run(world, [*parts, *composed])
+    users = result.per_user
+    p, r, n = (users[cell].to_numpy() for cell in parts[:3])
+    mean = lambda values: float(np.nanmean(values)) if not np.isnan(values).all() else math.nan  # noqa: E731
+    f = np.where(p + r > 0, 2 * p * r / np.where(p + r > 0, p + r, 1), np.where(np.isnan(p), p, 0))
+    expected = {"f@3": mean(f)}
+    mp, mr, mn, gini = (result[cell] for cell in parts)
+    expected["f(beta=2.0,of=means)@3"] = 5 * mp * mr / (4 * mp + mr) if mp + mr else 0.0
+    expected["euclidean_distance@3"] = mean(np.sqrt((n - 1) ** 2 + (r - 1) ** 2))
+    expected[composed[3]] = math.hypot(mn - 1, gini)
+    expected["hypervolume@3"] = mean(n * r)
+    expected[composed[5]] = max(mn, 0) * max(1 - gini, 0)
+    group = np.array([world.user_groups.get(user, "") for user in users["user"]])
+    for values, gap, ratio in (
+        (n, "group_gap@3", None),
+        (r, None, "group_ratio(measure=recall)@3"),
+    ):
+        means = [mean(values[group == g]) for g in "xy" if not np.isnan(values[group == g]).all()]
+        if gap:
+            expected[gap] = max(means) - min(means)
+            expected["user_mad_ranking@3"] = max(means) - min(means) if len(means) > 1 else math.nan
+        if ratio:
+            expected[ratio] = min(means) / max(means) if max(means) else math.nan
+    for cell, value in expected.items():
+        assert result[cell] == pytest.approx(value, rel=1e-12, abs=1e-15, nan_ok=True), cell
+    named = {cls for cls in EVERY if issubclass(cls, Composed | Grouped)}
+    assert named - {type(rw.parse(cell)) for cell in composed} == {rw.UserMADRating}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_ideal_list_has_the_best_value(name):
     cls = registry.find(name)
-    if not (issubclass(cls, PerUser) and cls.about == "relevance" and cls.range[1] == 1):
+    if cls.family not in ("accuracy", "debiased", "diversity") or cls.range != (0, 1):
         return
-    if name in ("mar", "rbp", "err"):  # their best depends on the number of relevant items
+    if issubclass(cls, Accumulated) or getattr(cls, "about", "") == "list" or name in NO_BEST:
         return
-    assert rw.evaluate({1: [4, 5, 6]}, {1: {4: 3, 5: 2, 6: 1}}, cell_of(cls))[cell_of(cls)] == 1.0
+    around = {
+        "train": {1: [7], 2: [4, 7]},
+        "items": {"item": range(4, 9), "genres": ["noir|war", "drama", "war", "war", "noir"]},
+    }
+    truth = {1: {4: 3, 5: 2, 6: 1}}
+    assert rw.evaluate({1: [4, 5, 6]}, truth, cell_of(cls), **around)[cell_of(cls)] == 1.0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,6 +253,10 @@ def test_the_docstring_says_what_it_must(name):
         assert better in text
     for parameter in cls().parameters:
         assert parameter in text.split("Parameters", 1)[1].split("References")[0], parameter
+    for fact in cls().all_facts:
+        table = {"baseline": "baseline", "user_group": "users"}.get(fact.kind, "items")
+        table = "train" if fact.kind in ("popularity", "history", "source") else table
+        assert f"``{table}``" in text, f"does not say that it needs {table}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -128,3 +265,14 @@ def test_text_and_object_agree(name):
     assert rw.parse(str(measure)) == measure
     for alias in measure.aliases:
         assert rw.parse(alias) == measure
+
+
+WARPREC = """Precision Recall nDCG nDCGRendle2020 HitRate MAP MAR MRR F1 AUC GAUC LAUC MAE MSE RMSE
+    ItemCoverage UserCoverage NumRetrieved UserCoverageAtN EFD EPC Gini ShannonEntropy SRecall ARP
+    ACLT APLT PopRSP PopREO REO RSP BiasDisparityBD BiasDisparityBR BiasDisparityBS ItemMADRanking
+    ItemMADRating UserMADRanking UserMADRating EucDistance Hypervolume""".split()
+
+
+def test_the_forty_names_of_warprec_are_known():
+    assert len(WARPREC) == 40
+    assert len({registry.find(name) for name in WARPREC}) == 40

@@ -167,8 +167,19 @@ class Block:
         return self._sum("judged", self.rows("judged"), values, k)
 
     def sum_rows(self, rows: Rows, values: Array) -> Array:
-        """Sum a value of every row over each user, shape (U,)."""
-        return bincount(rows.user, values, self.n_users)
+        """Sum a value of every row over each user, shape (U,).
+
+        These rows are in no order, so values are added up from the smallest: the sum then depends
+        on nothing but the values.
+        """
+        xp = namespace(values)
+        order = xp.argsort(values, stable=True)
+        order = xp.take(order, xp.argsort(xp.take(rows.user, order), stable=True))
+        return bincount(xp.take(rows.user, order), xp.take(values, order), self.n_users)
+
+    def count_rows(self, rows: Rows) -> Array:
+        """Count the rows of each user, as floats, shape (U,)."""
+        return bincount(rows.user, namespace(rows.gain).ones_like(rows.gain), self.n_users)
 
     def count_shared(self, shared: Shared, k: Array, *, other: bool = False) -> Array:
         """Count the shared items in the first k of the list, and of the other set, (U, n_k)."""

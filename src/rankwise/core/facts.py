@@ -62,7 +62,7 @@ class Popularity:
         The interactions of all more popular items. Ties are in order of item id, and items never
         seen come last.
     place : array of float, shape (n_items,)
-        The place of every item in that order, from 1; all items never seen have the last.
+        How many popularities there are from the item's up, 1 for the most popular items.
     n_users : int
         Training users.
     n_interactions : int

@@ -69,6 +69,8 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     >>> found.rows.tolist(), found.judged.tolist(), found.repeated.tolist()
     ([1, 3], [0, 2], [2])
     """
+    if not len(items):
+        return Matches(_NONE, _NONE, _NONE)
     table = _Table(starts, judged_starts, judged)
     parts: list[_Part] = []
     first, last = 0, len(starts) - 1

@@ -33,7 +33,7 @@ __all__ = [
 Items: TypeAlias = Sequence[Hashable]
 Relevant: TypeAlias = Collection[Hashable]
 Relevances: TypeAlias = Mapping[Hashable, float]
-GainKind: TypeAlias = Literal["linear", "exponential", "binary"]
+GainKind: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
 
 
 def top(recommended: Items, k: int | None) -> list[Hashable]:
@@ -170,6 +170,8 @@ def gain_of(relevance: float, gain: GainKind) -> float:
         return 0.0
     if gain == "exponential":
         return float(2.0**relevance - 1)
+    if gain == "exponential_plus_one":
+        return float(2.0 ** (relevance + 1) - 1)
     return 1.0 if gain == "binary" else relevance
 
 

@@ -48,7 +48,7 @@ def popularity_frame(train: Table) -> pl.DataFrame:
     return counted.with_columns(
         number,
         above=(number.cum_sum() - number),
-        place=pl.int_range(1, pl.len() + 1).cast(pl.Float64),
+        place=number.rank("dense", descending=True).cast(pl.Float64),
     )
 
 

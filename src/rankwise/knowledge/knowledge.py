@@ -226,7 +226,7 @@ def _targets(ids: pl.Series, where: Callable[[pl.Series, str], Ints]) -> tuple[I
     place = np.full(len(items), -1, dtype=np.int64)
     place[at[at >= 0]] = np.flatnonzero(at >= 0)
     row = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
-    return place[row.to_numpy()], len(at)
+    return place[row.to_numpy().astype(np.int64)], len(at)
 
 
 def _positions(own: pl.Series, ids: pl.Series) -> Ints:

@@ -300,8 +300,8 @@ class Serendipity(Pooled):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
 
-    where :math:`pop_i` is the item's place by popularity, ties by id and items never seen last.
-    With ``form="history"``, one less the item's mean cosine with the user's training items:
+    where :math:`pop_i` is the item's place by popularity, counted in distinct popularities; for
+    items never seen in training the second fraction is 0. With ``form="history"``, one less the item's mean cosine with the user's training items:
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k}
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
@@ -379,26 +379,26 @@ class Serendipity(Pooled):
         warm = xp.take(known.count, rows.item) > 0
         ahead = xp.where(warm, xp.clip(place - rank, min=0.0), 0.0)
         cold = xp.where(warm, 0.0, weight)
-        terms = [add(one, k) for one in (weight * ahead, cold, cold * rank)]
+        terms = [add(one, k) for one in (weight * ahead, cold, cold * (rank - 1.0))]
         return xp.stack([retrieved(block, k), *terms], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the mean over the list; NaN without one."""
         length, total = sums[..., 0], sums[..., 1]
-        if self.form == "popularity":  # items never seen are last of all
+        if self.form == "popularity":  # items never seen were expected nowhere
             total = (total + catalogue_size * sums[..., 2] - sums[..., 3]) / catalogue_size
         return or_nan(divide(total, length), length > 0)
 
     def _has_past(self, block: Block) -> Array:
         rows = block.rows("profile")
-        return block.sum_rows(rows, rows.gain) > 0
+        return block.count_rows(rows) > 0
 
     def _unlike(self, block: Block, rows: object) -> Array:
         """One less each row's mean cosine with the user's history."""
         past = block.rows("profile")
         xp = namespace(block.list_length)
         user, item = rows.user, rows.item  # type: ignore[attr-defined]
-        size = xp.clip(block.sum_rows(past, past.gain), min=1.0)
+        size = xp.clip(block.count_rows(past), min=1.0)
         if self.similarity == "features":
             vector = _unit(block.fact(Fact("features", self.features), Features).vector)
             mean = _sum_vectors(block, past, vector) / size[:, None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.core.backend import namespace
+from rankwise.core.backend import bincount, namespace
 from rankwise.core.facts import Fact, Popularity
 from rankwise.errors import ParameterError
 from rankwise.measures.arithmetic import divide, listed_denominator, or_nan, spread
@@ -336,8 +336,9 @@ class PopularityLift(Pooled):
         """Return mean popularity of lists and of histories, shape (U, n_k, 2)."""
         count = block.fact(_POPULARITY, Popularity).count
         xp, past = namespace(count), block.rows("profile")
-        length = block.sum_rows(past, past.gain)
-        own = divide(block.sum_rows(past, xp.take(count, past.item)), length)[:, None]
+        length = block.count_rows(past)
+        total = bincount(past.user, xp.take(count, past.item), block.n_users)  # of whole numbers
+        own = divide(total, length)[:, None]
         listed = block.sum_listed(xp.take(count, block.rows("listed").item), k)
         lists = divide(listed, listed_denominator(block, k, "length"))
         both = xp.astype((length > 0) & (block.list_length > 0), xp.float64)[:, None]

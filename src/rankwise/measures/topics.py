@@ -292,6 +292,8 @@ def _shares(named: Categories, user: Array, item: Array, n_users: int) -> tuple[
     each = bincount(owner, xp.ones(owner.shape[0], dtype=xp.float64), item.shape[0])
     width = len(named.names)
     cell = xp.take(user, owner) * width + category
-    sums = xp.reshape(bincount(cell, 1.0 / xp.take(each, owner), n_users * width), (n_users, width))
+    # Multiples of 2^-40, whose sums do not depend on the order of a user's items.
+    part = xp.round(2.0**40 / xp.take(each, owner)) / 2.0**40
+    sums = xp.reshape(bincount(cell, part, n_users * width), (n_users, width))
     total = xp.sum(sums, axis=1)
     return sums / xp.where(total > 0, total, 1.0)[:, None], total > 0

@@ -1,0 +1,229 @@
+"""Fairness over groups, and several objectives in one number.
+
+Users' lists, relevant items and histories are mappings by user; groups are mappings from item or
+user to the name of its group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+from rankwise.functional.lists import gain_of, top
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+
+    from rankwise.functional.lists import GainKind, Items, Relevances
+
+__all__ = [
+    "bias_disparity",
+    "euclidean_distance",
+    "group_means",
+    "hypervolume",
+    "item_mad_ranking",
+    "item_mad_rating",
+    "mean_difference",
+    "preference_ratios",
+    "relative_spread",
+    "reo_at_k",
+    "rsp_at_k",
+]
+
+
+def relative_spread(values: Iterable[float]) -> float:
+    """Population standard deviation over the mean, of the values that are defined.
+
+    >>> relative_spread([1, 3])
+    0.5
+    """
+    known = [value for value in values if not math.isnan(value)]
+    mean = sum(known) / len(known) if known else 0
+    if not mean:
+        return math.nan
+    return math.sqrt(sum((value - mean) ** 2 for value in known) / len(known)) / mean
+
+
+def mean_difference(values: Iterable[float]) -> float:
+    """Mean absolute difference over all pairs of the values that are defined.
+
+    >>> mean_difference([1, 2, 4])
+    2.0
+    """
+    pairs = list(combinations([value for value in values if not math.isnan(value)], 2))
+    return sum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
+
+
+def group_means(
+    values: Mapping[Hashable, float], groups: Mapping[Hashable, str]
+) -> dict[str, float]:
+    """Return the mean of each group, over members with a value.
+
+    >>> group_means({1: 0.5, 2: 1.0, 3: 0.0}, {1: "a", 2: "a", 3: "b"})
+    {'a': 0.75, 'b': 0.0}
+    """
+    members: dict[str, list[float]] = {}
+    for one, value in values.items():
+        if one in groups and not math.isnan(value):
+            members.setdefault(groups[one], []).append(value)
+    return {group: sum(own) / len(own) for group, own in sorted(members.items())}
+
+
+def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
+    return {group: part[group] / whole[group] for group in sorted(whole) if whole[group]}
+
+
+def reo_at_k(
+    recommendations: Mapping[Hashable, Items],
+    relevant: Mapping[Hashable, Collection[Hashable]],
+    k: int,
+    *,
+    groups: Mapping[Hashable, str],
+    of: Literal["hits", "recommended"] = "hits",
+) -> dict[str, float]:
+    """Return the share of each item group's relevant items that was found.
+
+    >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
+    {'a': 1.0, 'b': 0.0}
+    """
+    part, whole = Counter[str](), Counter[str]()
+    for user, wanted in relevant.items():
+        whole.update(groups[item] for item in wanted if item in groups)
+        for item in top(recommendations.get(user, []), k):
+            if item in groups and (of == "recommended" or item in wanted):
+                part[groups[item]] += 1
+    return _rates(part, whole)
+
+
+def rsp_at_k(
+    recommendations: Mapping[Hashable, Items],
+    k: int,
+    *,
+    groups: Mapping[Hashable, str],
+    seen: Mapping[Hashable, Collection[Hashable]] | None = None,
+) -> dict[str, float]:
+    """Return the share of each item group's possible recommendations that were made.
+
+    >>> rsp_at_k({1: [1], 2: [3]}, 1, groups={1: "a", 2: "b", 3: "b"})
+    {'a': 0.5, 'b': 0.25}
+    """
+    part, whole = Counter[str](), Counter[str]()
+    for user, items in recommendations.items():
+        if items:
+            part.update(groups[item] for item in top(items, k) if item in groups)
+            past = (seen or {}).get(user, ())
+            whole.update(group for item, group in groups.items() if item not in past)
+    return _rates(part, whole)
+
+
+def preference_ratios(
+    interactions: Mapping[Hashable, Iterable[Hashable]],
+    *,
+    user_groups: Mapping[Hashable, str],
+    item_groups: Mapping[Hashable, str],
+    catalog_size: int,
+) -> dict[tuple[str, str], float]:
+    """Return each user group's share of each item group over that group's share of the catalogue.
+
+    >>> preference_ratios({1: [1, 2]}, user_groups={1: "x"}, item_groups={1: "a", 2: "a"},
+    ...                   catalog_size=4)
+    {('x', 'a'): 2.0}
+    """
+    cells, totals = Counter[tuple[str, str]](), Counter[str]()
+    for user, items in interactions.items():
+        if user in user_groups:
+            for item in items:
+                totals[user_groups[user]] += 1
+                if item in item_groups:
+                    cells[user_groups[user], item_groups[item]] += 1
+    sizes = Counter(item_groups.values())
+    return {
+        (u, c): cells[u, c] / totals[u] / (sizes[c] / catalog_size) if totals[u] else math.nan
+        for u in sorted(set(user_groups.values()))
+        for c in sorted(sizes)
+    }
+
+
+def bias_disparity(
+    recommended: Mapping[tuple[str, str], float], source: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], float]:
+    """How far one preference ratio is from the other, as a share of the other.
+
+    >>> bias_disparity({("x", "a"): 2.0}, {("x", "a"): 1.0})
+    {('x', 'a'): 1.0}
+    """
+    return {
+        cell: value / source[cell] - 1 if source[cell] > 0 else math.nan
+        for cell, value in recommended.items()
+    }
+
+
+def item_mad_ranking(
+    recommendations: Mapping[Hashable, Items],
+    relevance_scores: Mapping[Hashable, Relevances],
+    k: int,
+    *,
+    groups: Mapping[Hashable, str],
+    gain: GainKind = "linear",
+    discount: Literal["log", "none"] = "log",
+) -> dict[str, float]:
+    """Return each item group's mean gain when recommended; `mean_difference` is the measure.
+
+    >>> item_mad_ranking({1: [1, 2]}, {1: {1: 1}}, 2, groups={1: "a", 2: "b"})
+    {'a': 1.0, 'b': 0.0}
+    """
+    gains: dict[Hashable, list[float]] = {}
+    for user, items in recommendations.items():
+        for rank, item in enumerate(top(items, k), start=1):
+            score = relevance_scores.get(user, {}).get(item, 0)
+            worth = gain_of(score, gain) if score > 0 else 0.0
+            gains.setdefault(item, []).append(
+                worth / math.log2(rank + 1) if discount == "log" else worth
+            )
+    return group_means({item: sum(own) / len(own) for item, own in gains.items()}, groups)
+
+
+def item_mad_rating(
+    scores: Mapping[Hashable, Sequence[tuple[Any, float]]],
+    relevant: Mapping[Hashable, Collection[Hashable]],
+    k: int,
+    *,
+    groups: Mapping[Hashable, str],
+) -> dict[str, float]:
+    """Return each item group's mean score where found; `mean_difference` is the measure.
+
+    >>> item_mad_rating({1: [(1, 5.0), (2, 3.0)]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b"})
+    {'a': 5.0, 'b': 3.0}
+    """
+    found: dict[Hashable, list[float]] = {}
+    for user, pairs in scores.items():
+        for item, score in pairs[:k]:
+            if item in relevant.get(user, ()):
+                found.setdefault(item, []).append(score)
+    return group_means({item: sum(own) / len(own) for item, own in found.items()}, groups)
+
+
+def euclidean_distance(values: Sequence[float], utopia: Sequence[float]) -> float:
+    """Distance of some values from the best that there could be.
+
+    >>> euclidean_distance([0.5, 1.0], [1.0, 1.0])
+    0.5
+    """
+    return math.sqrt(sum((value - best) ** 2 for value, best in zip(values, utopia, strict=True)))
+
+
+def hypervolume(
+    values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]
+) -> float:
+    """Volume of the box between some values and the worst acceptable ones.
+
+    >>> hypervolume([0.5, 0.25], [0.0, 1.0], [True, False])
+    0.375
+    """
+    sides = [
+        value - worst if higher else worst - value
+        for value, worst, higher in zip(values, nadir, higher_is_better, strict=True)
+    ]
+    return math.prod(max(0.0, side) for side in sides)
