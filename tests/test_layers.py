@@ -14,6 +14,7 @@ ALLOWED = {
     "core": {"core", "errors"},
     "measures": {"measures", "core", "errors"},
     "functional": {"functional", "errors"},
+    "knowledge": {"knowledge", "core", "measures", "io", "prepare", "errors"},
     "io": {"io", "errors"},
     "report": {"report", "result"},
     "cli": {"cli", "errors", "_version", "evaluation", "measures", "io", "result", "demo"},

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from rankwise.measures.confusion import *
     from rankwise.measures.coverage import *
     from rankwise.measures.debiased import *
+    from rankwise.measures.disparity import *
     from rankwise.measures.diversity import *
     from rankwise.measures.fairness import *
     from rankwise.measures.graded import *
     from rankwise.measures.hygiene import *
     from rankwise.measures.intra_list import *
+    from rankwise.measures.item_groups import *
     from rankwise.measures.measure import Measure
     from rankwise.measures.multiobjective import *
     from rankwise.measures.novelty import *
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from rankwise.measures.parsing import parse
     from rankwise.measures.popularity import *
     from rankwise.measures.rating import *
+    from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
     from rankwise.result import Result, load

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from rankwise.errors import ParameterError
+from rankwise.errors import MeasureError, ParameterError
 
-__all__ = ["Population", "check_choice", "check_number", "check_population", "check_positive"]
+if TYPE_CHECKING:
+    from rankwise.core.lists import Ties
+    from rankwise.io.tables import Table
+    from rankwise.measures.plan import Plan
+
+__all__ = [
+    "Population",
+    "check_choice",
+    "check_number",
+    "check_population",
+    "check_positive",
+    "check_scores",
+    "ties_for",
+]
 
 Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
 
@@ -44,3 +57,29 @@ def check_positive(name: str, value: int | None) -> None:
     """Raise unless a value is None or a whole number from 1."""
     if value is not None and value < 1:
         raise ParameterError(f"{name} must be positive", found=str(value))
+
+
+def ties_for(listed: Table, ties: Ties | None) -> Ties:
+    """Say how equal scores of these lists are ordered; raise if nothing is ordered by score."""
+    by_score = "score" in listed.frame.columns and "rank" not in listed.frame.columns
+    if ties not in (None, "input") and not by_score:
+        raise ParameterError(
+            f"ties={ties!r} needs lists that are ordered by score",
+            found=f"columns {', '.join(listed.frame.columns)}",
+            hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
+        )
+    return ties or ("expected" if by_score else "input")
+
+
+def check_scores(plan: Plan, listed: Table) -> None:
+    """Raise if a measure needs scores and these lists have none."""
+    if "score" in listed.frame.columns:
+        return
+    for leaf in plan.leaves:
+        if "scores" in leaf.requires:
+            raise MeasureError(
+                f"{leaf.name} needs predicted scores",
+                where=listed.source,
+                found=f"columns {', '.join(listed.frame.columns)}",
+                hint="pass recommendations with a score column",
+            )

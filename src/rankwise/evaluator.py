@@ -14,13 +14,15 @@ from rankwise.arguments import (
     check_number,
     check_population,
     check_positive,
+    check_scores,
+    ties_for,
 )
 from rankwise.core.engine import Setting
 from rankwise.core.ids import HashCollision
 from rankwise.core.lists import Lists, Ties
 from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, ParameterError
 from rankwise.io.tables import Table, read_table
 from rankwise.knowledge import Knowledge
 from rankwise.measures.parsing import parse_all
@@ -30,11 +32,12 @@ from rankwise.prepare import (
     Vocabularies,
     confirmation,
     make_lists,
-    make_surroundings,
     make_truth,
+    who_counts,
 )
 from rankwise.running import run
 from rankwise.summary import Asked, summarise
+from rankwise.surroundings import make_surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -207,8 +210,8 @@ class Evaluator:
 
     def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
         assert truth_table is not None
-        ties = self._ties_for(listed)
-        self._check_needs(listed)
+        ties = ties_for(listed, self._ties)
+        check_scores(self._plan, listed)
         # Items whose order and number nobody asks for may be compared by hash.
         count_items = self._plan.numbers_items or "listed" in self._plan.needs
         hashed = not count_items and ties == "input" and self._duplicates == "error"
@@ -246,7 +249,7 @@ class Evaluator:
             truth_tally.clear()
             truth = make_truth(truth_table, words, self._threshold, self._duplicates, truth_tally)
         lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
-        counted = self._counted(lists, truth, words, tally)
+        counted = who_counts(self._population, lists, truth, words.users.size, tally)
         around = make_surroundings(
             self._knowledge,
             dict(zip(coded, others, strict=True)),
@@ -292,51 +295,17 @@ class Evaluator:
                 "only evaluators with the same measures and settings can be merged",
                 found=f"{other._settings} beside {self._settings}",
             )
-        mine, theirs = self._truth_table, other._truth_table
-        if mine is theirs:
-            return
-        if mine is None or theirs is None or not mine.frame.equals(theirs.frame):
+        if not _same(self._truth_table, other._truth_table):
             raise ParameterError(
                 "evaluators that are merged have the same truth, or were given it with each piece",
                 hint="give every evaluator all of the truth, or pass it to update(…)",
             )
-
-    def _ties_for(self, listed: Table) -> Ties:
-        by_score = "score" in listed.frame.columns and "rank" not in listed.frame.columns
-        if self._ties not in (None, "input") and not by_score:
-            raise ParameterError(
-                f"ties={self._ties!r} needs lists that are ordered by score",
-                found=f"columns {', '.join(listed.frame.columns)}",
-                hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
-            )
-        return self._ties or ("expected" if by_score else "input")
-
-    def _check_needs(self, listed: Table) -> None:
-        if "score" in listed.frame.columns:
-            return
-        for leaf in self._plan.leaves:
-            if "scores" in leaf.needs:
-                raise MeasureError(
-                    f"{leaf.name} needs predicted scores",
-                    where=listed.source,
-                    found=f"columns {', '.join(listed.frame.columns)}",
-                    hint="pass recommendations with a score column",
+        for kind in sorted({*self._tables, *other._tables}):
+            if not _same(self._tables.get(kind), other._tables.get(kind)):
+                raise ParameterError(
+                    f"evaluators that are merged were given the same {kind}",
+                    hint=f"give every evaluator all of the {kind}",
                 )
-
-    def _counted(
-        self, lists: Lists, truth: Truth, words: Vocabularies, tally: Counter[str]
-    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Decide who counts, and count who does not."""
-        relevant = np.zeros(words.users.size, dtype=bool)
-        has_list = relevant.copy()
-        relevant[truth.user[truth.n_relevant > 0]] = True
-        has_list[lists.user] = True
-        tally["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
-        if self._population == "truth":
-            return relevant
-        if self._population == "both":
-            return relevant & has_list
-        return has_list if self._population == "recommended" else has_list | relevant
 
     def _with_unlisted(self, merged: Partial) -> Partial:
         """Add the users of the truth who never got a list."""
@@ -377,3 +346,9 @@ class Evaluator:
             progress=False,
         )
         return merged.merge(rest)
+
+
+def _same(mine: Table | None, theirs: Table | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    return mine is theirs or mine.frame.equals(theirs.frame)

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankwise.core.engine import Confirm
-from rankwise.core.facts import UserItems
 from rankwise.core.ids import HashCollision, HashedStrings, Vocabulary, vocabulary_for
 from rankwise.core.lists import Lists, Ties, arrange
 from rankwise.core.match import match
-from rankwise.core.segments import bucket, offsets, owners, ragged_rows
+from rankwise.core.segments import owners
 from rankwise.core.truth import Truth, arrange_truth
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError
 from rankwise.io.align import align
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections import Counter
 
-    from rankwise.core.facts import Facts
+    from rankwise.arguments import Population
     from rankwise.core.segments import Ints
-    from rankwise.io.columns import Kind
     from rankwise.io.tables import Table
-    from rankwise.knowledge import Knowledge
 
 __all__ = [
     "Duplicates",
-    "Surroundings",
     "Vocabularies",
     "confirmation",
     "make_lists",
-    "make_surroundings",
     "make_truth",
+    "repeated_rows",
+    "who_counts",
 ]
 
 Duplicates: TypeAlias = Literal["error", "first"]
@@ -115,10 +111,10 @@ def make_truth(
     rises = truth.items[1:] > truth.items[:-1]
     rises[truth.starts[1:-1] - 1] = True
     # Items that rise for every user cannot repeat; otherwise they are matched like a list.
-    repeated = truth.starts[:0] if rises.all() else _repeated(truth.items, truth.starts)
+    repeated = truth.starts[:0] if rises.all() else repeated_rows(truth.items, truth.starts)
     if len(repeated):
         if duplicates == "error":
-            _confirm_repeated(table, words)
+            _confirmrepeated_rows(table, words)
             owner = owners(truth.starts, repeated[[repeated.argmin()]])
             raise DuplicateError(
                 "an item stands twice for one user in the truth",
@@ -197,7 +193,7 @@ def make_lists(
     tally["lists_with_rank_gaps"] += lists.gaps
     tally["padding"] += table.padding
     if duplicates == "first":
-        repeated = _later(lists, _repeated(lists.items, lists.starts))
+        repeated = _later(lists, repeated_rows(lists.items, lists.starts))
         if len(repeated):
             tally["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
@@ -221,13 +217,14 @@ def confirmation(
     return Confirm(listed.frame["item"], truth_table.frame["item"], lists.origin, truth.origin)
 
 
-def _confirm_repeated(table: Table, words: Vocabularies) -> None:
+def _confirmrepeated_rows(table: Table, words: Vocabularies) -> None:
     hashed = isinstance(words.items, HashedStrings)
     if hashed and not table.frame.select("user", "item").is_duplicated().any():
         raise HashCollision
 
 
-def _repeated(items: Ints, starts: Ints) -> Ints:
+def repeated_rows(items: Ints, starts: Ints) -> Ints:
+    """Return the rows whose item stands elsewhere in the same list."""
     none = np.empty(0, dtype=np.int64)
     return match(items, starts, none, np.zeros(len(starts), dtype=np.int64)).repeated
 
@@ -244,65 +241,17 @@ def _later(lists: Lists, repeated: Ints) -> Ints:
     return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What is known beyond lists and truth, in codes."""
-
-    facts: Facts
-    history: UserItems | None = None
-    baseline: UserItems | None = None
-
-
-def make_surroundings(
-    knowledge: Knowledge,
-    tables: Mapping[Kind, Table],
-    words: Vocabularies,
-    duplicates: Duplicates,
-    tally: Counter[str],
-    threads: int,
-) -> Surroundings:
-    """Turn tables beside lists and truth into what blocks are to know of them."""
-    kinds = {fact.kind for fact in knowledge.wanted}
-    other = None
-    if "baseline" in kinds:
-        by_score = "score" in tables["baseline"].frame.columns
-        ties: Ties = "item" if by_score else "input"
-        # Counted on its own: these are not the lists that are evaluated.
-        lists = make_lists(tables["baseline"], words, ties, duplicates, Counter(), threads)
-        repeated = _repeated(lists.items, lists.starts)
-        if len(repeated):
-            owner = owners(lists.starts, repeated[[repeated.argmin()]])
-            raise DuplicateError(
-                "an item stands twice in one list of the baseline",
-                where=f"{tables['baseline'].source}, "
-                f"user {words.users.decode(lists.user[owner])[0]!r}",
-                found=f"item {words.items.decode(lists.items[[repeated.min()]])[0]!r}"
-                " more than once",
-                hint='drop the repetition, or keep the best-ranked with duplicates="first"',
-            )
-        other = _user_items(lists, words.users.size)
-    past = None
-    if "history" in kinds:
-        past, again = _history(tables["train"], words)
-        tally["train_rows_repeated"] = again
-    facts = knowledge.by_code(words, {kind: tables[kind] for kind in knowledge.coded})
-    return Surroundings(facts, past, other)
-
-
-def _user_items(lists: Lists, size: int) -> UserItems:
-    """Give lists an entry for every user code."""
-    lengths = np.zeros(size, dtype=np.int64)
-    lengths[lists.user] = np.diff(lists.starts)
-    order = np.argsort(lists.user, kind="stable")
-    rows = ragged_rows(lists.starts[:-1][order], np.diff(lists.starts)[order])
-    return UserItems(offsets(lengths), lists.items[rows])
-
-
-def _history(train: Table, words: Vocabularies) -> tuple[UserItems, int]:
-    """Return every user's distinct training items, and how many rows said nothing new."""
-    users = words.users.encode(train.frame["user"])
-    items = words.items.encode(train.frame["item"])
-    pairs = pl.DataFrame({"user": users, "item": items}).unique(maintain_order=True)
-    size = words.users.size
-    starts, order = bucket(pairs["user"].to_numpy(), size)
-    return UserItems(starts, pairs["item"].to_numpy()[order]), len(users) - len(pairs)
+def who_counts(
+    population: Population, lists: Lists, truth: Truth, n_users: int, tally: Counter[str]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Decide who counts, and count who does not."""
+    relevant = np.zeros(n_users, dtype=bool)
+    has_list = relevant.copy()
+    relevant[truth.user[truth.n_relevant > 0]] = True
+    has_list[lists.user] = True
+    tally["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
+    if population == "truth":
+        return relevant
+    if population == "both":
+        return relevant & has_list
+    return has_list if population == "recommended" else has_list | relevant

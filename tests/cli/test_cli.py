@@ -57,7 +57,7 @@ def test_every_output(folder):
 
 
 @pytest.mark.parametrize(("format_", "start"), [
-    ("table", "measure"), ("csv", "measure,k,value"), ("latex", r"\begin{tabular}"),
+    ("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{tabular}"),
 ])  # fmt: skip
 def test_formats(folder, format_, start):
     done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
@@ -67,7 +67,7 @@ def test_formats(folder, format_, start):
 def test_standard_input(folder):
     done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv",
                     stdin=RUN)  # fmt: skip
-    assert done.stdout.splitlines()[1].startswith("recall,2,0.666")
+    assert done.stdout.splitlines()[1].startswith("recall,2,,0.666")
 
 
 def test_gates(folder):

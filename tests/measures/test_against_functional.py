@@ -14,6 +14,8 @@ from rankwise.measures import registry
 from rankwise.measures.kinds import Catalogue, Composed, PerUser, Pooled
 from strategies import evaluations
 
+from .test_against_functional_with_facts import twins
+
 K = st.integers(1, 12)
 
 
@@ -46,7 +48,7 @@ PER_USER = {
     **{
         f"{name}(gain={g})": lambda items, t, k, g=g, twin=twin: twin(items, t, k, gain=g)
         for name, twin in (("cg", fn.cg_at_k), ("dcg", fn.dcg_at_k), ("ndcg", fn.ndcg_at_k))
-        for g in ("linear", "exponential", "binary")
+        for g in ("linear", "exponential", "binary", "exponential_plus_one")
     },
     "dcg(log_base=3)": lambda items, t, k: fn.dcg_at_k(items, t, k, log_base=3),
     "ndcg(ideal=full)": lambda items, t, k: fn.ndcg_at_k(items, t, k, ideal="full"),
@@ -80,13 +82,13 @@ RATING = {
 SPECIAL = {"fcp", "log_loss", "tn"}
 
 
+def test_every_measure_has_a_twin():
+    here = {rw.parse(n).name for n in (*PER_USER, *CATALOGUE, *RATING)} | SPECIAL
+    assert here | twins() == set(registry.names())
+
+
 def at(name, k):
     return str(rw.parse(name) if name in ("r_precision",) else rw.parse(name) @ k)
-
-
-def test_every_measure_has_a_twin():
-    twins = {rw.parse(n).name for n in (*PER_USER, *CATALOGUE, *RATING)} | SPECIAL
-    assert twins == set(registry.names())
 
 
 def same(ours, theirs):

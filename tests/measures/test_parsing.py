@@ -35,7 +35,7 @@ def test_text_and_back(text, canonical):
     assert str(measure) == canonical
     assert parse(str(measure)) == measure
     assert hash(parse(str(measure))) == hash(measure)
-    assert eval(repr(measure), vars(rw) | {n: getattr(rw, n) for n in rw.__all__}) == measure
+    assert eval(repr(measure), {n: getattr(rw, n) for n in dir(rw)}) == measure
 
 
 def test_objects_and_text_agree():

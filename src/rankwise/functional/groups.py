@@ -34,7 +34,7 @@ __all__ = [
 
 
 def relative_spread(values: Iterable[float]) -> float:
-    """Population standard deviation over the mean, of the values that are defined.
+    """Return the population standard deviation over the mean, of the values that are defined.
 
     >>> relative_spread([1, 3])
     0.5
@@ -226,4 +226,4 @@ def hypervolume(
         value - worst if higher else worst - value
         for value, worst, higher in zip(values, nadir, higher_is_better, strict=True)
     ]
-    return math.prod(max(0.0, side) for side in sides)
+    return math.prod(0.0 if side < 0 else side for side in sides)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Gain",
+    "at_least_one",
     "check_base",
     "discount",
     "discounts",
@@ -44,6 +45,11 @@ def divide(numerator: Array, denominator: Array) -> Array:
         return numerator / denominator
     safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
     return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
+
+
+def at_least_one(number: Array) -> Array:
+    """Return a divisor that is no 0: where it would be, what is divided is NaN or 0 already."""
+    return namespace(number).clip(number, min=1.0)
 
 
 def or_nan(value: Array, defined: Array) -> Array:

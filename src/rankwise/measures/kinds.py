@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
-from rankwise.core.facts import Fact
+from rankwise.core.facts import Fact, Groups
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.measure import Measure
 from rankwise.measures.tallies import Recommended
@@ -31,6 +31,7 @@ __all__ = [
     "Composed",
     "Grouped",
     "Labelled",
+    "OverItemGroups",
     "PerUser",
     "Pooled",
     "at_cutoffs",
@@ -210,3 +211,19 @@ def _check_parts(owner: Measure) -> None:
                 found=str(part),
                 hint="take a measure of users, or of=means where there is that choice",
             )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OverItemGroups(Accumulated):
+    """A function of what was added up for items, group by group, with a cell for each."""
+
+    item_group: str = "group"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The groups of items."""
+        return (Fact("item_group", self.item_group),)
+
+    def groups(self, items: ItemSums) -> Groups:
+        """Return the group of every item of the catalogue."""
+        return items.fact(Fact("item_group", self.item_group), Groups)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import bincount, namespace
-from rankwise.measures.arithmetic import divide, or_nan
+from rankwise.measures.arithmetic import at_least_one, divide, or_nan
 from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.measure import measure
 
@@ -167,7 +167,7 @@ class AUC(_Area):
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the area of each user."""
-        return divide(self._shares(sums, catalogue_size, unlisted=True), sums[..., 0])
+        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
 
     def weigh(self, sums: Array) -> Array | None:
         """Weigh users by their relevant items."""
@@ -209,7 +209,7 @@ class GAUC(_Area):
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the area of each user."""
-        return divide(self._shares(sums, catalogue_size, unlisted=True), sums[..., 0])
+        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
 
 
 @measure(
@@ -255,7 +255,7 @@ class LAUC(_Area):
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the limited area of each user."""
-        return divide(self._shares(sums, catalogue_size, unlisted=False), sums[..., 5])
+        return self._shares(sums, catalogue_size, unlisted=False) / at_least_one(sums[..., 5])
 
 
 @measure(

@@ -120,9 +120,10 @@ def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
                 found=f"its parameters: {', '.join(known) or 'none'}",
                 hint=nearest(name, known),
             )
-    values: dict[str, Any] = {
-        name: _named(value) if _made_of(known[name]) else value for name, value in given.items()
-    }
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        none = value is None and isinstance(known[name], str)  # discount=none is a word there
+        values[name] = "none" if none else _named(value) if _made_of(known[name]) else value
     return cls(**values)
 
 

@@ -1,0 +1,90 @@
+"""Tables beside lists and truth, in codes: facts, histories, and the lists of another run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.facts import UserItems
+from rankwise.core.segments import bucket, offsets, owners, ragged_rows
+from rankwise.errors import DuplicateError
+from rankwise.prepare import Duplicates, Vocabularies, make_lists, repeated_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankwise.core.facts import Facts
+    from rankwise.core.lists import Lists, Ties
+    from rankwise.io.columns import Kind
+    from rankwise.io.tables import Table
+    from rankwise.knowledge import Knowledge
+
+__all__ = ["Surroundings", "make_surroundings"]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is known beyond lists and truth, in codes."""
+
+    facts: Facts
+    history: UserItems | None = None
+    baseline: UserItems | None = None
+
+
+def make_surroundings(
+    knowledge: Knowledge,
+    tables: Mapping[Kind, Table],
+    words: Vocabularies,
+    duplicates: Duplicates,
+    tally: Counter[str],
+    threads: int,
+) -> Surroundings:
+    """Turn tables beside lists and truth into what blocks are to know of them."""
+    kinds = {fact.kind for fact in knowledge.wanted}
+    other = None
+    if "baseline" in kinds:
+        by_score = "score" in tables["baseline"].frame.columns
+        ties: Ties = "item" if by_score else "input"
+        # Counted on its own: these are not the lists that are evaluated.
+        lists = make_lists(tables["baseline"], words, ties, duplicates, Counter(), threads)
+        repeated = repeated_rows(lists.items, lists.starts)
+        if len(repeated):
+            owner = owners(lists.starts, repeated[[repeated.argmin()]])
+            raise DuplicateError(
+                "an item stands twice in one list of the baseline",
+                where=f"{tables['baseline'].source}, "
+                f"user {words.users.decode(lists.user[owner])[0]!r}",
+                found=f"item {words.items.decode(lists.items[[repeated.min()]])[0]!r}"
+                " more than once",
+                hint='drop the repetition, or keep the best-ranked with duplicates="first"',
+            )
+        other = _user_items(lists, words.users.size)
+    past = None
+    if "history" in kinds:
+        past, again = _history(tables["train"], words)
+        tally["train_rows_repeated"] = again
+    facts = knowledge.by_code(words, {kind: tables[kind] for kind in knowledge.coded})
+    return Surroundings(facts, past, other)
+
+
+def _user_items(lists: Lists, size: int) -> UserItems:
+    """Give lists an entry for every user code."""
+    lengths = np.zeros(size, dtype=np.int64)
+    lengths[lists.user] = np.diff(lists.starts)
+    order = np.argsort(lists.user, kind="stable")
+    rows = ragged_rows(lists.starts[:-1][order], np.diff(lists.starts)[order])
+    return UserItems(offsets(lengths), lists.items[rows])
+
+
+def _history(train: Table, words: Vocabularies) -> tuple[UserItems, int]:
+    """Return every user's distinct training items, and how many rows said nothing new."""
+    users = words.users.encode(train.frame["user"])
+    items = words.items.encode(train.frame["item"])
+    pairs = pl.DataFrame({"user": users, "item": items}).unique(maintain_order=True)
+    size = words.users.size
+    starts, order = bucket(pairs["user"].to_numpy(), size)
+    return UserItems(starts, pairs["item"].to_numpy()[order]), len(users) - len(pairs)
