@@ -42,9 +42,14 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     metavar="MEASURE",
     help="ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.",
 )
-@click.option("--train", metavar="FILE", help="Training interactions; part of the catalogue.")
-@click.option("--items", metavar="FILE", help="The catalogue of items.")
-@click.option("--users", metavar="FILE", help="A table of users, for --by and --weights.")
+@click.option(
+    "--train", metavar="FILE", help="Training interactions: popularity, histories, catalogue."
+)
+@click.option(
+    "--items", metavar="FILE", help="The catalogue, with categories, features or groups of items."
+)
+@click.option("--users", metavar="FILE", help="A table of users: groups, --by, --weights.")
+@click.option("--baseline", metavar="FILE", help="The lists of another run, to compare with.")
 @click.option("--by", multiple=True, metavar="COLUMN", help="Values for every group of users too.")
 @click.option("--weights", metavar="COLUMN", help="A column of the users with their weights.")
 @click.option("--threshold", type=float, help="The least relevance that counts as relevant.")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from rankwise.measures.measure import Measure
+    from rankwise.measures.describe import Description
 
 __all__ = ["command"]
 
@@ -20,66 +18,41 @@ __all__ = ["command"]
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
 def command(name: str | None, format_: str) -> None:
     """List the measures; with NAME, print its definition."""
-    from rankwise.measures import registry
+    from rankwise.measures.describe import Description, every_description
 
     if name is not None:
         from rankwise.measures.parsing import parse
 
-        cls = type(parse(name))
-        click.echo(json.dumps(_known(cls)) if format_ == "json" else _definition(cls))
+        found = Description(type(parse(name)))
+        click.echo(json.dumps(found.as_dict()) if format_ == "json" else _definition(found))
         return
-    every = registry.every()
+    every = every_description()
     if format_ == "json":
-        click.echo(json.dumps([_known(cls) for cls in every], indent=2))
+        click.echo(json.dumps([found.as_dict() for found in every], indent=2))
         return
     click.echo(_listing(every))
 
 
-def _known(cls: type[Measure]) -> dict[str, Any]:
-    low, high = cls.range
-    return {
-        "name": cls.name,
-        "aliases": list(cls.aliases),
-        "family": cls.family,
-        "range": [None if math.isinf(end) else end for end in (low, high)],
-        "higher_is_better": cls.higher_is_better,
-        "cutoff": cls.cutoff,
-        "parameters": {key: str(value) for key, value in cls().parameters.items()},
-        "needs": _needs(cls),
-        "summary": inspect.getdoc(cls).splitlines()[0],  # type: ignore[union-attr]
-    }
+def _listing(every: list[Description]) -> str:
+    from rankwise.measures.describe import FAMILIES
 
-
-def _needs(cls: type[Measure]) -> list[str]:
-    needs = ["scores"] if "scores" in cls.needs else []
-    return needs + (["catalogue"] if cls.needs_catalogue else [])
-
-
-def _range(cls: type[Measure]) -> str:
-    low, high = (f"{end:g}" for end in cls.range)
-    return f"[{low}, {high}{')' if high == 'inf' else ']'}"
-
-
-def _listing(every: list[type[Measure]]) -> str:
     lines = []
-    arrows = {True: "higher", False: "lower", None: "–"}
-    width = max(len(cls.name) for cls in every)
-    for family in dict.fromkeys(cls.family for cls in every):
-        lines += ["", family]
-        for cls in every:
-            if cls.family == family:
-                at = {"required": "@k", "optional": "[@k]", "none": ""}[cls.cutoff]
-                summary = inspect.getdoc(cls).splitlines()[0]  # type: ignore[union-attr]
+    width = max(len(found.cls.name) for found in every)
+    for family in dict.fromkeys(found.cls.family for found in every):
+        lines += ["", FAMILIES.get(family, family)]
+        for found in every:
+            if found.cls.family == family:
+                needs = f"  (needs {', '.join(found.needs)})" if found.needs else ""
                 lines.append(
-                    f"  {cls.name:{width}} {at:4}  {_range(cls):10} "
-                    f"{arrows[cls.higher_is_better]:6}  {summary}"
+                    f"  {found.cls.name:{width}} {found.cutoff:4}  {found.range:11} "
+                    f"{found.better:6}  {found.summary}{needs}"
                 )
     return "\n".join(lines[1:])
 
 
-def _definition(cls: type[Measure]) -> str:
-    head = [f"{cls.name}" + (f"  (also {', '.join(cls.aliases)})" if cls.aliases else "")]
-    needs = _needs(cls)
-    head.append(f"family: {cls.family}; range: {_range(cls)}" + (
-        f"; needs: {', '.join(needs)}" if needs else ""))  # fmt: skip
-    return "\n".join([*head, "", inspect.getdoc(cls) or ""])
+def _definition(found: Description) -> str:
+    cls = found.cls
+    head = [cls.name + (f"  (also {', '.join(cls.aliases)})" if cls.aliases else "")]
+    facts = [f"family: {cls.family}", f"range: {found.range}", f"better: {found.better}"]
+    facts += [f"needs: {', '.join(found.needs)}"] if found.needs else []
+    return "\n".join([*head, "; ".join(facts), "", found.text])

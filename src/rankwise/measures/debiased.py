@@ -161,7 +161,7 @@ class IPSRecall(_Propensities):
 class SNIPSRecall(_Propensities):
     r"""Recall in which every relevant item counts one over its propensity.
 
-    .. math:: \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i} \Big/ \sum_{i \in R_u} \frac{1}{p_i}
+    .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
     Range [0, 1]; higher is better. Needs ``train``, or propensities in ``items``.
 
@@ -240,7 +240,7 @@ class IPSDCG(_Propensities):
 class SNIPSDCG(_Propensities):
     r"""Discounted cumulative gain over propensities, as a share of all that could be gained.
 
-    .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)} \Big/ \sum_{i \in R_u} \frac{1}{p_i}
+    .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
     Range [0, 1]; higher is better. A perfect list of more than one relevant item scores less than
     1, because what divides is not discounted. Needs ``train``, or propensities in ``items``.
@@ -280,7 +280,7 @@ class SNIPSDCG(_Propensities):
 class StratifiedRecall(_Weighted):
     r"""Recall in which popular items count less.
 
-    .. math:: \sum_{i \in L_u^k \cap R_u} w_i \Big/ \sum_{i \in R_u} w_i,
+    .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
     Items never seen in training count as seen once. Range [0, 1]; higher is better. Needs

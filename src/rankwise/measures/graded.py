@@ -164,8 +164,8 @@ class NDCG(PerUser):
 class NDCGBinary(PerUser):
     r"""Normalised discounted cumulative gain in which every relevant item gains 1.
 
-    .. math:: \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)} \Big/
-              \sum_{i \le \min(k, |R_u|)} \frac{1}{\log_2(i + 1)}
+    .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
+              {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
     The same as ``ndcg(gain=binary)``. Range [0, 1]; higher is better.
 

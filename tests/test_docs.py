@@ -1,0 +1,47 @@
+"""The documentation builds without a warning, with a page and a formula for every measure."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankwise.measures import registry
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.slow
+def test_the_documentation_builds(tmp_path):
+    pytest.importorskip("sphinx")
+    command = ["-m", "sphinx", "-q", "-W", "-b", "html", "-d", str(tmp_path / "trees")]
+    done = subprocess.run(
+        [sys.executable, *command, str(DOCS), str(tmp_path / "html")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in registry.names():
+        page = (tmp_path / "html" / "measures" / f"{name}.html").read_text()
+        assert "<math" in page, name
+    index = (tmp_path / "html" / "measures" / "index.html").read_text()
+    assert all(f'href="{name}.html"' in index for name in registry.names())
+
+
+def test_the_page_that_helps_to_choose_names_every_measure_that_exists():
+    text = (DOCS / "choosing.md").read_text()
+    named = {re.split(r"[@(=]", word)[0] for word in re.findall(r"`([a-z_0-9]+[^`]*)`", text)}
+    known = set(registry.names())
+    parameters = {"denominator", "average", "by", "duplicates", "of"}
+    assert named - parameters <= known
+    missing = known - named
+    # Those that are spelled variants of others, or counts that need no advice.
+    assert missing <= {"f", "cg", "dcg", "ndcg_binary", "mar", "r_precision", "rbp", "err", "tp", "fp",
+                       "fn", "tn", "mse", "r2", "explained_variance", "log_loss", "fcp",
+                       "num_retrieved", "user_coverage", "user_coverage_at_n", "ips_dcg", "snips_dcg",
+                       "bias_disparity_source", "bias_disparity_recommendation", "user_mad_rating",
+                       "mean_score", "overlap"}  # fmt: skip
