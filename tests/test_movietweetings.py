@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rankwise as rw
 from rankwise.io.tables import read_table
 from rankwise.splits.filters import k_core
 
@@ -20,22 +21,51 @@ def test_the_core_has_the_known_size(movietweetings):
     assert (len(core), core["user"].n_unique(), core["item"].n_unique()) == (68_055, 4_333, 2_414)
 
 
-def test_library_and_command_line(movietweetings, tmp_path):
+@pytest.fixture
+def evaluated(movietweetings, tmp_path):
     example = runpy.run_path(str(EXAMPLE))
-    results = example["through_the_library"](movietweetings, tmp_path)
+    return example, example["through_the_library"](movietweetings, tmp_path)
+
+
+def test_library_and_command_line(evaluated, tmp_path):
+    example, results = evaluated
     for name, result in results.items():
-        assert example["through_the_command_line"](tmp_path, name) == result.values
+        assert example["through_the_command_line"](tmp_path, name) == result.to_dict()["values"]
+
+
+def test_the_baselines_are_in_order(evaluated):
+    _, results = evaluated
     ndcg = {name: result["ndcg@10"] for name, result in results.items()}
     assert ndcg["random"] < ndcg["popularity"]
     assert ndcg["random"] < 0.01
     assert results["random"]["gini@10"] < results["popularity"]["gini@10"]
-    pieces = example["rw"].evaluate(
+    assert results["random"]["gauc"] == pytest.approx(0.5, abs=0.001)
+    assert results["popularity"]["unexpectedness@10"] == 0
+    assert results["popularity"]["aplt@10"] == 0
+    head, tail = results["random"].table("pop_rsp@10")["value"]
+    assert head == pytest.approx(tail, rel=0.02)
+
+
+def test_pieces_give_the_same_bits(evaluated, tmp_path):
+    example, results = evaluated
+    kinds = {kind: tmp_path / f"{kind}.parquet" for kind in ("train", "items", "users")}
+    pieces = rw.evaluate(
         tmp_path / "neighbours.parquet",
         tmp_path / "test.parquet",
         example["MEASURES"],
-        train=tmp_path / "train.parquet",
+        baseline=tmp_path / "popularity.parquet",
         relevance_threshold=8,
         chunk_rows=1000,
+        **kinds,
     )
-    assert pieces.values == results["neighbours"].values
-    assert pieces.counts == pytest.approx(results["neighbours"].counts)
+    whole = results["neighbours"]
+    assert pieces.to_dict()["values"] == whole.to_dict()["values"]
+    assert pieces.counts == whole.counts
+    assert pieces.diagnostics == whole.diagnostics
+
+
+def test_the_table_in_the_documentation(evaluated, tmp_path):
+    example, results = evaluated
+    table = example["report"](results, example["predicted_ratings"](tmp_path))
+    page = (EXAMPLE.parents[1] / "docs" / "movietweetings.md").read_text(encoding="utf-8")
+    assert page.split("```text\n")[1].split("\n```")[0] == table

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def installed(tmp_path):
     """The worked example as an installed package with an entry point, and a way to run it."""
-    code, test = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    code, test = re.findall(
+        r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+    )
     site = tmp_path / "site"
     (site / "other-1.0.dist-info").mkdir(parents=True)
     (site / "other_measures.py").write_text(code)

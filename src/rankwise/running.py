@@ -102,7 +102,7 @@ def _piece(plan: Plan, slab: Slab) -> _Piece:
     }
     hits = len(block.hits.gain)
     tally = Counter({"tied_rows": slab.tied_rows, "relevant_rows": hits})
-    if block.judged is not None and block.judged.score is not None:
+    if block.judged is not None and plan.compares_scores:
         tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
     popularity = block.facts.get(Fact("popularity"))
     if isinstance(popularity, Popularity) and block.listed is not None:

@@ -75,6 +75,11 @@ class Plan:
         by_user = ("user_group", "history", "baseline")
         return self.needs_catalogue or any(fact.kind not in by_user for fact in self.facts)
 
+    @property
+    def compares_scores(self) -> bool:
+        """Whether some measure holds scores against the truth, row by row."""
+        return any({"judged", "scores"} <= leaf.needs for leaf in self.leaves)
+
     @cached_property
     def tallies(self) -> list[tuple[Tally, int]]:
         """What is added up for every item, at every cut-off that some measure asks for."""
