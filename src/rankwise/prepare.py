@@ -28,6 +28,7 @@ __all__ = [
     "Duplicates",
     "Vocabularies",
     "confirmation",
+    "later_rows",
     "make_lists",
     "make_truth",
     "repeated_rows",
@@ -193,7 +194,7 @@ def make_lists(
     tally["lists_with_rank_gaps"] += lists.gaps
     tally["padding"] += table.padding
     if duplicates == "first":
-        repeated = _later(lists, repeated_rows(lists.items, lists.starts))
+        repeated = later_rows(lists, repeated_rows(lists.items, lists.starts))
         if len(repeated):
             tally["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
@@ -229,7 +230,7 @@ def repeated_rows(items: Ints, starts: Ints) -> Ints:
     return match(items, starts, none, np.zeros(len(starts), dtype=np.int64)).repeated
 
 
-def _later(lists: Lists, repeated: Ints) -> Ints:
+def later_rows(lists: Lists, repeated: Ints) -> Ints:
     """Return all but the first row of every item in the lists that repeat some item."""
     whose = np.unique(owners(lists.starts, repeated))
     rows = [np.arange(lists.starts[owner], lists.starts[owner + 1]) for owner in whose]

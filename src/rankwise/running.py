@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from rankwise.core.engine import Setting, Slab, slabs, unlisted
 from rankwise.core.facts import Fact, Popularity
@@ -67,7 +68,10 @@ def run(
         return _piece(plan, make())
 
     pieces, sums = [], dict[str, Any]()
-    with Progress(len(setting.lists.user), "users", shown=progress) as bar:
+    # Blocks are what runs side by side: matrix products with threads of their own would only
+    # stand in each other's way, and could give another last digit.
+    blas = threadpool_limits(limits=1, user_api="blas")
+    with blas, Progress(len(setting.lists.user), "users", shown=progress) as bar:
         for piece in each(work, slabs(setting), threads):
             pieces.append(piece)
             _add(sums, piece.sums)

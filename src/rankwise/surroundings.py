@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from rankwise.core.facts import UserItems
-from rankwise.core.segments import bucket, offsets, owners, ragged_rows
+from rankwise.core.lists import Lists, group
+from rankwise.core.segments import offsets, owners, ragged_rows
 from rankwise.errors import DuplicateError
-from rankwise.prepare import Duplicates, Vocabularies, make_lists, repeated_rows
+from rankwise.prepare import Duplicates, Vocabularies, later_rows, make_lists, repeated_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankwise.core.facts import Facts
-    from rankwise.core.lists import Lists, Ties
+    from rankwise.core.lists import Ties
     from rankwise.io.columns import Kind
     from rankwise.io.tables import Table
     from rankwise.knowledge import Knowledge
@@ -63,11 +63,13 @@ def make_surroundings(
                 hint='drop the repetition, or keep the best-ranked with duplicates="first"',
             )
         other = _user_items(lists, words.users.size)
-    past = None
-    if "history" in kinds:
+    past, again = None, 0
+    if kinds & {"history", "popularity", "similarity", "source"}:
         past, again = _history(tables["train"], words)
         tally["train_rows_repeated"] = again
-    facts = knowledge.by_code(words, {kind: tables[kind] for kind in knowledge.coded})
+    facts = knowledge.by_code(
+        words, {kind: tables[kind] for kind in knowledge.coded}, distinct=not again
+    )
     return Surroundings(facts, past, other)
 
 
@@ -82,9 +84,11 @@ def _user_items(lists: Lists, size: int) -> UserItems:
 
 def _history(train: Table, words: Vocabularies) -> tuple[UserItems, int]:
     """Return every user's distinct training items, and how many rows said nothing new."""
-    users = words.users.encode(train.frame["user"])
+    groups = group(train.frame["user"], words.users)
     items = words.items.encode(train.frame["item"])
-    pairs = pl.DataFrame({"user": users, "item": items}).unique(maintain_order=True)
-    size = words.users.size
-    starts, order = bucket(pairs["user"].to_numpy(), size)
-    return UserItems(starts, pairs["item"].to_numpy()[order]), len(users) - len(pairs)
+    items = items if groups.order is None else items[groups.order]
+    lists = Lists(groups.user, groups.starts, items, None, has_ties=False)
+    repeated = repeated_rows(items, groups.starts)
+    if len(repeated):
+        lists = lists.without(later_rows(lists, repeated))
+    return _user_items(lists, words.users.size), len(items) - len(lists.items)

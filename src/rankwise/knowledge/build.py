@@ -40,9 +40,14 @@ _MOST_SIMILAR = 20_000
 """Items that similarities are worked out between; the matrix then has 3.2 GB."""
 
 
-def popularity_frame(train: Table) -> pl.DataFrame:
+def _users(*, distinct: bool) -> pl.Expr:
+    """Count users: rows will do where none repeats another."""
+    return (pl.len() if distinct else pl.col("user").n_unique()).alias("count")
+
+
+def popularity_frame(train: Table, *, distinct: bool) -> pl.DataFrame:
     """Count the distinct users of every training item, most popular first, ties by id."""
-    counted = train.frame.group_by("item").agg(pl.col("user").n_unique().alias("count"))
+    counted = train.frame.group_by("item").agg(_users(distinct=distinct))
     counted = counted.sort(["count", "item"], descending=[True, False])
     number = pl.col("count").cast(pl.Float64)
     return counted.with_columns(
@@ -118,10 +123,10 @@ def place_propensity(table: Table, column: str, where: Ints) -> Propensity:
     return Propensity(_take(values, where, np.nan))
 
 
-def source_frame(train: Table, users: pl.DataFrame) -> pl.DataFrame:
+def source_frame(train: Table, users: pl.DataFrame, *, distinct: bool) -> pl.DataFrame:
     """Count the distinct users of every training item in every group; users have ``group``."""
     joined = train.frame.select("user", "item").join(users, on="user", how="inner")
-    return joined.group_by("item", "group").agg(pl.col("user").n_unique().alias("count"))
+    return joined.group_by("item", "group").agg(_users(distinct=distinct))
 
 
 def place_source(frame: pl.DataFrame, index: Ints, names: tuple[str, ...], size: int) -> Source:

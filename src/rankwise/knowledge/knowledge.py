@@ -101,11 +101,17 @@ class Knowledge:
         kinds = {kind for fact in self.wanted for kind in _TABLES[fact.kind]}
         return sorted(kinds)
 
-    def by_code(self, words: Vocabularies, tables: Mapping[Kind, Table]) -> dict[Fact, object]:
-        """Return the facts of every code; tables are those of `coded`, aligned."""
-        for kind, table in tables.items():  # first all codes are given, then arrays are made
+    def by_code(
+        self, words: Vocabularies, tables: Mapping[Kind, Table], *, distinct: bool
+    ) -> dict[Fact, object]:
+        """Return the facts of every code.
+
+        ``tables`` are those of `coded`, aligned; ``distinct`` says that no training row repeats
+        another, which makes counting users as cheap as counting rows.
+        """
+        for kind, table in tables.items():  # codes of train are given already; arrays come after
             for role, vocabulary in (("user", words.users), ("item", words.items)):
-                if role in table.frame.columns and kind != "baseline":
+                if role in table.frame.columns and kind not in ("train", "baseline"):
                     vocabulary.encode(table.frame[role].unique())
         sizes = {"user": words.users.size, "item": 0}
         if any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted):
@@ -116,7 +122,8 @@ class Knowledge:
             at[getattr(words, f"{role}s").encode(ids)] = np.arange(len(ids))
             return at
 
-        return self._place(tables, where, [f for f in self.wanted if f.kind != "history"])
+        wanted = [fact for fact in self.wanted if fact.kind != "history"]
+        return self._place(tables, where, wanted, distinct=distinct)
 
     def of_items(self, ids: pl.Series) -> dict[Fact, object]:
         """Return the facts of these items, in their order."""
@@ -160,11 +167,13 @@ class Knowledge:
         tables: Mapping[Kind, Table],
         where: Callable[[pl.Series, str], Ints],
         wanted: list[Fact],
+        *,
+        distinct: bool = False,
     ) -> dict[Fact, object]:
         out: dict[Fact, object] = {}
         for fact in wanted:
             if fact.kind in ("popularity", "similarity", "source"):
-                out[fact] = self._from_train(fact, tables, where)
+                out[fact] = self._from_train(fact, tables, where, distinct=distinct)
             elif fact.kind in ("categories", "features", "item_group", "propensity"):
                 out[fact] = self._from_items(fact, tables["items"], where)
             elif fact.kind == "user_group":
@@ -174,11 +183,18 @@ class Knowledge:
         return out
 
     def _from_train(
-        self, fact: Fact, tables: Mapping[Kind, Table], where: Callable[[pl.Series, str], Ints]
+        self,
+        fact: Fact,
+        tables: Mapping[Kind, Table],
+        where: Callable[[pl.Series, str], Ints],
+        *,
+        distinct: bool,
     ) -> object:
         train = tables["train"]
         if fact.kind == "popularity":
-            frame = self._payload(fact, train, lambda: build.popularity_frame(train))
+            frame = self._payload(
+                fact, train, lambda: build.popularity_frame(train, distinct=distinct)
+            )
             n_users = self._payload(Fact("history"), train, lambda: train.frame["user"].n_unique())
             return build.place_popularity(frame, n_users, where(frame["item"], "item"))
         if fact.kind == "similarity":
@@ -186,7 +202,9 @@ class Knowledge:
             return build.similarity(train, target, size)
         groups = read_groups(tables["users"], self.found[fact][0])
         users = tables["users"].frame.select("user").with_columns(group=pl.Series(groups.code))
-        frame = self._payload(fact, train, lambda: build.source_frame(train, users))
+        frame = self._payload(
+            fact, train, lambda: build.source_frame(train, users, distinct=distinct)
+        )
         target, size = _targets(frame["item"], where)
         return build.place_source(frame, target, groups.names, size)
 

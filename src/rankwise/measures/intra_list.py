@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IntraListDiversity"]
 
-_CELLS = 1 << 19  # numbers of one work array: small enough for the cache
+_CELLS = 1 << 17  # numbers of one work array: small enough for the cache
 
 
 @measure(
@@ -91,9 +91,20 @@ class IntraListDiversity(PerUser):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean distances, shape (U, n_k)."""
-        if self.distance == "cosine":
-            return _mean_cosine(block, self._vectors(block), k)
-        return _mean_of_pairs(block, self._vectors(block), k, self._between)
+        vectors = self._vectors(block)
+        xp = namespace(vectors)
+        out = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
+        for at, cutoff in enumerate(int(one) for one in k):
+            for users, items in _lists(block, cutoff, self._cells(vectors.shape[1])):
+                n = items.shape[1]
+                own = xp.take(vectors, xp.reshape(items, (-1,)), axis=0)
+                total = self._total(xp.reshape(own, (-1, n, vectors.shape[1])))
+                out[users, at] = xp.clip(total / (n * (n - 1.0)), min=0.0)
+        return out
+
+    def _cells(self, width: int) -> Callable[[int], int]:
+        """Return how many numbers are worked on for a list of some length."""
+        return lambda n: n * width if self.distance == "cosine" else n * max(n, width)
 
     def _vectors(self, block: Block) -> Array:
         (fact,) = self.facts
@@ -111,19 +122,50 @@ class IntraListDiversity(PerUser):
         member = count(owner * width + category, n * width)
         return xp.reshape(xp.astype(member, xp.float64), (n, width))
 
-    def _between(self, vectors: Array) -> Array:
-        """Distances between the items of some lists, shape (u, n, d) to (u, n, n)."""
+    def _total(self, vectors: Array) -> Array:
+        """Sum the distances over ordered pairs of the items of some lists, (u, n, d) to (u,)."""
         xp = namespace(vectors)
-        if self.distance in ("jaccard", "euclidean"):
-            product = vectors @ xp.matrix_transpose(vectors)
-            own = xp.sum(vectors * vectors, axis=2)
-            both = own[:, :, None] + own[:, None, :]
-            if self.distance == "euclidean":
-                return xp.sqrt(xp.clip(both - 2.0 * product, min=0.0))
-            either = both - product
-            return xp.where(either > 0, 1.0 - product / xp.where(either > 0, either, 1.0), 0.0)
+        n = vectors.shape[1]
+        if self.distance == "cosine":  # the length of the sum of unit vectors says it all
+            total = xp.sum(vectors, axis=1)
+            squares = xp.sum(total * total, axis=1)
+            own = xp.sum(xp.sum(vectors * vectors, axis=2), axis=1)
+            return n * (n - 1.0) - (squares - own)
+        if callable(self.distance) or self.distance not in ("jaccard", "euclidean"):
+            return self._total_of_callable(vectors)
+        product = vectors @ xp.matrix_transpose(vectors)
+        size = xp.asarray(xp.linalg.diagonal(product), copy=True)  # the product changes below
+        if self.distance == "euclidean":
+            product *= -2.0
+            product += size[:, :, None]
+            product += size[:, None, :]
+            return _sum_matrix(xp.sqrt(xp.clip(product, min=0.0)))
+        # Of two empty sets the distance is 0, and so is the product that is taken away below.
+        empty = xp.sum(xp.astype(size == 0, xp.float64), axis=1)
+        either = size[:, :, None] + size[:, None, :]
+        either -= product
+        product /= xp.clip(either, min=1.0)
+        return n * (n - 1.0) - empty * (empty - 1.0) - (_sum_matrix(product) - (n - empty))
+
+    def _total_of_callable(self, vectors: Array) -> Array:
+        xp = namespace(vectors)
         distance = self.distance if callable(self.distance) else _imported(str(self.distance))
-        return xp.stack([xp.asarray(distance(vectors[u, ...])) for u in range(vectors.shape[0])])
+        n, totals = vectors.shape[1], []
+        for at in range(vectors.shape[0]):
+            matrix = xp.asarray(distance(vectors[at, ...]), dtype=xp.float64)
+            if matrix.shape != (n, n):
+                raise ParameterError(
+                    f"{self.name}: a distance takes n vectors, shape (n, d), and returns (n, n)",
+                    found=f"shape {tuple(matrix.shape)} for n = {n}",
+                )
+            totals.append(xp.sum(matrix) - xp.sum(xp.linalg.diagonal(matrix)))
+        return xp.stack(totals)
+
+
+def _sum_matrix(matrices: Array) -> Array:
+    """Sum each matrix, row by row: (u, n, n) to (u,)."""
+    xp = namespace(matrices)
+    return xp.sum(xp.sum(matrices, axis=2), axis=1)
 
 
 def _imported(name: str) -> Callable[[Any], Any]:
@@ -139,58 +181,18 @@ def _imported(name: str) -> Callable[[Any], Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _lists(block: Block, rows: int) -> Iterator[tuple[Array, Array]]:
-    """Yield the numbers of some users with lists of one length, and their items, (u, n)."""
+def _lists(block: Block, cutoff: int, cells: Callable[[int], int]) -> Iterator[tuple[Array, Array]]:
+    """Yield the numbers of some users with as many items in the top k, and the items, (u, n)."""
     listed = block.rows("listed")
     xp = namespace(block.list_length)
     starts = xp.cumulative_sum(block.list_length) - block.list_length
-    for length in xp.unique_values(block.list_length):
-        n = int(length)
-        if n == 0:
+    length = xp.clip(block.list_length, max=cutoff)
+    for n in (int(one) for one in xp.unique_values(length)):
+        if n < 2:
             continue
-        (users,) = xp.nonzero(block.list_length == length)
-        step = max(1, rows // n)
+        (users,) = xp.nonzero(length == n)
+        step = max(1, _CELLS // cells(n))
         for first in range(0, users.shape[0], step):
             some = users[first : first + step]
             at = xp.take(starts, some)[:, None] + xp.arange(n)[None, :]
             yield some, xp.reshape(xp.take(listed.item, xp.reshape(at, (-1,))), (-1, n))
-
-
-def _mean_cosine(block: Block, unit: Array, k: Array) -> Array:
-    """Return the mean of 1 - cosine: the squared length of the sum of unit vectors says it all."""
-    xp = namespace(unit)
-    out = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
-    width = unit.shape[1]
-    for users, items in _lists(block, max(1, _CELLS // max(width, 1))):
-        for at, cutoff in enumerate(int(one) for one in k):
-            n = min(cutoff, items.shape[1])
-            if n < 2:
-                continue
-            own = xp.take(unit, xp.reshape(items[:, :n], (-1,)), axis=0)
-            own = xp.reshape(own, (-1, n, width))
-            total = xp.sum(own, axis=1)
-            squares = xp.sum(total * total, axis=1) - xp.sum(xp.sum(own * own, axis=2), axis=1)
-            out[users, at] = xp.clip(1.0 - squares / (n * (n - 1.0)), min=0.0)
-    return out
-
-
-def _mean_of_pairs(
-    block: Block, vectors: Array, k: Array, between: Callable[[Array], Array]
-) -> Array:
-    """Return the mean of the distances of all pairs, from the matrix of each list."""
-    xp = namespace(vectors)
-    out = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
-    width = vectors.shape[1]
-    cutoffs = [int(one) for one in k]
-    for users, items in _lists(block, max(1, _CELLS // 100)):
-        n = min(max(cutoffs), items.shape[1])
-        own = xp.take(vectors, xp.reshape(items[:, :n], (-1,)), axis=0)
-        distances = between(xp.reshape(own, (-1, n, width)))
-        # Each item's distances to those above it, so that every cut-off is a sum down the list.
-        above = xp.sum(xp.tril(distances, k=-1), axis=2)
-        total = xp.cumulative_sum(above, axis=1)
-        for at, cutoff in enumerate(cutoffs):
-            m = min(cutoff, n)
-            if m > 1:
-                out[users, at] = total[:, m - 1] / (m * (m - 1) / 2.0)
-    return out

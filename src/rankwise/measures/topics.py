@@ -192,29 +192,27 @@ def _greedy(block: Block, named: Categories, alpha: float, last: int) -> tuple[A
     order = xp.argsort(xp.take(named.signature, relevant.item), stable=True)
     order = xp.take(order, xp.argsort(xp.take(relevant.user, order), stable=True))
     user, item = xp.take(relevant.user, order), xp.take(relevant.item, order)
-    owner, category = named.of(item)
     width = len(named.names)
-    cell = xp.take(user, owner) * width + category
     seen = xp.zeros(block.n_users * width, dtype=xp.float64)
-    left = xp.ones(user.shape[0], dtype=xp.float64)
-    users, ranks, gains = [user[:0]], [user[:0]], [left[:0]]
-    most = int(xp.max(block.n_relevant)) if block.n_users else 0
-    for rank in range(1, min(last, most) + 1):
+    users, ranks, gains = [user[:0]], [user[:0]], [xp.zeros(0, dtype=xp.float64)]
+    for rank in range(1, last + 1):
+        if not user.shape[0]:
+            break
+        owner, category = named.of(item)
+        cell = xp.take(user, owner) * width + category
         gain = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), user.shape[0])
-        gain = xp.where(left > 0, gain, -1.0)
         # Of each user's rows the first of those with the largest gain.
         by_gain = xp.argsort(-gain, stable=True)
         by_user = xp.take(by_gain, xp.argsort(xp.take(user, by_gain), stable=True))
-        first = by_user[_places(xp.take(user, by_user)) == 0]
-        chosen = first[xp.take(left, first) > 0]
-        if not chosen.shape[0]:
-            break
+        chosen = by_user[_places(xp.take(user, by_user)) == 0]
         users.append(user[chosen])
         ranks.append(xp.full_like(user[chosen], rank))
         gains.append(gain[chosen])
-        left[chosen] = 0.0
         own, categories = named.of(item[chosen])
         seen[xp.take(user[chosen], own) * width + categories] += 1.0
+        left = xp.ones(user.shape[0], dtype=xp.bool)
+        left[chosen] = False
+        user, item = user[left], item[left]
     return xp.concat(users), xp.concat(ranks), xp.concat(gains)
 
 
