@@ -57,6 +57,10 @@ def text_ids_beside_integers(folder):
 
 
 SCORES = LISTS.with_columns(score=pl.Series([0.5, float("nan"), 0.1]))
+ITEMS = pl.DataFrame(
+    {"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]}
+)
+USERS = pl.DataFrame({"user": [1, 2], "group": ["x", "y"]})
 RANKS = LISTS.with_columns(rank=pl.Series([1, 1, 1]))
 CASES = {
     "missing column": go(LISTS.rename({"item": "thing"})),
@@ -119,6 +123,35 @@ CASES = {
     "pieces of something else": lambda folder: rw.evaluate(LISTS, TRUTH, chunk_rows=5),
     "pieces that are not grouped": ungrouped_pieces,
     "unwritable output": unwritable,
+    "popularity without training": go(measures="novelty@2"),
+    "history without training": go(measures="repeated@2"),
+    "categories without items": go(measures="srecall@2"),
+    "groups of users without users": go(measures="group_gap(ndcg)@2"),
+    "baseline that is missing": go(measures="overlap@2"),
+    "items without categories": go(measures="srecall@2", items=ITEMS.drop("genres")),
+    "group of items that is not there": go(measures="reo(item_group=grp)@2", items=ITEMS),
+    "two columns that could be categories": go(measures="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))),
+    "groups that are lists": go(measures="reo(item_group=vector)@2", items=ITEMS),
+    "features that are text": go(measures="ild(features=genres)@2", items=ITEMS),
+    "features of two lengths": go(measures="ild@2", items={"item": [5, 6], "features": [[1.0], [1.0, 2.0]]}),
+    "feature that is NaN": go(measures="ild@2", items={"item": [5, 6], "features": [[1.0], [float("nan")]]}),
+    "item twice in the table": go(measures="srecall@2", items=pl.concat([ITEMS, ITEMS])),
+    "no category at all": go(measures="srecall@2", items=ITEMS.with_columns(genres=pl.lit(""))),
+    "propensity of 0": go(measures="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)),
+    "propensity that is missing": go(measures="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)),
+    "items as a mapping of something else": go(items={5: "war"}),
+    "head of everything": go(measures="aplt(pop_ratio=1)@2"),
+    "alpha of calibration": go(measures="calibration_error(alpha=0)@2"),
+    "utopia of the wrong length": go(measures="euclidean_distance([ndcg,map],utopia=[1])@2"),
+    "utopia without a bound": go(measures="euclidean_distance([ndcg,dcg])@2"),
+    "objectives without a value for a user": go(measures="hypervolume([ndcg,gini])@2"),
+    "gap of a measure of all users": go(measures="group_gap(gini)@2"),
+    "part with a cut-off of its own": go(measures="group_gap(measure=ndcg@5)@2"),
+    "distance that cannot be imported": go(measures="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})),
+    "several values": lambda _: rw.evaluate(LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS)["bias_disparity_recommendation@2"],
+    "cells of a measure that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
+    "baseline that repeats an item": go(measures="overlap@2", baseline={1: [5, 5]}),
+    "catalogue that lacks items": go(measures="auc(seen=included)", items=[5]),
 }  # fmt: skip
 
 

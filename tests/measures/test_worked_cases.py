@@ -141,3 +141,92 @@ def test_fcp_counts_tied_predictions_as_wrong():
     predicted = {"a": {1: 1.0, 2: 1.0}, "b": {1: 2.0, 2: 1.0, 3: 0.5}}
     truth = {"a": {1: 5, 2: 3}, "b": {1: 5, 2: 4, 3: 4}}
     assert rw.evaluate(predicted, truth, "fcp")["fcp"] == pytest.approx(2 / 3)
+
+
+# What is known in the cases below: 7 is popular, 8 known to one user, 9 to nobody.
+TRAIN = {"a": [7], "b": [7, 8], "c": [7], "d": [7]}
+ITEMS = {
+    "item": [1, 2, 3, 4, 7, 8, 9],
+    "genres": ["war", "war|noir", "noir", "", "war", "noir", "drama"],
+    "group": ["x", "x", "y", "y", "x", "y", None],
+    "features": [[1, 0], [0, 1], [1, 1], [0, 0], [2, 0], [1, 0], [1, 0]],
+    "propensity": [0.5, 0.25, 1.0, 1.0, 0.05, 1.0, 1.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("lists", "truth", "name", "expected"),
+    [
+        # 2 bits for an item known to one of four users, 0 for one known to all; 9 counts as one.
+        ({"u": [8, 7, 9]}, {"u": {8}}, "novelty@3", (2 + 0 + 2) / 3),
+        ({"u": [8, 7]}, {"u": {8}}, "novelty(popularity=interactions)@2",
+         (math.log2(5) + math.log2(5 / 4)) / 2),
+        ({"u": [8, 7]}, {"u": {8}}, "novelty(denominator=k)@4", 2 / 4),
+        ({"u": [7, 8]}, {"u": {8}}, "novelty(discount=log)@2", 2 / math.log2(3) / 1.63093),
+        ({"u": [8, 7]}, {"u": {8}}, "surprisal@2", 0.5),
+        ({"u": [7, 8]}, {"u": {8}}, "efd@2", 2 / math.log2(3) / 1.63093),
+        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted)@2",
+         3 * 2 / math.log2(3) / 1.63093),
+        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted_plus_one)@2",
+         7 * 2 / math.log2(3) / 1.63093),
+        ({"u": [8, 9]}, {"u": {9}}, "epc@2", 1 / math.log2(3) / 1.63093),
+        # Seven items: 8 was expected second and stands first; 9 was expected nowhere.
+        ({"u": [8, 9]}, {"u": {8}}, "serendipity@2", (2 - 1) / 7 / 2),
+        ({"u": [8, 9]}, {"u": {9}}, "serendipity@2", (7 + 1 - 2) / 7 / 2),
+        # b has had 7 and 8; their columns of users have cosine 1/2.
+        ({"b": [8]}, {"b": {8}}, "serendipity(form=history)@1", 1 - (1 / 2 + 1) / 2),
+        ({"u": [1, 2, 3]}, {"u": {1}}, "ild@3", (1 + 2 * (1 - math.sqrt(0.5))) / 3),
+        ({"u": [1, 2, 3]}, {"u": {1}}, "ild(distance=euclidean)@3", (math.sqrt(2) + 2) / 3),
+        ({"u": [1, 2, 3]}, {"u": {1}}, "ild(distance=jaccard)@3", (0.5 + 1 + 0.5) / 3),
+        ({"u": [4]}, {"u": {1}}, "ild@1", 0.0),
+        ({"u": [1, 4]}, {"u": {2}}, "srecall@2", 0.5),
+        ({"u": [1, 4]}, {"u": {2}}, "srecall(of=hits)@2", 0.0),
+        # War twice, then noir: 1 + 0.5/log2(3) against noir+war first (2), then war (0.5).
+        ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg@2",
+         (1 + 0.5 / math.log2(3)) / (2 + 0.5 / math.log2(3))),
+        # Half war, half noir in the history; all war in the list.
+        ({"b": [1]}, {"b": {1}}, "calibration_error@1",
+         0.5 * math.log(0.5 / (0.99 + 0.005)) + 0.5 * math.log(0.5 / 0.005)),
+        ({"u": [1, 2], "v": [1, 3], "w": [1, 2]}, {"u": {1}, "v": {1}, "w": {1}}, "personalization@2",
+         1 / 3),
+        ({"u": [7, 8]}, {"u": {8}}, "arp@4", 5 / 4),
+        ({"u": [7, 8]}, {"u": {8}}, "arp(denominator=length)@4", 5 / 2),
+        # 7 alone holds 4/5 of the interactions: no more than 0.8, so 8 is in the head too.
+        ({"u": [7, 8, 9]}, {"u": {8}}, "aclt@3", 1.0),
+        ({"u": [7, 8, 9]}, {"u": {8}}, "aclt(pop_ratio=0.7)@3", 2.0),
+        ({"u": [7, 8, 9]}, {"u": {8}}, "aplt(pop_ratio=0.7)@4", 0.5),
+        # Head {7}: one recommendation over one item; tail: two over the six others.
+        ({"u": [7, 8, 9]}, {"u": {8}}, "pop_rsp(pop_ratio=0.7)@3", (1 - 1 / 3) / (1 + 1 / 3)),
+        ({"u": [7, 8]}, {"u": {7, 8, 9}}, "pop_reo(pop_ratio=0.7)@2", (1 - 1 / 2) / (1 + 1 / 2)),
+        # b's history has mean popularity (4 + 1) / 2, the list (4 + 0) / 2.
+        ({"b": [7, 9]}, {"b": {7}}, "popularity_lift@2", 2 / 2.5 - 1),
+        # Propensities (1/4)^0.5 and 1.
+        ({"u": [8]}, {"u": {8, 7}}, "ips_recall@1", 2 / 2),
+        ({"u": [8]}, {"u": {8, 7}}, "snips_recall@1", 2 / 3),
+        ({"u": [7, 8]}, {"u": {8, 7}}, "ips_dcg@2", 1 + 2 / math.log2(3)),
+        ({"u": [7, 8]}, {"u": {8, 7}}, "snips_dcg@2", (1 + 2 / math.log2(3)) / 3),
+        ({"u": [7]}, {"u": {7, 1}}, "ips_recall(propensity=given)@1", 10 / 2),
+        ({"u": [8]}, {"u": {8, 7}}, "stratified_recall@1", 1 / 1.5),
+        ({"u": [1, 3]}, {"u": {1, 2, 3}}, "reo@2", (1 - 0.5) / (1 + 0.5)),
+        ({"u": [1, 3]}, {"u": {1}}, "rsp@2", 0.0),
+        # Gains: 1 for item 1 (x), 1/log2(3) for item 3 (y).
+        ({"u": [1, 3]}, {"u": {1, 3}}, "item_mad_ranking@2", 1 - 1 / math.log2(3)),
+        ({"u": [1, 3]}, {"u": {1, 3}}, "item_mad_ranking(discount=none)@2", 0.0),
+        ({"u": [1, 2, 3, 4]}, {"u": {1: 1, 2: 0, 3: 1, 9: 0}}, "bpref", 0.75),
+        # Seven candidates, two relevant: of five others one stands above 3, and 4 is unlisted.
+        ({"u": [1, 2, 3]}, {"u": {1, 3}}, "gauc", (1 + 4 / 5) / 2),
+        ({"u": [1, 2]}, {"u": {1, 3}}, "gauc", (1 + 0.5 * 4 / 5) / 2),
+        ({"b": [1]}, {"b": {3}}, "gauc(seen=included)", 0.5 * 5 / 6),
+        ({"b": [1]}, {"b": {3}}, "gauc", 0.5 * 3 / 4),
+        ({"u": [1, 2, 3]}, {"u": {1, 3}}, "gauc(negatives=one_more)", (1 + 5 / 6) / 2),
+        ({"u": [1, 2, 3]}, {"u": {1, 3}}, "lauc@2", 1 / 2),
+        ({"u": [1, 2, 3]}, {"u": {1, 3}}, "partial_auc@2", (1 + 0.5) / 2),
+        ({"u": [2, 4, 1, 3]}, {"u": {1, 3, 9}}, "partial_auc(positives=top)@3", 2 * (1 / 3) / 3),
+        ({"b": [7, 1]}, {"b": {1}}, "repeated@2", 0.5),
+        ({"b": [7, 1, 9]}, {"b": {1}}, "cold_item_share@3", 2 / 3),
+        ({"u": [1]}, {"u": {1}, "v": {1}}, "unsatisfied@2", 2.0),
+    ],
+)  # fmt: skip
+def test_what_is_known(lists, truth, name, expected):
+    found = rw.evaluate(lists, truth, name, train=TRAIN, items=ITEMS)[name]
+    assert found == pytest.approx(expected, abs=2e-5)

@@ -36,10 +36,11 @@ _TABLES: dict[FactKind, tuple[Kind, ...]] = {
 }  # fmt: skip
 _SAID: dict[Kind, str] = {
     "train": "training interactions",
-    "items": "a table of items",
-    "users": "a table of users",
+    "users": "a table of users with their groups",
     "baseline": "the lists of another run",
 }
+_OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups",
+       "propensity": "propensities"}  # fmt: skip
 _OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
 
 
@@ -72,7 +73,8 @@ class Knowledge:
             for kind in _TABLES[fact.kind]:
                 if kind not in self.tables:
                     raise MeasureError(
-                        f"{measure} needs {_SAID[kind]}",
+                        f"{measure} needs "
+                        + _SAID.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
                         found=f"no {kind}",
                         hint=f"pass {kind}=, on the command line --{kind} FILE",
                     )

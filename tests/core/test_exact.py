@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.core.exact import LARGEST, exact_sums, read_sums
+
+VALUES = st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=1, max_size=60)
+
+
+@given(VALUES, st.randoms())
+def test_the_order_does_not_matter_and_the_sum_is_right(values, shuffled):
+    def total(numbers, parts):
+        pieces = np.array_split(np.array(numbers), parts)
+        sums = [exact_sums(np.zeros(len(piece), dtype=np.int64), piece, 1) for piece in pieces]
+        added = {part: sum(own[part] for own in sums) for part in ("high", "low")}
+        return float(read_sums(added)[0])
+
+    once = total(values, 1)
+    mixed = list(values)
+    shuffled.shuffle(mixed)
+    assert total(mixed, 3) == once
+    assert abs(once - float(sum(map(Fraction, values)))) <= len(values) * 2.0**-50 + math.ulp(once)
+
+
+def test_the_largest_values_add_up():
+    many = np.full(1000, LARGEST)
+    parts = exact_sums(np.zeros(1000, dtype=np.int64), many, 2)
+    assert read_sums(parts).tolist() == [1000 * LARGEST, 0.0]
