@@ -14,7 +14,12 @@ from strategies import evaluations
 
 NAMES = ["precision", "recall", "f", "hit_rate", "mrr", "map", "map(normaliser=relevant)", "mar",
          "cg", "dcg(gain=exponential)", "ndcg", "ndcg(gain=exponential)", "ndcg_binary", "rbp",
-         "err(max_relevance=4)"]  # fmt: skip
+         "err(max_relevance=4)", "efd", "epc(relevance=discounted)", "ips_recall", "snips_recall",
+         "ips_dcg", "snips_dcg", "stratified_recall", "lauc(seen=included)"]  # fmt: skip
+AROUND = {
+    "train": {1: [1, 2, 3], 2: [2, 3], 3: [3, 7], 4: [3, 2]},
+    "items": {"item": range(12), "group": list("abcabcabcabc")},
+}
 
 
 def orders(scores):
@@ -31,10 +36,18 @@ def test_expected_is_the_mean_over_all_orders(data, k):
     lists = {user: dict(list(own.items())[:5]) for user, own in lists.items()}
     user = next(iter(lists))
     truth = {user: truth.get(user, {3: 1})}
-    cells = [str(rw.parse(name) @ k) for name in NAMES] + ["r_precision"]
-    ours = rw.evaluate({user: lists[user]}, truth, cells)
-    each = [rw.evaluate({user: order}, truth, cells).values for order in orders(lists[user])]
-    for cell in cells:
+    cells = [str(rw.parse(name) @ k) for name in NAMES]
+    cells += ["r_precision", "gauc(seen=included)", f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
+    ours = rw.evaluate({user: lists[user]}, truth, cells, **AROUND)
+    each = [
+        rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])
+    ]
+    for cell in ours.values:
+        if cell.startswith(("reo", "pop_reo")) and "[" not in cell:
+            continue  # how unequal the rates are is not linear in them
+        if math.isnan(ours.values[cell]):
+            assert all(math.isnan(values[cell]) for values in each)
+            continue
         mean = math.fsum(values[cell] for values in each) / len(each)
         assert ours[cell] == pytest.approx(mean, rel=1e-10, abs=1e-12), cell
 
@@ -63,6 +76,20 @@ def test_a_constant_model_comes_out_at_chance():
     assert result.per_user["hit_rate@5"][2] == pytest.approx(1 - (15 * 14) / (20 * 19))
     assert result.counts["tied_rows"] == 60
     assert result.provenance["settings"]["ties"] == "expected"
+
+
+def test_a_constant_model_is_at_chance_in_everything_that_judges():
+    """Every item tied, the whole catalogue listed: no item and no group has an advantage."""
+    lists = {user: dict.fromkeys(range(12), 0.5) for user in range(4)}
+    truth = {0: {0, 1}, 1: {11}, 2: {7, 8, 9}, 3: {2}}
+    cells = ["auc", "gauc", "reo@4", "pop_reo(pop_ratio=0.5)@4", "snips_recall@4"]
+    result = rw.evaluate(lists, truth, cells, **AROUND)
+    assert result["gauc"] == pytest.approx(0.5)
+    assert result["auc"] == pytest.approx(0.5)
+    assert result["snips_recall@4"] == pytest.approx(4 / 12)
+    assert result.table("reo@4")["value"].to_list() == pytest.approx([4 / 12] * 3)
+    assert result["reo@4"] == pytest.approx(0, abs=1e-12)
+    assert result["pop_reo(pop_ratio=0.5)@4"] == pytest.approx(0, abs=1e-12)
 
 
 def test_item_orders_and_input_order():
