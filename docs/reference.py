@@ -30,16 +30,19 @@ def page(found: Description) -> str:
     """Return the page of a measure: what is known about it, and its docstring."""
     cls = found.cls
     facts = {
-        "Family": FAMILIES.get(cls.family, cls.family),
-        "Written": f"``{cls.name}{found.cutoff}``",
-        "Also": ", ".join(f"``{alias}``" for alias in cls.aliases) or "–",
-        "Class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
-        "Range": found.range,
-        "Better": found.better,
-        "Needs": ", ".join(found.needs) or "lists and truth",
+        "family": FAMILIES.get(cls.family, cls.family),
+        "written": f"``{cls.name}{found.cutoff}``",
+        "range": found.range,
+        "better": found.better,
+        "needs": ", ".join(found.needs) or "lists and truth",
+        "class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
     }
     head = [cls.name, "=" * len(cls.name), ""]
-    table = [f":{name}: {value}" for name, value in facts.items()]
+    if cls.aliases:
+        head += ["Also " + ", ".join(f"``{alias}``" for alias in cls.aliases) + ".", ""]
+    table = [".. list-table::", "   :header-rows: 1", ""]
+    for row in (facts.keys(), facts.values()):
+        table += [f"   {'*' if at == 0 else ' '} - {cell}" for at, cell in enumerate(row)]
     return "\n".join([*head, *table, "", found.text, ""])
 
 
