@@ -101,7 +101,6 @@ class Evaluator:
         check_number("relevance_threshold", relevance_threshold)
         check_positive("threads", threads)
         check_positive("block_size", block_size)
-        self._plan = Plan(parse_all(measures), undefined)
         self._threshold = None if relevance_threshold is None else float(relevance_threshold)
         self._population = population
         self._ties = ties
@@ -110,7 +109,9 @@ class Evaluator:
         self._threads = threads or default_threads()
         self._block_size = block_size
         self._progress = progress
+        asked = parse_all(measures)
         self._asked = Asked.read(users, by, weights, columns)
+        self._plan = Plan(asked, undefined, self._asked.by)
         given = {"train": train, "items": items, "baseline": baseline}
         self._tables: dict[Kind, Table] = {
             kind: read_table(source, kind, columns)  # type: ignore[arg-type, misc]
@@ -206,6 +207,7 @@ class Evaluator:
             "relevance_threshold": self._threshold,
             "duplicates": self._duplicates,
             "ties": self._ties,
+            "by": list(self._asked.by),
         }
 
     def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
@@ -255,7 +257,6 @@ class Evaluator:
             dict(zip(coded, others, strict=True)),
             words,
             self._duplicates,
-            truth_tally,
             self._threads,
         )
         setting = Setting(
@@ -329,7 +330,6 @@ class Evaluator:
             dict(zip(coded, others, strict=True)),
             words,
             self._duplicates,
-            Counter(),
             self._threads,
         )
         setting = Setting(

@@ -118,6 +118,7 @@ def summarise(
 ) -> Result:
     """Turn what was merged into a `Result`."""
     counts = {name: count for name, count in sorted(merged.tally.items()) if count}
+    counts |= {name: count for name, count in knowledge.counts.items() if count}
     counts["relevant_rows"] = merged.tally.get("relevant_rows", 0)
     users, items, size = merged.users, None, 0
     if plan.needs_catalogue and merged.items is not None:
@@ -144,7 +145,7 @@ def summarise(
         values=totals(plan.measures, everyone, items),
         per_user=per_user,
         counts=counts,
-        slices=_slices(plan, everyone, asked),
+        slices=_slices(plan, everyone, asked, items),
         diagnostics={} if items is None else _diagnostics(plan, items),
         provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0)),
     )
@@ -179,17 +180,21 @@ def _in_catalogue(
     return inside.sort("item"), len(outside)
 
 
-def _slices(plan: Plan, everyone: Some, asked: Asked) -> pl.DataFrame | None:
-    """Return the measures of every group; those of what items add up to have no value there."""
+def _slices(
+    plan: Plan, everyone: Some, asked: Asked, items: ItemSums | None
+) -> pl.DataFrame | None:
+    """Return the measures of every group of users."""
     rows = []
     for by in asked.by:
         own = asked.groups_of(everyone.users, by)
-        for group in own.unique().sort(nulls_last=True):
-            of = own.is_null() if group is None else (own == group).fill_null(value=False)
-            name = None if group is None else str(group)
-            some = _part(everyone, of)
-            head = {"by": by, "group": name, "users": len(some.users)}
-            rows.append({**head, **totals(plan.measures, some, None)})
+        names = own.cast(pl.String)
+        for group in own.unique().sort(nulls_last=True).cast(pl.String):
+            some = _part(everyone, names.is_null() if group is None else names == group)
+            sums = None
+            if items is not None and group is not None:
+                sums = replace(items, users=some.users, within=(by, group))
+            head = {"by": by, "group": group, "users": len(some.users)}
+            rows.append({**head, **totals(plan.measures, some, sums)})
     if not rows:
         return None
     columns = dict.fromkeys(name for row in rows for name in row)
@@ -198,12 +203,12 @@ def _slices(plan: Plan, everyone: Some, asked: Asked) -> pl.DataFrame | None:
 
 
 def _part(everyone: Some, of: pl.Series) -> Some:
-    mask = of.to_numpy()
+    mask = of.fill_null(value=False).to_numpy()
     weights = None if everyone.weights is None else everyone.weights[mask]
     groups: dict[str, Groups] = {
         column: replace(own, code=own.code[mask]) for column, own in everyone.groups.items()
     }
-    return replace(everyone, users=everyone.users.filter(of), weights=weights, groups=groups)
+    return replace(everyone, users=everyone.users.filter(mask), weights=weights, groups=groups)
 
 
 def _provenance(

@@ -40,7 +40,6 @@ def make_surroundings(
     tables: Mapping[Kind, Table],
     words: Vocabularies,
     duplicates: Duplicates,
-    tally: Counter[str],
     threads: int,
 ) -> Surroundings:
     """Turn tables beside lists and truth into what blocks are to know of them."""
@@ -66,7 +65,7 @@ def make_surroundings(
     past, again = None, 0
     if kinds & {"history", "popularity", "similarity", "source"}:
         past, again = _history(tables["train"], words)
-        tally["train_rows_repeated"] = again
+        knowledge.counts["train_rows_repeated"] = again
     facts = knowledge.by_code(
         words, {kind: tables[kind] for kind in knowledge.coded}, distinct=not again
     )

@@ -159,6 +159,28 @@ def test_what_stands_below_k_does_not_matter(world):
     assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
 
 
+@given(SCORED)
+def test_a_slice_is_an_evaluation_of_its_users(world):
+    """What a group is said to score is what it scores alone."""
+    result = run(world, by="group")
+    for row in result.slices.to_dicts():
+        own = [user for user, group in world.user_groups.items() if group == row["group"]]
+        lists = {user: world.lists[user] for user in own if user in world.lists}
+        truth = {user: world.truth[user] for user in own if user in world.truth}
+        if not lists or not any(value > 0 for rows in truth.values() for value in rows.values()):
+            continue  # cannot be evaluated on its own
+        alone = run(replace(world, lists=lists, truth=truth))
+        for cell, value in row.items():
+            if cell in ("by", "group", "users") or "bias_disparity" in cell:
+                continue
+            assert value == pytest.approx(alone.values.get(cell, math.nan), rel=1e-12, nan_ok=True)
+    sliced = {cell.split("[item_group")[0] for cell in result.slices.columns}
+    missing = {cell for cell in CELLS if cell not in sliced}
+    assert {cell.split("@")[0] for cell in missing} <= {
+        "bias_disparity", "bias_disparity_recommendation", "bias_disparity_source",
+    }  # fmt: skip
+
+
 @given(worlds())
 def test_doubling_all_users_leaves_means_alone(world):
     def twice(table):

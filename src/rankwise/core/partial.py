@@ -52,11 +52,15 @@ class Partial:
         """
         parts = [self, *others]
         for part in parts:
-            if part.users.schema != self.users.schema:
-                raise ParameterError(
-                    "these partials are not of the same measures, or not of the same type of id",
-                    found=f"{part.users.schema} beside {self.users.schema}",
-                )
+            for mine, theirs in ((self.users, part.users), (self.items, part.items)):
+                if (mine is None) != (theirs is None) or (
+                    mine is not None and theirs is not None and mine.schema != theirs.schema
+                ):
+                    raise ParameterError(
+                        "these partials are not of the same measures, or not of the same type of "
+                        "id",
+                        found=f"{_schema(theirs)} beside {_schema(mine)}",
+                    )
         users = self.users
         if others:
             users = pl.concat([part.users for part in parts], rechunk=True)
@@ -113,3 +117,7 @@ def _check_once(ids: pl.Series | None) -> None:
             where=f"user {ids.filter(again)[0]!r}",
             hint="hand over all rows of a user in one piece (sort the table by user)",
         )
+
+
+def _schema(frame: pl.DataFrame | None) -> str:
+    return "nothing" if frame is None else str(frame.schema)

@@ -66,6 +66,8 @@ class Knowledge:
     wanted: Mapping[Fact, Measure]
     tables: Mapping[Kind, Table]
     columns: Columns | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was out of the ordinary in the tables."""
     _payloads: dict[tuple[Fact, bool], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

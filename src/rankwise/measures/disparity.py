@@ -33,14 +33,14 @@ class _Disparity(OverItemGroups):
 
     def _source(self, items: ItemSums) -> Labelled:
         if self.interactions == "truth":
-            return self._over_share(items, items.parts(Relevant(self.user_group), 0))
+            return self._over_share(items, items.by_group(Relevant(self.user_group), 0))
         source = items.fact(Fact("source", self.user_group), Source)
         return self._over_share(
             items, {name: source.count[:, at] for at, name in enumerate(source.names)}
         )
 
     def _recommended(self, items: ItemSums, k: int) -> Labelled:
-        return self._over_share(items, items.parts(Recommended(self.user_group), k))
+        return self._over_share(items, items.by_group(Recommended(self.user_group), k))
 
     def _over_share(self, items: ItemSums, counts: dict[str, Any]) -> Labelled:
         groups = self.groups(items)

@@ -72,9 +72,10 @@ class _Gains(_FoundInOrder):
     name: ClassVar[str] = "gains"
     whole: ClassVar[bool] = False
 
-    def column(self, k: int) -> str:
-        """Return the name of its columns at a cut-off, less the part."""
-        return f"gains({self.gain},{'log' if self.discounted else 'none'})@{k}"
+    @property
+    def key(self) -> str:
+        """What tells it from other tallies."""
+        return f"gains({self.gain},{'log' if self.discounted else 'none'})"
 
     def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
         """Return the relevant rows of the lists with their gains."""

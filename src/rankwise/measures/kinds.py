@@ -122,6 +122,13 @@ class Accumulated(Measure):
 
     needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether groups of users can have values of their own: not if its cells are such."""
+        return not any(tally.by for tally in self.tallies) and not any(
+            fact.kind == "source" for fact in self.facts
+        )
+
     def of_items(self, items: ItemSums, k: int) -> Labelled:
         """Return the value at a cut-off, and those of its cells."""
         raise MeasureError(f"{self.name} does not say what it makes of the sums")

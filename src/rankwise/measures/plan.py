@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.measures.kinds import Composed, Grouped, PerUser, Pooled
+from rankwise.core.facts import Fact
+from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser, Pooled
 
 if TYPE_CHECKING:
     from rankwise.core.block import Block
     from rankwise.core.engine import Needs
-    from rankwise.core.facts import Fact
     from rankwise.measures.measure import Measure
     from rankwise.measures.tallies import Tally
 
@@ -30,6 +30,8 @@ class Plan:
 
     measures: tuple[Measure, ...]
     undefined: Undefined = "skip"
+    by: tuple[str, ...] = ()
+    """Columns of user groups that are to have values of their own."""
 
     @cached_property
     def every(self) -> list[Measure]:
@@ -62,6 +64,9 @@ class Plan:
         for measure in self.every:
             for fact in measure.all_facts:
                 found.setdefault(fact, measure)
+        for tally, _ in self.tallies:
+            if tally.by:
+                found.setdefault(Fact("user_group", tally.by), self.measures[0])
         return found
 
     @property
@@ -85,7 +90,10 @@ class Plan:
         """What is added up for every item, at every cut-off that some measure asks for."""
         found: dict[tuple[Tally, int], None] = {}
         for leaf in self.leaves:
-            for tally in leaf.tallies:
+            own = [*leaf.tallies]
+            if isinstance(leaf, Accumulated):
+                own += [replace(t, by=column) for t in own if not t.by for column in self.by]
+            for tally in own:
                 cutoffs = leaf.ks if tally.has_cutoff else (0,)
                 found |= dict.fromkeys((tally, k) for k in cutoffs)
         return list(found)

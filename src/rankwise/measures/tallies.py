@@ -6,10 +6,8 @@ kept for every group of users on its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-
-import numpy as np
 
 from rankwise.core.backend import count, namespace
 from rankwise.core.exact import exact_sums, read_sums
@@ -50,25 +48,40 @@ class Tally:
         """Return user number, item code and term (None: 1) of everything that is added."""
         raise NotImplementedError
 
+    @property
+    def key(self) -> str:
+        """What tells it from other tallies, less the groups."""
+        return self.name
+
     def column(self, k: int) -> str:
-        """Return the name of its columns at a cut-off, less the part."""
-        name = f"{self.name}({self.by})" if self.by else self.name
-        return f"{name}@{k}" if self.has_cutoff else name
+        """Return the name of its columns at a cut-off, less group and part."""
+        key = f"{self.key} by {self.by}" if self.by else self.key
+        return f"{key}@{k}" if self.has_cutoff else key
 
     def sums(self, block: Block, k: int) -> dict[str, Array]:
-        """Add up a block's rows, part by part: each part an array of shape (n_items,)."""
+        """Add up a block's rows: an array of shape (n_items,) for each group and part.
+
+        A key is the group's name, nothing without groups, and after ``#`` the part: nothing for
+        whole numbers.
+        """
         user, item, term = self.rows(block, k)
-        xp, n = namespace(block.list_length), block.n_items
         if not self.by:
-            if term is None:
-                return {"": count(item, n)}
-            return exact_sums(item, term, n)
+            return {f"#{part}": sums for part, sums in _parts(item, term, block.n_items).items()}
+        xp, n = namespace(block.list_length), block.n_items
         groups = block.fact(Fact("user_group", self.by), Groups)
         code = xp.take(groups.code, xp.take(block.user, user))
         inside = code >= 0
         cell = code[inside] * n + item[inside]
-        counts = xp.reshape(count(cell, n * len(groups.names)), (-1, n))
-        return {name: counts[at] for at, name in enumerate(groups.names)}
+        of_groups = _parts(cell, None if term is None else term[inside], n * len(groups.names))
+        return {
+            f"{name}#{part}": sums[at * n : (at + 1) * n]
+            for part, sums in of_groups.items()
+            for at, name in enumerate(groups.names)
+        }
+
+
+def _parts(index: Array, term: Array | None, size: int) -> dict[str, Array]:
+    return {"": count(index, size)} if term is None else exact_sums(index, term, size)
 
 
 class Recommended(Tally):
@@ -140,11 +153,14 @@ class ItemSums:
         What is known about these items, in the same order.
     users : polars.DataFrame
         The counted users with their ``list_length``.
+    within : tuple of str, optional
+        A column of user groups and the group that is spoken of; nothing: all users.
     """
 
     frame: pl.DataFrame
     facts: Facts
     users: pl.DataFrame
+    within: tuple[str, str] | None = None
 
     @property
     def size(self) -> int:
@@ -158,16 +174,21 @@ class ItemSums:
 
     def sum(self, tally: Tally, k: int) -> Any:
         """Return the sum of every item."""
-        parts = self.parts(tally, k)
-        return parts[""] if tally.whole else read_sums(parts)
+        if self.within is not None:
+            column, group = self.within
+            return self.by_group(replace(tally, by=column), k)[group]
+        return self.by_group(tally, k)[""]
 
-    def parts(self, tally: Tally, k: int) -> dict[str, Any]:
+    def by_group(self, tally: Tally, k: int) -> dict[str, Any]:
         """Return the sum of every item in every group of users."""
         head = tally.column(k) + "#"
+        found: dict[str, dict[str, Any]] = {}
+        for name in self.frame.columns:
+            if name.startswith(head):
+                group, _, part = name.removeprefix(head).rpartition("#")
+                found.setdefault(group, {})[part] = self.frame[name].to_numpy()
         return {
-            name.removeprefix(head): self.frame[name].to_numpy()
-            for name in self.frame.columns
-            if name.startswith(head)
+            group: parts[""] if tally.whole else read_sums(parts) for group, parts in found.items()
         }
 
     def fact(self, fact: Fact, kind: type[_F]) -> _F:
@@ -175,7 +196,3 @@ class ItemSums:
         found = self.facts[fact]
         assert isinstance(found, kind)
         return found
-
-    def total(self, tally: Tally, k: int) -> float:
-        """Return the sum over all items."""
-        return float(np.sum(self.sum(tally, k)))

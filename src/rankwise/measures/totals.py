@@ -118,7 +118,9 @@ def _each(measure: Measure, at: int, some: Some) -> Floats | None:
 def _total(measure: Measure, at: int, some: Some, items: ItemSums | None) -> Labelled | None:
     at = min(at, len(measure.cells) - 1)
     if isinstance(measure, Accumulated):
-        return None if items is None else measure.of_items(items, measure.ks[at])
+        if items is None or (items.within is not None and not measure.has_groups):
+            return None
+        return measure.of_items(items, measure.ks[at])
     if isinstance(measure, Grouped):
         return _grouped(measure, at, some)
     if isinstance(measure, Pooled) and not measure.mean_of_users:
