@@ -93,8 +93,8 @@ def test_slices_and_weights():
     )
     assert result["hit_rate@1"] == 0.75
     assert result.slices.to_dicts() == [
-        {"by": "group", "group": "x", "users": 1, "hit_rate@1": 1.0},
-        {"by": "group", "group": "y", "users": 1, "hit_rate@1": 0.0},
+        {"by": "group", "group": "x", "users": 1, "hit_rate@1": 1.0, "gini@1": 1.0},
+        {"by": "group", "group": "y", "users": 1, "hit_rate@1": 0.0, "gini@1": 1.0},
     ]
     weighted = rw.evaluate(lists, truth, "hit_rate@1", weights={"a": 0, "b": 2})
     assert weighted["hit_rate@1"] == 0.0

@@ -163,6 +163,8 @@ class Evaluator:
                 self._parts.append(other)
                 continue
             self._parts += other._parts
+            self._truth_tally = self._truth_tally or Counter(other._truth_tally)
+            self._knowledge.counts.update(other._knowledge.counts)
             self._inputs = {**other._inputs, **self._inputs}
             self._ties_used |= other._ties_used
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +14,11 @@ import polars as pl
 from rankwise.errors import FileError, MeasureError, ParameterError, nearest
 from rankwise.io.writing import new_folder, write_text
 from rankwise.measures.kinds import read_label
+from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse, parse_all
 
 if TYPE_CHECKING:
-    from rankwise.measures.measure import Measure
+    from collections.abc import Mapping
 
 __all__ = ["SCHEMA_VERSION", "Result", "load"]
 
@@ -72,7 +74,7 @@ class Result:
         """
         name = str(measure)
         if name not in self.values:
-            name = _canonical(name)
+            name = _canonical(name, self.values)
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MeasureError(
@@ -95,7 +97,7 @@ class Result:
         >>> result.table("reo@1").rows()
         [('a', 1.0), ('b', 0.0)]
         """
-        name = str(measure) if f"{measure}[" in "\n".join(self.values) else _canonical(str(measure))
+        name = str(measure if isinstance(measure, Measure) else parse(measure))
         head = f"{name}["
         rows = [
             {**read_label(cell.removeprefix(head)[:-1]), "value": value}
@@ -267,13 +269,16 @@ def load(folder: str | Path) -> Result:
         ) from error
 
 
-def _canonical(name: str) -> str:
-    """Write a measure, and the cell if there is one, under its canonical name."""
-    base, bracket, cell = name, "", ""
-    if name.endswith("]") and "=" in name.rpartition("[")[2]:
-        base, bracket, cell = name.rpartition("[")
-    read = str(parse(base))
-    return read + bracket + cell
+def _canonical(name: str, known: Mapping[str, float]) -> str:
+    """Write a measure, and the cell if there is one, as the result does."""
+    found = re.match(r"^(.+?)\[(\w+=.*)\]$", name, flags=re.DOTALL)
+    if found is None:
+        return str(parse(name))
+    base, wanted = str(parse(found[1])), read_label(found[2])
+    for cell in known:
+        if cell.startswith(f"{base}[") and read_label(cell.removeprefix(f"{base}[")[:-1]) == wanted:
+            return cell
+    return f"{base}[{found[2]}]"
 
 
 def _some(names: list[str], most: int = 12) -> str:

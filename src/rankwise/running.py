@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from rankwise.core.engine import Setting, Slab, slabs, unlisted
-from rankwise.core.facts import Fact, Popularity
+from rankwise.core.facts import Categories, Features, Popularity
 from rankwise.core.parallel import each
 from rankwise.core.partial import Partial
 from rankwise.progress import Progress
@@ -19,6 +19,7 @@ from rankwise.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rankwise.core.block import Block
     from rankwise.core.segments import Ints
     from rankwise.measures.plan import Plan
 
@@ -73,8 +74,8 @@ def run(
     blas = threadpool_limits(limits=1, user_api="blas")
     with blas, Progress(len(setting.lists.user), "users", shown=progress) as bar:
         for piece in each(work, slabs(setting), threads):
-            pieces.append(piece)
             _add(sums, piece.sums)
+            pieces.append(replace(piece, sums={}))  # a whole catalogue each
             bar.advance(len(piece.columns["user"]))
     pieces.append(_piece(plan, unlisted(setting, without_list)))
     _add(sums, pieces[-1].sums)
@@ -108,12 +109,33 @@ def _piece(plan: Plan, slab: Slab) -> _Piece:
     tally = Counter({"tied_rows": slab.tied_rows, "relevant_rows": hits})
     if block.judged is not None and plan.compares_scores:
         tally["truth_rows_without_score"] = int(block.n_judged.sum()) - len(block.judged.user)
-    popularity = block.facts.get(Fact("popularity"))
-    if isinstance(popularity, Popularity) and block.listed is not None:
-        tally["recommendations_of_cold_items"] = int(
-            (popularity.count[block.listed.item] == 0).sum()
-        )
+    tally.update(_unknown(block))
     return _Piece(columns, plan.item_sums(block), tally)
+
+
+def _unknown(block: Block) -> dict[str, int]:
+    """Count what measures would have liked to know."""
+    out: dict[str, int] = {}
+    for fact, found in block.facts.items():
+        if block.listed is None:
+            continue
+        items = block.listed.item
+        if isinstance(found, Popularity):
+            out["recommendations_of_cold_items"] = int((found.count[items] == 0).sum())
+        elif isinstance(found, Features):
+            out[f"recommendations_without_{fact}"] = int((~found.known[items]).sum())
+        elif isinstance(found, Categories):
+            out[f"recommendations_without_{fact}"] = int((found.signature[items] == 0).sum())
+    if block.profile is not None or block.repeats is not None:
+        held = (
+            block.repeats.length
+            if block.repeats is not None
+            else block.count_rows(block.rows("profile"))
+        )
+        out["users_without_history"] = int((held == 0).sum())
+    if block.baseline is not None:
+        out["users_without_baseline"] = int((block.baseline.length == 0).sum())
+    return out
 
 
 def _items(setting: Setting, seen_items: Sequence[Ints], sums: dict[str, Any]) -> pl.DataFrame:

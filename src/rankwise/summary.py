@@ -63,6 +63,12 @@ class Asked:
                     found=", ".join(map(repr, table.frame.columns)),
                     hint=nearest(name, table.frame.columns),
                 )
+            if table.frame[name].dtype.is_nested():
+                raise ColumnError(
+                    f"column {name!r} does not hold one group a row",
+                    where=table.source,
+                    found=str(table.frame[name].dtype),
+                )
         if table is not None and table.frame["user"].n_unique() < len(table.frame):
             again = table.frame["user"].filter(table.frame["user"].is_duplicated())[0]
             raise ColumnError(
@@ -166,8 +172,9 @@ def _in_catalogue(
     outside = items.join(ids, on="item", how="anti")
     if len(outside) and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
         raise InputError(
-            "a catalogue must hold every item that is recommended or relevant, to count the "
-            "items that are neither",
+            "a catalogue must hold every item that is recommended, relevant or seen in training, "
+            "to count the items that are not",
+            where=catalogue.source,
             found=f"{len(outside)} items outside it, such as {outside['item'][0]!r}",
             hint="leave the catalogue out, or add them to it",
         )

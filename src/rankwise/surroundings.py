@@ -48,8 +48,9 @@ def make_surroundings(
     if "baseline" in kinds:
         by_score = "score" in tables["baseline"].frame.columns
         ties: Ties = "item" if by_score else "input"
-        # Counted on its own: these are not the lists that are evaluated.
-        lists = make_lists(tables["baseline"], words, ties, duplicates, Counter(), threads)
+        tally: Counter[str] = Counter()  # of its own: these are not the lists that are evaluated
+        lists = make_lists(tables["baseline"], words, ties, duplicates, tally, threads)
+        knowledge.counts["baseline_duplicates_dropped"] = tally["duplicates_dropped"]
         repeated = repeated_rows(lists.items, lists.starts)
         if len(repeated):
             owner = owners(lists.starts, repeated[[repeated.argmin()]])

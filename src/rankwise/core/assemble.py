@@ -76,7 +76,8 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
     if "judged" in needs:
         score = None if part.scores is None else part.scores[rows[mine]]
         label = relevant[mine].astype(np.float64)
-        judged = Judged(user[mine], rank[mine], item[mine], gain[mine], label, score)
+        tie = None if tied is None else (tied[0] - first + 1)[mine]
+        judged = Judged(user[mine], rank[mine], item[mine], gain[mine], label, score, tie)
     dropped = np.zeros(len(part.user), dtype=np.int64) if part.dropped is None else part.dropped
     return Block(
         list_length=np.diff(part.starts)[counted],
@@ -86,6 +87,7 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
         user=part.user[counted],
         hits=hits,
         n_items=setting.n_items,
+        ties=setting.ties,
         ideal=_ideal(truth, kept) if "ideal" in needs and truth.graded else None,
         judged=judged,
         listed=_listed(cut, setting, rows[relevant]) if "listed" in needs else None,
@@ -190,6 +192,7 @@ def _shared(other: UserItems | None, cut: Cut, truth: Truth) -> Shared:
     return Shared(
         user=cut.number[lists][mine],
         rank=(found.rows - cut.part.starts[lists] + 1)[mine],
+        item=cut.part.items[found.rows[mine]],
         other_rank=(found.judged - starts[lists] + 1)[mine],
         length=np.diff(starts)[cut.counted],
         apart=np.diff(offsets(apart)[starts])[cut.counted],

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from rankwise.core.facts import Fact, Facts
     from rankwise.core.hits import Hits
+    from rankwise.core.lists import Ties
 
 __all__ = ["Block", "Ideal", "Judged", "Listed", "Rows", "Shared"]
 
@@ -41,6 +42,8 @@ class Judged:
     relevant: Array
     """1 where the item is relevant, else 0."""
     score: Array | None = None
+    tie: Array | None = None
+    """The first rank of the group that each item is tied in; None if ties do not matter."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ class Shared:
 
     Attributes
     ----------
-    user, rank : array of int
-        The user and the rank of each such item.
+    user, rank, item : array of int
+        The user, the rank and the code of each such item.
     other_rank : array of int
         Its place in the other set, from 1.
     length : array of int, shape (U,)
@@ -82,6 +85,7 @@ class Shared:
 
     user: Array
     rank: Array
+    item: Array
     other_rank: Array
     length: Array
     apart: Array
@@ -107,6 +111,8 @@ class Block:
         Relevant items that were recommended.
     n_items : int
         The number of item codes: the length of what is counted by item.
+    ties : str
+        How tied items are dealt with.
     ideal, judged, listed, relevant, profile, repeats, baseline
         What some measure needs beyond that, else None. ``ideal`` is None, too, where every gain
         is 1. ``relevant`` are all relevant items, ``profile`` the items of the history,
@@ -122,6 +128,7 @@ class Block:
     user: Array
     hits: Hits
     n_items: int = 0
+    ties: Ties = "input"
     ideal: Ideal | None = None
     judged: Judged | None = None
     listed: Listed | None = None

@@ -2,8 +2,8 @@
 
 Users come in blocks, in pieces and from several machines, and floats added in another order give
 another last digit. A sum over users that is kept for every item is therefore taken of whole
-numbers: a value is split into two, multiples of 2^-20 and what is left in multiples of 2^-50, and
-each is summed exactly. What is lost is less than 2^-51 a term.
+numbers: a value is split into three, its whole part, multiples of 2^-26, and what is left in
+multiples of 2^-52, and each is summed exactly. What is lost is at most 2^-53 a term.
 
 This is pre-rounding as in Demmel & Nguyen 2015, Parallel Reproducible Summation, IEEE Trans.
 Computers 64(7), with fixed places in the stead of places chosen from the data.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise.core.backend import Array, bincount, namespace
+from rankwise.errors import ScoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST", "exact_sums", "read_sums"]
 
 LARGEST = 2.0**30
-"""Values above this cannot be summed exactly."""
-_HIGH, _LOW = 2.0**20, 2.0**50
+"""The largest term: sums of 2^31 such terms, and of 2^23 in one block, are still exact."""
+_UNITS = {"whole": 1.0, "middle": 2.0**26, "low": 2.0**52}
 
 
 def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
@@ -42,7 +43,12 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
     Returns
     -------
     dict of str to array of int, shape (size,)
-        Two parts, to be added up each on its own and read by `read_sums`.
+        Three parts, to be added up each on its own and read by `read_sums`.
+
+    Raises
+    ------
+    ScoreError
+        If a value is too large.
 
     Examples
     --------
@@ -51,16 +57,22 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
     0.3
     """
     xp = namespace(values)
-    high = xp.round(values * _HIGH)
-    low = xp.round((values - high / _HIGH) * _LOW)
-    return {
-        name: xp.astype(bincount(index, part, size), xp.int64)
-        for name, part in (("high", high), ("low", low))
-    }
+    if values.shape[0] and float(xp.max(xp.abs(values))) > LARGEST:
+        raise ScoreError(
+            "a score or a gain is too large to be added up exactly over users",
+            found=f"{float(xp.max(xp.abs(values))):g}, at most {LARGEST:g}",
+            hint="divide all of them by a power of two",
+        )
+    out, left = {}, values
+    for name, unit in _UNITS.items():
+        part = xp.round(left * unit)
+        out[name] = xp.astype(bincount(index, part, size), xp.int64)
+        left = left - part / unit
+    return out
 
 
 def read_sums(parts: Mapping[str, Array]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Turn the two parts of exact sums into floats."""
-    high, low = np.asarray(parts["high"]), np.asarray(parts["low"])
-    out: np.ndarray[tuple[int], np.dtype[np.float64]] = high / _HIGH + low / _LOW
-    return out
+    """Turn the parts of exact sums into floats."""
+    whole, middle, low = (np.asarray(parts[name]) / unit for name, unit in _UNITS.items())
+    total: np.ndarray[tuple[int], np.dtype[np.float64]] = whole + (middle + low)
+    return total

@@ -80,7 +80,7 @@ class Popularity:
 
     def is_tail(self, ratio: float) -> Array:
         """Whether each item is in the long tail: outside the most popular that hold ``ratio``."""
-        return self.above > ratio * self.n_interactions
+        return self.above / self.n_interactions > ratio
 
 
 @dataclass(frozen=True)

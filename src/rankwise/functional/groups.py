@@ -40,7 +40,7 @@ def relative_spread(values: Iterable[float]) -> float:
     0.5
     """
     known = [value for value in values if not math.isnan(value)]
-    mean = sum(known) / len(known) if known else 0
+    mean = sum(known) / len(known) if len(known) > 1 else 0
     if not mean:
         return math.nan
     return math.sqrt(sum((value - mean) ** 2 for value in known) / len(known)) / mean

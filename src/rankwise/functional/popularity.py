@@ -45,7 +45,7 @@ def short_head(popularity: Mapping[Any, int], pop_ratio: float = 0.8) -> set[Any
     for item in popularity_order(popularity):
         head.add(item)
         held += popularity[item]
-        if held > pop_ratio * total:
+        if held / total > pop_ratio:
             break
     return head
 

@@ -10,7 +10,7 @@ from rankwise.errors import ColumnError, ParameterError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["KNOWN", "ROLES", "Columns", "Kind", "choose", "known_column", "recognise"]
+__all__ = ["KNOWN", "ROLES", "Columns", "Kind", "choose", "known_column", "plain_name", "recognise"]
 
 Kind: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline"]
 Columns: TypeAlias = "Mapping[str, str | None]"
@@ -67,7 +67,8 @@ KNOWN: dict[Kind, dict[str, tuple[str, ...]]] = {
 _OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return what of a column's name is compared: letters and digits, in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.split(":")[0].lower())
 
 
@@ -109,7 +110,7 @@ def known_column(
         return given[role]
     if role in names:
         return role
-    fitting = [name for name in names if _plain(name) in KNOWN.get(kind, {}).get(role, ())]
+    fitting = [name for name in names if plain_name(name) in KNOWN.get(kind, {}).get(role, ())]
     if len(fitting) > 1:
         raise _ambiguous(kind, role, fitting, where)
     return fitting[0] if fitting else None
@@ -167,7 +168,7 @@ def recognise(
             out[role] = name
             continue
         claimed = {column for column in given.values() if column is not None}
-        fitting = [n for n in names if _plain(n) in known and n not in claimed]
+        fitting = [n for n in names if plain_name(n) in known and n not in claimed]
         if len(fitting) > 1:
             raise _ambiguous(kind, role, fitting, where)
         if fitting:

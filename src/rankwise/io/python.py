@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.errors import IdError, InputError
+from rankwise.io.columns import ROLES, plain_name
 
 if TYPE_CHECKING:
     from rankwise.io.columns import Kind
@@ -32,7 +34,14 @@ def from_mapping(source: Mapping[Any, Any], kind: Kind) -> tuple[pl.DataFrame, s
     if as_columns is not None:
         return as_columns, "columns"
     if kind == "users":
-        return _frame({"user": list(source), "weight": list(source.values())}, kind), "weights"
+        weights = list(source.values())
+        if not all(isinstance(weight, Real) for weight in weights):
+            raise InputError(
+                "users: a mapping holds a weight for each user, or columns by name",
+                found=f"{next(w for w in weights if not isinstance(w, Real))!r}",
+                hint='pass {user: weight}, {"user": [...], "group": [...]}, or a table',
+            )
+        return _frame({"user": list(source), "weight": weights}, kind), "weights"
     users, items, numbers = list(source), list(source.values()), None
     lengths = [_length(user, value, kind) for user, value in source.items()]
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
@@ -82,9 +91,8 @@ def _columns(source: Mapping[Any, Any], kind: Kind) -> pl.DataFrame | None:
     """Read ``{column: values}``, which tables of users and items may be; None if it is not that."""
     if kind not in ("users", "items"):
         return None
-    ids = [
-        name for name in source if isinstance(name, str) and name in (f"{kind[:-1]}_id", kind[:-1])
-    ]
+    known = ROLES[kind][kind[:-1]]
+    ids = [name for name in source if isinstance(name, str) and plain_name(name) in known]
     if not ids or isinstance(source[ids[0]], str) or not hasattr(source[ids[0]], "__len__"):
         if kind == "items":
             raise InputError(
@@ -94,7 +102,7 @@ def _columns(source: Mapping[Any, Any], kind: Kind) -> pl.DataFrame | None:
             )
         return None
     plain = {
-        name: [sorted(v) if isinstance(v, set | frozenset) else v for v in values]
+        name: [sorted(v, key=str) if isinstance(v, set | frozenset) else v for v in values]
         if isinstance(values, list | tuple)
         else values
         for name, values in source.items()

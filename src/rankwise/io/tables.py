@@ -129,11 +129,20 @@ def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
         if form == "columns":
             return _from_frame(frame, kind, given, kind, form)
         return Table(frame, kind, kind, form, {name: name for name in frame.columns})
+    if kind == "items" and hasattr(source, "toarray"):
+        source = source.toarray()  # a sparse matrix of features
     if hasattr(source, "tocoo"):
         frame = from_sparse(source, kind)
         return Table(frame, kind, kind, "sparse matrix", {name: name for name in frame.columns})
     if kind == "items" and isinstance(source, np.ndarray) and source.ndim == 2:
-        frame = pl.DataFrame({"item": np.arange(len(source)), "features": source})
+        if source.dtype.kind not in "iufb":
+            raise InputError(
+                "items: a matrix holds the features of items, as numbers",
+                found=f"{source.dtype} values",
+                hint="pass a table with the ids and what is known about them",
+            )
+        vectors = source.astype(np.float64)
+        frame = pl.DataFrame({"item": np.arange(len(source)), "features": vectors})
         return Table(frame, kind, kind, "feature matrix", {"item": "item"})
     if kind == "items" and isinstance(source, Iterable):
         return Table(_catalogue(source), kind, kind, "ids", {"item": "item"})

@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from rankwise.io.columns import Columns, Kind
     from rankwise.io.tables import Table
 
-__all__ = ["Matrix", "Named", "find", "read_categories", "read_features", "read_groups"]
+__all__ = ["Found", "Matrix", "Named", "find", "read_categories", "read_features", "read_groups"]
 
 _SEPARATORS = "|;,"
 _ROLE_OF = {"item_group": "group", "user_group": "group"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """The columns of a fact; ``several`` if there is one for each category or number."""
+
+    names: tuple[str, ...]
+    several: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Matrix:
     said: str = ""
 
 
-def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> list[str]:
+def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> Found:
     """Find the columns of a fact; several where categories or features are one column each.
 
     Raises
@@ -58,12 +66,20 @@ def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> 
     wanted: str | None = fact.column
     if wanted == role and wanted in KNOWN[kind]:
         wanted = known_column(names, kind, role, choose(columns, kind), table.source)
+        named = choose(columns, kind).get(role)
+        if named is not None and named not in names and not named.endswith("*"):
+            raise ColumnError(
+                f"there is no column {named!r} for the {role}",
+                where=table.source,
+                found="columns " + ", ".join(map(repr, table.frame.columns)),
+                hint=nearest(named, names),
+            )
     if wanted is not None and wanted.endswith("*"):
         several = [name for name in names if name.startswith(wanted[:-1])]
         if several:
-            return several
+            return Found(tuple(several), several=True)
     if wanted in names:
-        return [wanted]
+        return Found((wanted,))
     what = {"item_group": "groups of items", "user_group": "groups of users"}
     raise MeasureError(
         f"{measure} needs the {what.get(fact.kind, f'{fact.kind} of items')}, and there is no such "
@@ -78,7 +94,7 @@ def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> 
 def read_groups(table: Table, column: str) -> Named:
     """Read a column of groups: one a row, -1 where it is null."""
     values = table.frame[column]
-    if values.dtype.is_nested():
+    if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
         raise ColumnError(
             f"column {column!r} does not hold one group a row",
             where=table.source,
@@ -94,12 +110,28 @@ def read_groups(table: Table, column: str) -> Named:
     return Named(codes.fill_null(-1).to_numpy(), tuple(names), said=f"column {column!r}")
 
 
-def read_categories(table: Table, columns: list[str]) -> Named:
+def _number(table: Table, name: str) -> pl.Series:
+    """Read a column of numbers, or of true and false, nulls as they are."""
+    column = table.frame[name]
+    if column.dtype == pl.String:
+        text = column.str.strip_chars().str.to_lowercase()
+        column = text.replace({"true": "1", "false": "0", "": None})
+    number = None if column.dtype.is_nested() else column.cast(pl.Float64, strict=False)
+    if number is None or number.null_count() > column.null_count():
+        raise ColumnError(
+            f"column {name!r} does not hold numbers, or true and false",
+            where=table.source,
+            found=str(table.frame.schema[name]),
+        )
+    return number
+
+
+def read_categories(table: Table, found: Found) -> Named:
     """Read categories: a column of lists, of delimited text, or a column for each category."""
-    frame = table.frame.select(columns)
-    if len(columns) > 1:
+    columns, frame = found.names, table.frame.select(found.names)
+    if found.several:
         shared = _common_prefix(columns)
-        held = [(frame[name].cast(pl.Float64) > 0).fill_null(value=False) for name in columns]
+        held = [(_number(table, name) > 0).fill_null(value=False) for name in columns]
         matrix = np.stack([one.to_numpy() for one in held], axis=1)
         names = tuple(name.removeprefix(shared) for name in columns)
         order = sorted(range(len(names)), key=lambda at: names[at])
@@ -118,6 +150,12 @@ def read_categories(table: Table, columns: list[str]) -> Named:
         lists = lists.list.eval(pl.element().str.strip_chars())
         lists = lists.list.eval(pl.element().filter(pl.element() != ""))
     elif isinstance(values.dtype, pl.List | pl.Array):
+        if values.dtype.inner.is_nested():
+            raise ColumnError(
+                f"column {columns[0]!r} does not hold lists of categories",
+                where=table.source,
+                found=str(values.dtype),
+            )
         lists = values.cast(pl.List(pl.String)).list.eval(pl.element().drop_nulls())
     else:
         lists = values.cast(pl.String).reshape((-1, 1)).arr.to_list()
@@ -132,20 +170,27 @@ def read_categories(table: Table, columns: list[str]) -> Named:
     return Named(codes.to_numpy(), tuple(ordered), starts, said)
 
 
-def _common_prefix(names: list[str]) -> str:
+def _common_prefix(names: tuple[str, ...]) -> str:
+    """Return what the names share; up to the last ``_`` if there is only one."""
+    if len(names) == 1:
+        return names[0][: names[0].rfind("_") + 1]
     low, high = min(names), max(names)
     at = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), 0)
     return low[:at]
 
 
-def read_features(table: Table, columns: list[str]) -> Matrix:
+def read_features(table: Table, found: Found) -> Matrix:
     """Read vectors: a column of lists or arrays of numbers, or several columns of numbers."""
-    if len(columns) > 1:
-        vectors = pl.concat_list([pl.col(name).cast(pl.Float64) for name in columns])
-        values = table.frame.select(vectors.alias("vector"))["vector"]
+    columns = found.names
+    if found.several:
+        numbers = pl.DataFrame({name: _number(table, name) for name in columns})
+        values = numbers.select(pl.concat_list(pl.all()).alias("vector"))["vector"]
     else:
         values = table.frame[columns[0]]
-    if not isinstance(values.dtype, pl.List | pl.Array):
+    dtype = values.dtype
+    if not isinstance(dtype, pl.List | pl.Array) or not (
+        dtype.inner.is_numeric() or dtype.inner == pl.Boolean or dtype.inner == pl.Null
+    ):
         raise ColumnError(
             f"column {columns[0]!r} does not hold vectors",
             where=table.source,
@@ -174,5 +219,5 @@ def read_features(table: Table, columns: list[str]) -> Matrix:
             found=f"{int(bad.sum())} such items",
         )
     return Matrix(
-        vector, known, f"column {columns[0]!r}" if len(columns) == 1 else f"{len(columns)} columns"
+        vector, known, f"column {columns[0]!r}" if not found.several else f"{len(columns)} columns"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from rankwise.core.facts import Fact, Groups
 from rankwise.errors import ColumnError, MeasureError
 from rankwise.io.align import matching
 from rankwise.knowledge import build
-from rankwise.knowledge.columns import find, read_categories, read_features, read_groups
+from rankwise.knowledge.columns import Found, find, read_categories, read_features, read_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rankwise.prepare import Vocabularies
 
 __all__ = ["Knowledge"]
+
+Where: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
+"""Ids of a table, and their role, to the row of each target among them, -1 for none."""
 
 _TABLES: dict[FactKind, tuple[Kind, ...]] = {
     "popularity": ("train",), "history": ("train",), "similarity": ("train",),
@@ -86,12 +89,12 @@ class Knowledge:
             _check_once(self.tables[kind], "item")
 
     @cached_property
-    def found(self) -> dict[Fact, list[str]]:
+    def found(self) -> dict[Fact, Found]:
         """The columns of every fact that is a column."""
         return {
             fact: find(self.tables[_TABLES[fact.kind][-1]], self._column(fact), m, self.columns)
             if fact.column
-            else []
+            else Found(())
             for fact, m in self.wanted.items()
         }
 
@@ -117,50 +120,34 @@ class Knowledge:
             for role, vocabulary in (("user", words.users), ("item", words.items)):
                 if role in table.frame.columns and kind not in ("train", "baseline"):
                     vocabulary.encode(table.frame[role].unique())
-        sizes = {"user": words.users.size, "item": 0}
-        if any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted):
-            sizes["item"] = words.items.size
+        of_items = any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted)
+        sizes = {"user": words.users.size, "item": words.items.size if of_items else 0}
 
-        def where(ids: pl.Series, role: str) -> Ints:
+        def where(_: Table, ids: pl.Series, role: str) -> Ints:
             at = np.full(sizes[role], -1, dtype=np.int64)
             at[getattr(words, f"{role}s").encode(ids)] = np.arange(len(ids))
             return at
 
-        wanted = [fact for fact in self.wanted if fact.kind != "history"]
+        wanted = [fact for fact in self.wanted if fact.kind not in ("history", "baseline")]
         return self._place(tables, where, wanted, distinct=distinct)
 
     def of_items(self, ids: pl.Series) -> dict[Fact, object]:
         """Return the facts of these items, in their order."""
         wanted = [fact for fact in self.wanted if fact.kind in _OF_ITEMS]
-        tables: dict[Kind, Table] = {
-            kind: table.with_frame(matching(table, "item", ids))
-            if kind in ("train", "items")
-            else table
-            for kind, table in self.tables.items()
-        }
-        if any(fact.kind == "source" for fact in wanted):
-            raw = self.tables["train"]
-            users = matching(self.tables["users"], "user", raw.frame["user"])
-            tables["users"] = self.tables["users"].with_frame(users)
-        return self._place(tables, lambda own, _: _positions(own, ids), wanted)
+        return self._place(self.tables, lambda t, own, role: _positions(t, own, role, ids), wanted)
 
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:
         """Return the groups of these users, in their order, by column."""
-        out = {}
-        for fact in self.wanted:
-            if fact.kind == "user_group":
-                table = self.tables["users"]
-                own = matching(table, "user", ids)
-                payload = read_groups(table.with_frame(own), self.found[fact][0])
-                out[fact.column] = build.place_groups(payload, _positions(own["user"], ids))
-        return out
+        wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
+        found = self._place(self.tables, lambda t, own, role: _positions(t, own, role, ids), wanted)
+        return {fact.column: of for fact, of in found.items() if isinstance(of, Groups)}
 
     def said(self) -> dict[str, str]:
         """Say of every fact where it came from."""
         out = {}
         for fact in sorted(self.wanted):
-            payload = next((p for (f, _), (_, p) in self._payloads.items() if f == fact), None)
-            columns = ", ".join(self.found[fact])
+            payload = next((p for (f, _), p in self._payloads.items() if f == fact), None)
+            columns = ", ".join(self.found[fact].names)
             out[str(fact)] = getattr(payload, "said", "") or (
                 f"column {columns!r}" if columns else _TABLES[fact.kind][0]
             )
@@ -169,7 +156,7 @@ class Knowledge:
     def _place(
         self,
         tables: Mapping[Kind, Table],
-        where: Callable[[pl.Series, str], Ints],
+        where: Where,
         wanted: list[Fact],
         *,
         distinct: bool = False,
@@ -177,85 +164,79 @@ class Knowledge:
         out: dict[Fact, object] = {}
         for fact in wanted:
             if fact.kind in ("popularity", "similarity", "source"):
-                out[fact] = self._from_train(fact, tables, where, distinct=distinct)
-            elif fact.kind in ("categories", "features", "item_group", "propensity"):
-                out[fact] = self._from_items(fact, tables["items"], where)
+                out[fact] = self._from_train(fact, tables["train"], where, distinct=distinct)
             elif fact.kind == "user_group":
                 table = tables["users"]
-                payload = self._groups(fact, table)
-                out[fact] = build.place_groups(payload, where(table.frame["user"], "user"))
+                at = where(table, table.frame["user"], "user")
+                out[fact] = build.place_groups(self._groups(fact), at)
+            else:
+                out[fact] = self._from_items(fact, tables["items"], where)
         return out
 
-    def _from_train(
-        self,
-        fact: Fact,
-        tables: Mapping[Kind, Table],
-        where: Callable[[pl.Series, str], Ints],
-        *,
-        distinct: bool,
-    ) -> object:
-        train = tables["train"]
+    def _from_train(self, fact: Fact, train: Table, where: Where, *, distinct: bool) -> object:
+        text = train.frame["item"].dtype == pl.String
         if fact.kind == "popularity":
             frame = self._payload(
-                fact, train, lambda: build.popularity_frame(train, distinct=distinct)
+                fact, lambda: build.popularity_frame(train, distinct=distinct), text=text
             )
-            n_users = self._payload(Fact("history"), train, lambda: train.frame["user"].n_unique())
-            return build.place_popularity(frame, n_users, where(frame["item"], "item"))
+            at = where(train, frame["item"], "item")
+            return build.place_popularity(frame, train.frame["user"].n_unique(), at)
         if fact.kind == "similarity":
-            target, size = _targets(train.frame["item"], where)
+            target, size = _targets(train, train.frame["item"], where)
             return build.similarity(train, target, size)
-        groups = read_groups(tables["users"], self.found[fact][0])
-        users = tables["users"].frame.select("user").with_columns(group=pl.Series(groups.code))
+        # Groups are numbered once, by all users; of these, those who can match are joined.
+        groups = self._groups(Fact("user_group", fact.column))
+        everyone = self.tables["users"]
+        coded = everyone.frame.select("user").with_columns(group=pl.Series(groups.code))
+        users = matching(everyone.with_frame(coded), "user", train.frame["user"])
         frame = self._payload(
-            fact, train, lambda: build.source_frame(train, users, distinct=distinct)
+            fact, lambda: build.source_frame(train, users, distinct=distinct), text=text
         )
-        target, size = _targets(frame["item"], where)
+        target, size = _targets(train, frame["item"], where)
         return build.place_source(frame, target, groups.names, size)
 
-    def _from_items(
-        self, fact: Fact, table: Table, where: Callable[[pl.Series, str], Ints]
-    ) -> object:
-        names, at = self.found[fact], where(table.frame["item"], "item")
+    def _from_items(self, fact: Fact, table: Table, where: Where) -> object:
+        found, at = self.found[fact], where(table, table.frame["item"], "item")
         if fact.kind == "propensity":
-            return build.place_propensity(table, names[0], at)
+            return build.place_propensity(table, found.names[0], at)
         if fact.kind == "features":
             return build.place_features(
-                self._payload(fact, table, lambda: read_features(table, names)), at
+                self._payload(fact, lambda: read_features(table, found)), at
             )
         if fact.kind == "categories":
             return build.place_categories(
-                self._payload(fact, table, lambda: read_categories(table, names)), at
+                self._payload(fact, lambda: read_categories(table, found)), at
             )
-        return build.place_groups(self._groups(fact, table), at)
+        return build.place_groups(self._groups(fact), at)
 
-    def _groups(self, fact: Fact, table: Table) -> Named:
-        named: Named = self._payload(fact, table, lambda: read_groups(table, self.found[fact][0]))
+    def _groups(self, fact: Fact) -> Named:
+        table = self.tables["users" if fact.kind == "user_group" else "items"]
+        named: Named = self._payload(fact, lambda: read_groups(table, self.found[fact].names[0]))
         return named
 
-    def _payload(self, fact: Fact, table: Table, make: Callable[[], Any]) -> Any:
-        """Read a table once for integer ids and once for strings."""
-        role = "user" if fact.kind == "user_group" else "item"
-        key = fact, table.frame[role].dtype == pl.String
-        if key not in self._payloads or len(table.frame) != self._payloads[key][0]:
-            self._payloads[key] = len(table.frame), make()
-        return self._payloads[key][1]
+    def _payload(self, fact: Fact, make: Callable[[], Any], *, text: bool = False) -> Any:
+        """Read a table once; where the ids matter, once for integers and once for strings."""
+        if (fact, text) not in self._payloads:
+            self._payloads[fact, text] = make()
+        return self._payloads[fact, text]
 
 
-def _targets(ids: pl.Series, where: Callable[[pl.Series, str], Ints]) -> tuple[Ints, int]:
+def _targets(table: Table, ids: pl.Series, where: Where) -> tuple[Ints, int]:
     """Return where each item goes, -1 for nowhere, and how many places there are."""
     items = ids.unique(maintain_order=True)
-    at = where(items, "item")
+    at = where(table, items, "item")
     place = np.full(len(items), -1, dtype=np.int64)
     place[at[at >= 0]] = np.flatnonzero(at >= 0)
     row = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
     return place[row.to_numpy().astype(np.int64)], len(at)
 
 
-def _positions(own: pl.Series, ids: pl.Series) -> Ints:
-    """Return the row of each id among ``own``, -1 where it is not there."""
-    left = pl.DataFrame({"id": ids})
-    right = pl.DataFrame({"id": own, "at": np.arange(len(own))}).unique("id", keep="first")
-    at = left.join(right, on="id", how="left", maintain_order="left")["at"]
+def _positions(table: Table, own: pl.Series, role: str, ids: pl.Series) -> Ints:
+    """Return the row of each id among a table's own, -1 where it is not there."""
+    numbered = pl.DataFrame({role: own, "at": np.arange(len(own))})
+    right = matching(table.with_frame(numbered), role, ids).unique(role, keep="first")
+    left = pl.DataFrame({role: ids})
+    at = left.join(right, on=role, how="left", maintain_order="left")["at"]
     return at.fill_null(-1).to_numpy()
 
 

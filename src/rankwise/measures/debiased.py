@@ -89,6 +89,8 @@ class _Propensities(_Weighted):
         super().__post_init__()
         if not 0 < self.clip <= 1:
             raise ParameterError(f"{self.name}: clip lies in (0, 1]", found=f"clip={self.clip}")
+        if not 0 <= self.power < math.inf:
+            raise ParameterError(f"{self.name}: power is 0 or more", found=f"power={self.power}")
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -309,7 +311,7 @@ class StratifiedRecall(_Weighted):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if self.gamma < 0:
+        if not 0 <= self.gamma < math.inf:
             raise ParameterError(
                 "stratified_recall: gamma is 0 or more", found=f"gamma={self.gamma}"
             )

@@ -7,7 +7,7 @@ value is a cell for each pair of them: ``bias_disparity@10[user_group=a,item_gro
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,6 +21,8 @@ __all__ = ["BiasDisparity", "BiasDisparityRecommendation", "BiasDisparitySource"
 
 class _Disparity(OverItemGroups):
     """A share of some rows, user group by item group, over the item group's share of items."""
+
+    only_cells: ClassVar[bool] = True
 
     user_group: str = "group"
     interactions: Literal["train", "truth"] = "train"

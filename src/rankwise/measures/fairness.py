@@ -15,7 +15,7 @@ import numpy as np
 from rankwise.measures.arithmetic import spread
 from rankwise.measures.kinds import Labelled, OverItemGroups, label
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Seen, Tally
+from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
 
 __all__ = ["REO", "RSP"]
 
@@ -46,7 +46,8 @@ class REO(_Rates):
               \quad P_a = \frac{\sum_u |L_u^k \cap R_u \cap a|}{\sum_u |R_u \cap a|}
 
     Population standard deviation over the item groups a that have relevant items. Range [0, inf);
-    lower is more equal. The cells are :math:`P_a`. Needs a group in ``items``.
+    lower is more equal; NaN for less than two groups. The cells are :math:`P_a`. Needs a group in
+    ``items``.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ class RSP(_Rates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
-    over users with a list; :math:`H_u` is what the user has seen in training. Population standard
+    over users with a list; :math:`H_u` is what the user has seen in training, less what the list
+    holds all the same. Population standard
     deviation over item groups. Range [0, inf); lower is more equal. The cells are :math:`P_a`.
     Needs a group in ``items``.
 
@@ -118,8 +120,9 @@ class RSP(_Rates):
     @property
     def tallies(self) -> tuple[Tally, ...]:
         """Recommendations, and what was seen."""
-        return (Recommended(), *((Seen(),) if self.seen == "excluded" else ()))
+        return (Recommended(), *((Seen(), Repeated()) if self.seen == "excluded" else ()))
 
     def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        seen = items.sum(Seen(), k) if self.seen == "excluded" else 0
-        return items.sum(Recommended(), k), np.full(items.size, items.n_listed) - seen
+        everyone = np.full(items.size, items.n_listed)
+        whole = items.available() if self.seen == "excluded" else everyone
+        return items.sum(Recommended(), k), whole

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.core.backend import namespace
-from rankwise.core.exact import LARGEST
-from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
 from rankwise.measures.kinds import Labelled, OverItemGroups, label
 from rankwise.measures.measure import measure
@@ -52,14 +49,7 @@ class _Scores(_FoundInOrder):
         """Return the relevant rows of the lists with their scores."""
         rows = block.rows("judged")
         near = (rows.rank <= k) & (rows.relevant > 0)
-        score, xp = rows.score[near], namespace(rows.score)
-        if score.shape[0] and float(xp.max(xp.abs(score))) > LARGEST:
-            raise ScoreError(
-                "item_mad_rating adds up scores exactly, and one is too large for that",
-                found=f"{float(xp.max(xp.abs(score))):g}, at most {LARGEST:g}",
-                hint="divide all scores by a power of two",
-            )
-        return rows.user[near], rows.item[near], score
+        return rows.user[near], rows.item[near], rows.score[near]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
@@ -60,16 +61,13 @@ def read_label(text: str) -> dict[str, str]:
     >>> read_label('user_group=a,item_group="b,c"')
     {'user_group': 'a', 'item_group': 'b,c'}
     """
-    found = re.findall(r'(\w+)=("(?:[^"]|"")*"|[^,]*)', text)
-    return {
-        axis: name[1:-1].replace('""', '"') if name.startswith('"') else name
-        for axis, name in found
-    }
+    found = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
+    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in found}
 
 
 def _quoted(name: str) -> str:
-    inside = name.replace('"', '""')
-    return f'"{inside}"' if any(sign in name for sign in '[]=,"') or not name else name
+    odd = any(sign in name for sign in '[]=,"\\#') or not name.isprintable() or name != name.strip()
+    return json.dumps(name, ensure_ascii=False) if odd or not name else name
 
 
 def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
@@ -97,6 +95,11 @@ class PerUser(Measure):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pooled(Measure):
     """A function of sums over users."""
+
+    @property
+    def about(self) -> Literal["relevance", "list", "user"]:
+        """Whose own value means something: users with relevant items, or whoever has sums."""
+        return "user"
 
     def sums(self, block: Block, k: Array) -> Array:
         """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
@@ -208,6 +211,10 @@ def _check_parts(owner: Measure) -> None:
                 f"{owner.name}: its parts take its own cut-off",
                 found=str(part),
                 hint=f"write {owner.name}(…)@10",
+            )
+        if part.only_cells:
+            raise ParameterError(
+                f"{owner.name}: {part.name} has several values and none of its own", found=str(part)
             )
         has_values = isinstance(part, PerUser | Pooled) or (
             isinstance(part, Composed) and part.of == "users"

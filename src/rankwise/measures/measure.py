@@ -8,6 +8,7 @@ is one method, which one depends on the kind: see `rankwise.measures.kinds`.
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import operator
 import typing
 from dataclasses import dataclass, field, fields
@@ -61,12 +62,16 @@ class Measure:
     needs: ClassVar[Needs] = frozenset()
     needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = ""
     """Whether the catalogue is counted, or must also hold every item that is seen."""
+    only_cells: ClassVar[bool] = False
+    """Whether it has cells alone, and no value of its own."""
 
     def __post_init__(self) -> None:
         if type(self) is Measure:
             raise TypeError("a measure is made from one of its kinds")
         for parameter in fields(self):
             if parameter.name != "k":
+                value = _as_measures(parameter.default, getattr(self, parameter.name))
+                object.__setattr__(self, parameter.name, value)
                 _check(self, parameter.name, getattr(self, parameter.name))
         object.__setattr__(self, "k", _cutoffs(self, self.k))
         if self.k and self.cutoff == "none":
@@ -232,6 +237,20 @@ def _check(owner: Measure, name: str, value: object) -> None:
         raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}")
 
 
+def _as_measures(default: object, value: Any) -> Any:
+    """Turn lists into tuples, and where measures are wanted names into measures."""
+    if isinstance(value, list):
+        value = tuple(value)
+    wanted = default[0] if isinstance(default, tuple) and default else default
+    if not isinstance(wanted, Measure):
+        return value
+    from rankwise.measures.parsing import parse
+
+    if isinstance(value, tuple):
+        return tuple(parse(entry) if isinstance(entry, str) else entry for entry in value)
+    return parse(value) if isinstance(value, str) else value
+
+
 def _is_a(value: object, kind: type) -> bool:
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
@@ -260,8 +279,12 @@ def _show(value: object) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{','.join(map(_show, value))}]"
-    if isinstance(value, str) and not value.isidentifier():
-        return repr(value)
+    if isinstance(value, str) and (
+        not value.isidentifier()
+        or keyword.iskeyword(value)
+        or value.lower() in ("true", "false", "none")
+    ):
+        return value if value == "none" else repr(value)
     if callable(value):
         return repr(f"{value.__module__}:{getattr(value, '__qualname__', value)}")
     return str(value)

@@ -21,6 +21,14 @@ __all__ = ["EuclideanDistance", "Hypervolume"]
 class _Objectives(Composed):
     measures: tuple[Measure, ...] = (NDCG(), Recall())
 
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        if not self.measures:
+            raise ParameterError(
+                f"{self.name} needs measures", hint=f"write {self.name}([ndcg,recall])@10"
+            )
+
     @property
     def parts(self) -> tuple[Measure, ...]:
         """The objectives at the cut-offs of this one."""

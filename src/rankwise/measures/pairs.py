@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rankwise.core.backend import bincount, namespace
+from rankwise.core.backend import bincount, count, namespace
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
 from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
-    from rankwise.core.block import Block
+    from rankwise.core.block import Block, Judged
     from rankwise.core.engine import Needs
 
 __all__ = ["AUC", "GAUC", "LAUC", "BPref", "PartialAUC"]
@@ -38,8 +38,7 @@ class BPref(PerUser):
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
     :math:`N_u` truth rows of the user are judged and not relevant, and :math:`n_i` of them stand
-    above item i; items without a truth row are passed over. Range [0, 1]; higher is better. Tied
-    items are taken in order of item id.
+    above item i; items without a truth row are passed over. Range [0, 1]; higher is better.
 
     Parameters
     ----------
@@ -71,10 +70,54 @@ class BPref(PerUser):
         relevant = xp.astype(block.n_relevant, xp.float64)
         judged = xp.astype(block.n_judged, xp.float64) - relevant
         worst = xp.take(xp.minimum(judged, relevant), rows.user)
-        lost = divide(xp.minimum(above, xp.take(relevant, rows.user)), worst)
+        most = xp.take(relevant, rows.user)
+        lost = divide(_mean_of_lost(block, rows, above, most), worst)
         total = bincount(rows.user, rows.relevant * (1.0 - lost), block.n_users)
         value = divide(total, relevant)
         return (or_nan(value, judged > 0) if self.without_judged == "undefined" else value)[:, None]
+
+
+def _mean_of_lost(block: Block, rows: Judged, above: Array, most: Array) -> Array:
+    """Return min(items that are not relevant above each row, most), its mean where scores tie.
+
+    In a tied group with m of them, each number from 0 to m is as likely to be above an item.
+    """
+    xp = namespace(above)
+    if rows.tie is None:
+        return xp.minimum(above, most)
+    wrong = 1.0 - rows.relevant
+    # Rows of one user and one group stand together; number the groups.
+    new = xp.ones(rows.rank.shape[0], dtype=xp.int64)
+    same = (rows.user[1:] == rows.user[:-1]) & (rows.tie[1:] == rows.tie[:-1])
+    new[1:] = xp.astype(~same, xp.int64)
+    group = xp.cumulative_sum(new) - 1
+    size = int(group[-1]) + 1 if group.shape[0] else 0
+    inside = bincount(group, wrong, size)
+    (heads,) = xp.nonzero(new)
+    before = xp.take((above - wrong)[heads], group)
+    m = xp.take(inside, group)
+    if block.ties == "optimistic":
+        return xp.minimum(before, most)
+    if block.ties == "pessimistic":
+        return xp.minimum(before + m, most)
+    fewer = xp.clip(xp.minimum(most - before, m + 1.0), min=0.0)
+    total = fewer * before + fewer * (fewer - 1.0) / 2.0 + (m + 1.0 - fewer) * most
+    return total / (m + 1.0)
+
+
+def _mean_of_left(block: Block, cutoff: int) -> Array:
+    """Return for each relevant item max(0, k - irrelevant items above), its mean where it ties."""
+    hits = block.hits
+    xp = namespace(hits.nth)
+    if hits.groups is None:
+        return xp.clip(cutoff - (xp.astype(hits.rank, xp.float64) - hits.nth), min=0.0)
+    groups = hits.groups
+    heads = groups.starts[:-1]
+    size = groups.starts[1:] - heads
+    m = (size - count(groups.hits, len(heads)))[groups.hits]
+    left = cutoff - (hits.rank[heads] - hits.nth[heads])[groups.hits]
+    some = xp.clip(xp.minimum(left, m + 1.0), min=0.0)
+    return (some * left - some * (some - 1.0) / 2.0) / (m + 1.0)
 
 
 def _above(block: Block) -> Array:
@@ -94,6 +137,11 @@ class _Area(Pooled):
     def requires(self) -> Needs:
         """The history, if what was seen is no candidate."""
         return frozenset({"repeats"}) if self.seen == "excluded" else frozenset()
+
+    @property
+    def about(self) -> Literal["relevance", "list", "user"]:
+        """It judges users with relevant items."""
+        return "relevance"
 
     @property
     def mean_of_users(self) -> bool:
@@ -272,7 +320,7 @@ class PartialAUC(PerUser):
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
 
     Relevant items that are not in the list are below all of them. Range [0, 1]; higher is better.
-    With tied scores :math:`a_i` is the mean over all orders.
+    With tied scores ``positives="top"`` takes a tied item at its mean place.
 
     Parameters
     ----------
@@ -296,14 +344,12 @@ class PartialAUC(PerUser):
     def values(self, block: Block, k: Array) -> Array:
         """Return partial areas, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
-        above = xp.astype(hits.rank, xp.float64) - hits.nth
         columns = []
         for cutoff in (int(one) for one in k):
-            share = xp.clip(cutoff - above, min=0.0) / cutoff
-            relevant = block.n_relevant
+            share, relevant = _mean_of_left(block, cutoff) / cutoff, block.n_relevant
             if self.positives == "top":
-                share = xp.where(hits.nth <= cutoff, share, xp.zeros_like(share))
+                share = xp.where(hits.each(hits.nth) <= cutoff, share, xp.zeros_like(share))
                 relevant = xp.clip(relevant, max=cutoff)
-            total = bincount(hits.user, hits.chance * share, block.n_users)
+            total = bincount(hits.owner, share, block.n_users)
             columns.append(divide(total, relevant))
         return xp.stack(columns, axis=0).T

@@ -75,7 +75,12 @@ def parse_all(measures: MeasureLike | Iterable[MeasureLike]) -> tuple[Measure, .
 
 def _parse(text: str) -> list[Measure]:
     # Names like hit-rate are one word to people, a subtraction to Python.
-    joined = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", "_", text.strip())
+    # What stands in quotes is left alone.
+    joined = re.sub(
+        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
+        lambda found: found[1] or "_",
+        text.strip(),
+    )
     try:
         node = ast.parse(joined, mode="eval").body
     except (SyntaxError, ValueError) as error:
@@ -123,7 +128,7 @@ def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
     values: dict[str, Any] = {}
     for name, value in given.items():
         none = value is None and isinstance(known[name], str)  # discount=none is a word there
-        values[name] = "none" if none else _named(value) if _made_of(known[name]) else value
+        values[name] = "none" if none else value
     return cls(**values)
 
 
@@ -135,13 +140,6 @@ def _made_of(default: Any) -> bool:
     """Whether a parameter takes a measure, or several, as its default shows."""
     first = default[0] if isinstance(default, tuple) and default else default
     return isinstance(first, Measure)
-
-
-def _named(value: Any) -> Any:
-    """Turn names of measures into measures."""
-    if isinstance(value, tuple):
-        return tuple(_named(entry) for entry in value)
-    return registry.find(value)() if isinstance(value, str) else value
 
 
 def _cutoffs(node: ast.expr, text: str) -> tuple[int, ...]:

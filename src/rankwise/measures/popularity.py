@@ -19,7 +19,7 @@ from rankwise.errors import ParameterError
 from rankwise.measures.arithmetic import divide, listed_denominator, or_nan, spread
 from rankwise.measures.kinds import Accumulated, Labelled, PerUser, Pooled, label
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Seen, Tally
+from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
@@ -246,12 +246,12 @@ class PopRSP(_HeadAndTail):
     @property
     def tallies(self) -> tuple[Tally, ...]:
         """Recommendations, and what was seen."""
-        return (Recommended(), *((Seen(),) if self.denominator == "available" else ()))
+        return (Recommended(), *((Seen(), Repeated()) if self.denominator == "available" else ()))
 
     def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
         whole = np.ones(items.size)
         if self.denominator == "available":
-            whole = items.n_listed - items.sum(Seen(), k)
+            whole = items.available()
         return items.sum(Recommended(), k), whole
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rankwise.core.backend import count, namespace
+from rankwise.core.backend import bincount, count, namespace
 from rankwise.core.facts import Fact, Features, Popularity, Similarity
 from rankwise.measures.arithmetic import divide, or_nan, retrieved
 from rankwise.measures.kinds import Pooled
@@ -12,7 +12,7 @@ from rankwise.measures.measure import measure
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
-    from rankwise.core.block import Block
+    from rankwise.core.block import Block, Rows
     from rankwise.core.engine import Needs
 
 __all__ = ["Serendipity"]
@@ -67,7 +67,7 @@ class Serendipity(Pooled):
     similarity: Literal["cooccurrence", "features"] = "cooccurrence"
     features: str = "features"
 
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
 
     @property
     def requires(self) -> Needs:
@@ -83,6 +83,11 @@ class Serendipity(Pooled):
         return (Fact("similarity"),) if self.similarity == "cooccurrence" else (
             Fact("features", self.features),
         )  # fmt: skip
+
+    @property
+    def about(self) -> Literal["relevance", "list", "user"]:
+        """It judges users with relevant items, if only these count."""
+        return "relevance" if self.relevance == "binary" else "list"
 
     @property
     def mean_of_users(self) -> bool:
@@ -143,11 +148,12 @@ def _unit(vector: Array) -> Array:
     return vector / xp.where(length > 0, length, 1.0)
 
 
-def _sum_vectors(block: Block, rows: object, vector: Array) -> Array:
-    """Sum the vectors of each user's items, shape (U, d)."""
+def _sum_vectors(block: Block, rows: Rows, vector: Array) -> Array:
+    """Sum the vectors of each user's items, shape (U, d); rounded, so that no order matters."""
     xp = namespace(vector)
+    rounded = xp.round(vector * 2.0**40) / 2.0**40
     columns = [
-        block.sum_rows(rows, xp.take(vector[:, j], rows.item))  # type: ignore[arg-type, attr-defined]
+        bincount(rows.user, xp.take(rounded[:, j], rows.item), block.n_users)
         for j in range(vector.shape[1])
     ]
     return xp.stack(columns, axis=1)

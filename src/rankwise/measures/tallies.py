@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankwise.core.engine import Needs
     from rankwise.core.facts import Facts
 
-__all__ = ["Hits", "ItemSums", "Recommended", "Relevant", "Seen", "Tally"]
+__all__ = ["Hits", "ItemSums", "Recommended", "Relevant", "Repeated", "Seen", "Tally"]
 
 _F = TypeVar("_F")
 
@@ -128,7 +128,7 @@ class Relevant(Tally):
 
 
 class Seen(Tally):
-    """How many users with a list have each item in their training history."""
+    """How many users with a list have each item in their training history, listed or not."""
 
     name: ClassVar[str] = "seen"
     needs: ClassVar[Needs] = frozenset({"profile"})
@@ -139,6 +139,19 @@ class Seen(Tally):
         rows = block.rows("profile")
         near = namespace(rows.user).take(block.list_length, rows.user) > 0
         return rows.user[near], rows.item[near], None
+
+
+class Repeated(Tally):
+    """How many users have each item both in their list and in their history: it was not masked."""
+
+    name: ClassVar[str] = "repeated"
+    needs: ClassVar[Needs] = frozenset({"repeats"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return what lists and histories share."""
+        assert block.repeats is not None  # the plan sees to it
+        return block.repeats.user, block.repeats.item, None
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,13 @@ class ItemSums:
             column, group = self.within
             return self.by_group(replace(tally, by=column), k)[group]
         return self.by_group(tally, k)[""]
+
+    def available(self) -> Any:
+        """Count the users with a list who could have been shown each item.
+
+        What a user has seen in training could not, unless it stands in the list all the same.
+        """
+        return self.n_listed - (self.sum(Seen(), 0) - self.sum(Repeated(), 0))
 
     def by_group(self, tally: Tally, k: int) -> dict[str, Any]:
         """Return the sum of every item in every group of users."""

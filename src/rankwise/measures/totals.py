@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -41,6 +41,11 @@ class Some:
     catalogue_size: int = 0
     undefined: Undefined = "skip"
 
+    @property
+    def unjudged(self) -> Any:
+        """Whether each user has nothing relevant."""
+        return self.users["n_relevant"].to_numpy() == 0
+
     def column(self, name: str) -> Floats:
         """Return a column as an array."""
         return self.users[name].to_numpy()
@@ -62,11 +67,12 @@ class Some:
     ) -> float:
         """Reduce users' values in the order of the users: the same digits however they came."""
         weights = self.weights if weights is None else weights
-        if not (judges and self.undefined == "nan"):
-            defined = ~np.isnan(values)
-            if not defined.all():
-                values = values[defined]
-                weights = None if weights is None else weights[defined]
+        if judges and self.undefined == "nan" and self.unjudged.any():
+            return math.nan
+        defined = ~np.isnan(values)
+        if not defined.all():
+            values = values[defined]
+            weights = None if weights is None else weights[defined]
         if weights is not None:
             total, size = float(np.sum(values * weights)), float(np.sum(weights))
         else:
@@ -107,6 +113,9 @@ def _each(measure: Measure, at: int, some: Some) -> Floats | None:
         return some.column(measure.cells[at])
     if isinstance(measure, Pooled):
         values: Floats = measure.pool(some.sums(measure, at), some.catalogue_size)
+        if measure.about == "relevance":
+            nothing = 0.0 if some.undefined == "zero" else math.nan
+            values = np.where(some.unjudged, nothing, values)
         return values
     if isinstance(measure, Composed) and measure.of == "users":
         parts = [_each(part, at, some) for part in measure.parts]
@@ -143,8 +152,8 @@ def _total(measure: Measure, at: int, some: Some, items: ItemSums | None) -> Lab
 def _judges(measure: Measure) -> bool:
     """Whether a user without relevant items leaves the measure undefined."""
     if isinstance(measure, Composed):
-        return all(_judges(part) for part in measure.parts)
-    return isinstance(measure, PerUser) and measure.about == "relevance"
+        return any(_judges(part) for part in measure.parts)
+    return isinstance(measure, PerUser | Pooled) and measure.about == "relevance"
 
 
 def _grouped(measure: Grouped, at: int, some: Some) -> Labelled:
@@ -155,14 +164,16 @@ def _grouped(measure: Grouped, at: int, some: Some) -> Labelled:
     out, means = {}, []
     for code, name in enumerate(groups.names):
         own = groups.code == code
-        weights = None if some.weights is None else some.weights[own]
-        inside = Some(some.users, weights, undefined=some.undefined)
-        mean = inside.reduce(each[own], judges=_judges(part))
         if own.any():
+            weights = None if some.weights is None else some.weights[own]
+            inside = replace(some, users=some.users.filter(own), weights=weights)
+            mean = inside.reduce(each[own], judges=_judges(part))
             out[label(user_group=name)] = mean
-        if not math.isnan(mean):
             means.append(mean)
-    return {"": measure.of_means(np.array(means)) if means else math.nan, **out}
+    if some.undefined != "nan":
+        means = [mean for mean in means if not math.isnan(mean)]
+    apart = measure.of_means(np.array(means)) if len(means) > 1 else math.nan
+    return {"": apart, **out}
 
 
 def _pooled(measure: Pooled, at: int, some: Some) -> Floats:

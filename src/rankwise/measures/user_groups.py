@@ -122,7 +122,7 @@ class GroupGap(_OfAnyMeasure):
 
     .. math:: \max_a m_a - \min_a m_a
 
-    Range [0, inf); lower is more equal. Needs a group in ``users``.
+    Range [0, inf); lower is more equal. NaN for less than two groups. Needs a group in ``users``.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class GroupRatio(_OfAnyMeasure):
     .. math:: \min_a m_a / \max_a m_a
 
     Range [0, 1] for measures that are not negative; higher is more equal. NaN where no group has
-    more than 0. Needs a group in ``users``.
+    more than 0, and for less than two groups. Needs a group in ``users``.
 
     Parameters
     ----------

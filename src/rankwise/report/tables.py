@@ -23,6 +23,8 @@ def number(value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
     return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
 
 
@@ -82,7 +84,15 @@ def footnote(result: Result) -> str:
         "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
         "padding": "padded places",
         "recommendations_of_cold_items": "recommendations of items never seen in training",
+        "users_without_history": "without a history",
+        "users_without_baseline": "without a baseline list",
+        "baseline_duplicates_dropped": "repeated baseline rows dropped",
         "train_rows_repeated": "repeated training rows, counted once",
+    }
+    words |= {
+        name: name.replace("_", " ")
+        for name in counts
+        if name.startswith(("recommendations_without_", "users_without_group"))
     }
     notes += [f"{counts[name]:,} {word}" for name, word in words.items() if counts.get(name)]
     for name, own in result.diagnostics.items():
