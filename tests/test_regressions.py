@@ -7,9 +7,11 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 import rankwise as rw
 from rankwise.io.writing import write_text
+from rankwise.report.tables import number
 
 TRUTH = {"a": {1}, "b": {2}, "c": {3}}
 
@@ -199,3 +201,159 @@ def test_a_weight_that_is_not_a_number():
     users = pl.DataFrame({"user": ["a"], "w": [math.nan]})
     with pytest.raises(rw.RankwiseError, match="needs a weight"):
         rw.evaluate({"a": [1]}, {"a": {1}}, "mrr", users=users, weights="w")
+
+
+GROUPS = {"item": [1, 2], "group": ["a", "b"]}
+
+
+def test_sums_by_item_cannot_overflow():
+    lists = {user: [1, 2] for user in range(10)}
+    with pytest.raises(rw.RankwiseError, match="too large to be added up exactly"):
+        rw.evaluate(
+            lists,
+            {user: {1: 60.0, 2: 70.0} for user in lists},
+            "item_mad_ranking(gain=exponential)@2",
+            items=GROUPS,
+        )
+    scores = {user: {1: 1e9, 2: 1.0} for user in range(9000)}
+    truth = {user: {1, 2} for user in scores}
+    result = rw.evaluate(scores, truth, "item_mad_rating@2", items=GROUPS)
+    assert result["item_mad_rating@2[item_group=a]"] == 1e9
+
+
+def test_a_sparse_matrix_of_items_holds_features():
+    matrix = sparse.csr_array(np.eye(10, 4))
+    result = rw.evaluate({0: [1, 2]}, {0: {1}}, ["ild@2", "catalog_coverage@2"], items=matrix)
+    assert result.values == {"intra_list_diversity@2": 1.0, "catalog_coverage@2": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("undefined", "expected"), [("skip", 1), ("zero", 2 / 3), ("nan", math.nan)]
+)
+def test_undefined_is_heeded_by_measures_of_sums(undefined, expected):
+    lists, truth = {"a": [1], "b": [1], "c": [2]}, {"a": {1: 1}, "b": {1: 1}, "c": {2: 0}}
+    cells = ["gauc(seen=included)", "ndcg@1", "f(first=ndcg,second=gauc(seen=included))@1"]
+    result = rw.evaluate(
+        lists, truth, cells, undefined=undefined, population="all", items=[1, 2, 3]
+    )
+    for value in result.values.values():
+        assert value == pytest.approx(expected, nan_ok=True)
+
+
+def test_one_group_alone_is_not_fair():
+    users = {"user": [1, 2], "group": ["x", "x"]}
+    cells = ["group_gap@1", "group_ratio@1", "user_mad_ranking@1", "reo@1"]
+    items = {"item": [1, 2], "group": ["a", "a"]}
+    result = rw.evaluate({1: [1], 2: [2]}, {1: {1}, 2: {1}}, cells, users=users, items=items)
+    assert all(math.isnan(result[cell]) for cell in cells)
+
+
+def test_what_was_recommended_was_not_masked():
+    items = {"item": [1, 2], "group": ["x", "y"]}
+    lists, train = {"a": [1], "b": [1]}, {"a": [1], "b": [2]}
+    result = rw.evaluate(lists, {"a": {1}, "b": {1}}, "rsp@1", train=train, items=items)
+    assert result["rsp@1[item_group=x]"] == 1.0
+
+
+def test_bpref_and_partial_auc_of_a_constant_model_are_at_chance():
+    lists = {"u": dict.fromkeys([1, 2, 3, 4], 0.5)}
+    for first in (1, 0):
+        truth = {"u": {1: first, 2: first, 3: 1 - first, 4: 1 - first}}
+        assert rw.evaluate(lists, truth, "bpref")["bpref"] == pytest.approx(0.5)
+        assert rw.evaluate(lists, truth, "bpref", ties="optimistic")["bpref"] == 1.0
+        assert rw.evaluate(lists, truth, "bpref", ties="pessimistic")["bpref"] == 0.0
+    lists = {"u": dict.fromkeys(range(6), 0.5)}
+    result = rw.evaluate(lists, {"u": {0, 1, 2}}, "partial_auc@1")
+    assert result["partial_auc@1"] == pytest.approx(0.25)
+
+
+def test_one_column_for_one_category():
+    items = {"item": [1, 2, 3], "genre_war": [1, 0, 0], "f_1": [1.0, 0.0, 0.0]}
+    name = "srecall(categories='genre_*')@1"
+    assert math.isnan(rw.evaluate({"a": [3]}, {"a": {2}}, name, items=items)[name])
+    name = "ild(features='f_*')@2"
+    assert rw.evaluate({"a": [1, 3]}, {"a": {2}}, name, items=items)[name] == 1.0
+
+
+def test_a_share_that_is_exactly_the_ratio_does_not_exceed_it():
+    train = {f"u{at}": [1] for at in range(29)} | {f"v{at}": [at + 2] for at in range(71)}
+    name = "aclt(pop_ratio=0.29)@2"
+    assert rw.evaluate({"a": [1, 2]}, {"a": {2}}, name, train=train)[name] == 0.0
+
+
+def test_groups_of_users_whom_training_does_not_know(tmp_path):
+    (tmp_path / "train.csv").write_text("user,item\n1,10\n1,11\n2,11\n2,12\n")
+    result = rw.evaluate(
+        {"1": [10, 12], "2": [12, 13], "abc": [10, 11]},
+        {"1": {10}, "2": {12}, "abc": {11}},
+        "bias_disparity@2",
+        train=tmp_path / "train.csv",
+        items={"item": [10, 11, 12, 13], "group": list("ppqq")},
+        users={"user": ["1", "2", "abc"], "group": ["x", "y", "a"]},
+    )
+    assert result["bias_disparity@2[user_group=x,item_group=p]"] == pytest.approx(0.5 / 1 - 1)
+    assert math.isnan(result["bias_disparity@2[user_group=a,item_group=p]"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "euclidean_distance([bias_disparity,ndcg],utopia=[0,1],of=means)@2",
+        "euclidean_distance([])@2",
+        "hypervolume([])@2",
+        "ips_recall(power=-1)@2",
+        "stratified_recall(gamma=1e999)@2",
+    ],
+)
+def test_what_makes_no_sense_is_refused(name):
+    with pytest.raises(rw.RankwiseError):
+        rw.parse(name)
+
+
+def test_infinite_values_can_be_shown():
+    assert number(math.inf) == "inf"
+    assert number(-math.inf) == "-inf"
+    with pytest.raises(rw.RankwiseError, match="too large for an exponential gain"):
+        rw.evaluate({"a": [1]}, {"a": {1: 2000.0}}, "cg(gain=exponential)@2")
+
+
+def test_measures_in_lists_and_by_name():
+    assert rw.Hypervolume(measures=[rw.NDCG(), "map"]) == rw.parse("hypervolume([ndcg,map])")
+    assert rw.GroupGap(measure="recall") == rw.parse("group_gap(recall)")
+
+
+@pytest.mark.parametrize("column", ["class", "true", "None", "age-group", "a b", "it's"])
+def test_columns_of_any_name_are_written_so_that_they_read_back(column):
+    measure = rw.REO(item_group=column) @ 2
+    assert rw.parse(str(measure)) == measure
+
+
+def test_cells_are_found_under_any_spelling():
+    items = {"item": [1, 2], "group": ["x[y]", "z"]}
+    users = {"userId": ["u"], "group": ["a"]}
+    cells = ["reo@2", "bias_disparity_recommendation@2"]
+    result = rw.evaluate({"u": [1]}, {"u": {1, 2}}, cells, items=items, users=users)
+    assert result['REO@2[item_group="x[y]"]'] == 1.0
+    assert result["BiasDisparityBR@2[item_group=z,user_group=a]"] == 0.0
+
+
+def test_what_training_repeats_is_counted_once_however_many_pieces():
+    train = pl.DataFrame({"user": ["a", "a", "b"], "item": [1, 1, 2]})
+    evaluator = rw.Evaluator("arp@1", train=train)
+    for user in "abc":
+        evaluator.update({user: [1]}, {user: {1}})
+    assert evaluator.result().counts["train_rows_repeated"] == 1
+    assert rw.Evaluator("arp@1", train=train).merge(evaluator).result().counts[
+        "train_rows_repeated"
+    ] == 1  # fmt: skip
+
+
+def test_who_is_not_known_is_counted():
+    items = {"item": [1], "features": [[1.0]], "genres": ["war"]}
+    cells = ["ild@2", "srecall@2", "repeated@2", "overlap@2"]
+    result = rw.evaluate({"a": [1, 2], "b": [2]}, {"a": {1}, "b": {1}}, cells, items=items,
+                         train={"a": [7]}, baseline={"a": [1]})  # fmt: skip
+    assert result.counts["recommendations_without_features(features)"] == 2
+    assert result.counts["recommendations_without_categories(categories)"] == 2
+    assert result.counts["users_without_history"] == 1
+    assert result.counts["users_without_baseline"] == 1

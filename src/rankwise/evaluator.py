@@ -37,7 +37,7 @@ from rankwise.prepare import (
 )
 from rankwise.running import run
 from rankwise.summary import Asked, summarise
-from rankwise.surroundings import make_surroundings
+from rankwise.surroundings import Surroundings, make_surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,6 +126,7 @@ class Evaluator:
         self._truth: Truth | None = None
         self._truth_tally: Counter[str] = Counter()
         self._parts: list[Partial] = []
+        self._around: tuple[tuple[Vocabularies, int, int], Surroundings] | None = None
         self._inputs: dict[str, Table] = {}
         self._ties_used: set[Ties] = set()
 
@@ -254,13 +255,7 @@ class Evaluator:
             truth = make_truth(truth_table, words, self._threshold, self._duplicates, truth_tally)
         lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
         counted = who_counts(self._population, lists, truth, words.users.size, tally)
-        around = make_surroundings(
-            self._knowledge,
-            dict(zip(coded, others, strict=True)),
-            words,
-            self._duplicates,
-            self._threads,
-        )
+        around = self._surroundings(words, dict(zip(coded, others, strict=True)))
         setting = Setting(
             lists, truth, counted, ties, self._plan.needs, words.users, words.items,
             self._block_size, confirmation(words, listed, truth_table, lists, truth),
@@ -291,6 +286,17 @@ class Evaluator:
         """The tables beside lists and truth whose ids get codes."""
         coded = self._knowledge.coded
         return {kind: own for kind, own in self._tables.items() if kind in coded or kind == "train"}
+
+    def _surroundings(self, words: Vocabularies, tables: dict[Kind, Table]) -> Surroundings:
+        """Turn what is known into codes; once, unless a piece brings ids that are new."""
+        if not self._plan.facts:
+            return Surroundings({})
+        if self._around is None or self._around[0] != (words, words.users.size, words.items.size):
+            around = make_surroundings(
+                self._knowledge, tables, words, self._duplicates, self._threads
+            )
+            self._around = (words, words.users.size, words.items.size), around
+        return self._around[1]
 
     def _check_mergeable(self, other: Evaluator) -> None:
         if other._settings != self._settings:
@@ -327,13 +333,7 @@ class Evaluator:
         if not len(missing):
             return merged
         _, *others = words.align([self._truth_table, *coded.values()])
-        around = make_surroundings(
-            self._knowledge,
-            dict(zip(coded, others, strict=True)),
-            words,
-            self._duplicates,
-            self._threads,
-        )
+        around = self._surroundings(words, dict(zip(coded, others, strict=True)))
         setting = Setting(
             Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
             words.users, words.items, None, None, around.facts, around.history, around.baseline,

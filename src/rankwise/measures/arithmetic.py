@@ -67,6 +67,13 @@ def gain_of(kind: Gain, relevance: Array) -> Array:
             found=f"{float(xp.min(relevance)):g}",
             hint="raise the threshold to 0, shift the scale, or use gain=binary",
         )
+    if kind.startswith("exponential") and relevance.shape[0] and float(xp.max(relevance)) > 1000:
+        raise ScoreError(
+            "a relevance is too large for an exponential gain",
+            where="truth",
+            found=f"{float(xp.max(relevance)):g}",
+            hint="is this the right column? gain=linear takes any relevance",
+        )
     if kind == "exponential":
         return 2.0**relevance - 1.0
     if kind == "exponential_plus_one":

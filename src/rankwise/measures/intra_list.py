@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IntraListDiversity"]
 
+_DENSE = 1 << 24  # items times categories that may stand in one matrix without a thought
 _CELLS = 1 << 17  # numbers of one work array: small enough for the cache
 
 
@@ -91,34 +92,42 @@ class IntraListDiversity(PerUser):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean distances, shape (U, n_k)."""
-        vectors = self._vectors(block)
-        xp = namespace(vectors)
+        listed = block.rows("listed")
+        xp = namespace(listed.item)
+        known, row = xp.arange(block.n_items), listed.item
+        if self.distance == "jaccard" and block.n_items * self._width(block) > _DENSE:
+            known, row = xp.unique_inverse(listed.item)  # only what stands in some list
+        vectors = self._vectors(block, known)
         out = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
         for at, cutoff in enumerate(int(one) for one in k):
-            for users, items in _lists(block, cutoff, self._cells(vectors.shape[1])):
+            for users, items in _lists(block, row, cutoff, self._cells(vectors.shape[1])):
                 n = items.shape[1]
                 own = xp.take(vectors, xp.reshape(items, (-1,)), axis=0)
                 total = self._total(xp.reshape(own, (-1, n, vectors.shape[1])))
                 out[users, at] = xp.clip(total / (n * (n - 1.0)), min=0.0)
         return out
 
+    def _width(self, block: Block) -> int:
+        return len(block.fact(self.facts[0], Categories).names)
+
     def _cells(self, width: int) -> Callable[[int], int]:
         """Return how many numbers are worked on for a list of some length."""
         return lambda n: n * width if self.distance == "cosine" else n * max(n, width)
 
-    def _vectors(self, block: Block) -> Array:
+    def _vectors(self, block: Block, items: Array) -> Array:
         (fact,) = self.facts
         if fact.kind == "features":
             vector = block.fact(fact, Features).vector
             xp = namespace(vector)
+            vector = xp.take(vector, items, axis=0)
             if self.distance != "cosine":
                 return vector
             length = xp.sqrt(xp.sum(vector * vector, axis=1, keepdims=True))
             return vector / xp.where(length > 0, length, 1.0)
         named = block.fact(fact, Categories)
         xp = namespace(named.code)
-        n, width = named.signature.shape[0], len(named.names)
-        owner, category = named.of(xp.arange(n))
+        n, width = items.shape[0], len(named.names)
+        owner, category = named.of(items)
         member = count(owner * width + category, n * width)
         return xp.reshape(xp.astype(member, xp.float64), (n, width))
 
@@ -181,9 +190,10 @@ def _imported(name: str) -> Callable[[Any], Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _lists(block: Block, cutoff: int, cells: Callable[[int], int]) -> Iterator[tuple[Array, Array]]:
-    """Yield the numbers of some users with as many items in the top k, and the items, (u, n)."""
-    listed = block.rows("listed")
+def _lists(
+    block: Block, row: Array, cutoff: int, cells: Callable[[int], int]
+) -> Iterator[tuple[Array, Array]]:
+    """Yield the numbers of some users with as many items in the top k, and their rows, (u, n)."""
     xp = namespace(block.list_length)
     starts = xp.cumulative_sum(block.list_length) - block.list_length
     length = xp.clip(block.list_length, max=cutoff)
@@ -195,4 +205,4 @@ def _lists(block: Block, cutoff: int, cells: Callable[[int], int]) -> Iterator[t
         for first in range(0, users.shape[0], step):
             some = users[first : first + step]
             at = xp.take(starts, some)[:, None] + xp.arange(n)[None, :]
-            yield some, xp.reshape(xp.take(listed.item, xp.reshape(at, (-1,))), (-1, n))
+            yield some, xp.reshape(xp.take(row, xp.reshape(at, (-1,))), (-1, n))
