@@ -89,9 +89,11 @@ def evaluate(
         What to do with an item that stands twice in a list or for one user in the truth: raise,
         or keep the best-ranked (truth: the most relevant) and count what was dropped.
     by : str or list of str
-        Columns of ``users``; the result then has the measures of every group too.
+        Columns of ``users``; the result then has the measures of every group too (but for bias
+        disparity, whose cells are groups of users already).
     weights : str or mapping, optional
-        A weight for each user: a column of ``users``, or ``{user: weight}``.
+        A weight for each user: a column of ``users``, or ``{user: weight}``. Measures of what is
+        added up for items (coverage, Gini, REO, …) take none.
     columns : mapping of str to str or None, optional
         Which column has which role, where the names do not say so: ``{"user": "uid"}``,
         ``{"truth.relevance": "stars"}``; None leaves a column unused.

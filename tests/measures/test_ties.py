@@ -92,6 +92,22 @@ def test_a_constant_model_is_at_chance_in_everything_that_judges():
     assert result["pop_reo(pop_ratio=0.5)@4"] == pytest.approx(0, abs=1e-12)
 
 
+@given(evaluations(scores=True, judged=True), st.integers(1, 6))
+def test_pairs_that_are_not_sums_over_hits(data, k):
+    lists, truth = data
+    user = next(user for user in lists if any(value > 0 for value in truth.get(user, {}).values()))
+    own = {user: dict(list(lists[user].items())[:5])}
+    cells = ["bpref", f"partial_auc@{k}"]
+    own_truth = {user: truth[user]}
+    each = [rw.evaluate({user: order}, own_truth, cells).values for order in orders(own[user])]
+    for ties, ends in (("expected", None), ("optimistic", max), ("pessimistic", min)):
+        ours = rw.evaluate(own, own_truth, cells, ties=ties)
+        for cell in cells:
+            found = [rw_values[cell] for rw_values in each]
+            expected = ends(found) if ends else math.fsum(found) / len(found)
+            assert ours[cell] == pytest.approx(expected, rel=1e-10, abs=1e-12), (cell, ties)
+
+
 def test_item_orders_and_input_order():
     scores = {"u": [("b", 0.5), ("c", 0.5), ("a", 0.5)]}
     rank = {

@@ -50,18 +50,15 @@ def rows(result: Result) -> list[tuple[str, ...]]:
 
 
 def slice_rows(result: Result) -> list[tuple[str, ...]]:
-    """Return the table of the groups, the head first; empty without groups."""
+    """Return the table of the groups: a row a value, a column a group; empty without groups."""
     if result.slices is None:
         return []
-    names = result.slices.columns
-    body = [
-        tuple(
-            number(value) if isinstance(value, float) else "–" if value is None else str(value)
-            for value in row
-        )
-        for row in result.slices.iter_rows()
-    ]
-    return [tuple(names), *body]
+    groups = result.slices.to_dicts()
+    head = [f"{row['by']}={'–' if row['group'] is None else row['group']}" for row in groups]
+    users = [f"{row['users']:,}" for row in groups]
+    cells = [name for name in result.slices.columns if name not in ("by", "group", "users")]
+    body = [(name, *(number(row[name]) for row in groups)) for name in cells]
+    return [("group", *head), ("users", *users), *body]
 
 
 def footnote(result: Result) -> str:
