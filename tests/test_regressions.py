@@ -348,6 +348,21 @@ def test_what_training_repeats_is_counted_once_however_many_pieces():
     ] == 1  # fmt: skip
 
 
+def test_blocks_are_small_where_there_are_many_categories(monkeypatch):
+    from rankwise.core import engine
+
+    items = {"item": range(20), "genres": [f"g{at}|h{at % 3}" for at in range(20)]}
+    lists = {user: [user % 20, (user + 1) % 20] for user in range(40)}
+    truth = {user: {(user + 1) % 20, 3} for user in range(60)}
+    cells = ["srecall@2", "alpha_ndcg@2", "calibration_error@2"]
+    train = {user: [user % 7] for user in range(30)}
+    whole = rw.evaluate(lists, truth, cells, items=items, train=train)
+    monkeypatch.setattr(engine, "_CELLS", 100)
+    small = rw.evaluate(lists, truth, cells, items=items, train=train)
+    assert small.values == whole.values
+    assert small.counts == whole.counts
+
+
 def test_who_is_not_known_is_counted():
     items = {"item": [1], "features": [[1.0]], "genres": ["war"]}
     cells = ["ild@2", "srecall@2", "repeated@2", "overlap@2"]

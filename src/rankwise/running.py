@@ -77,8 +77,10 @@ def run(
             _add(sums, piece.sums)
             pieces.append(replace(piece, sums={}))  # a whole catalogue each
             bar.advance(len(piece.columns["user"]))
-    pieces.append(_piece(plan, unlisted(setting, without_list)))
-    _add(sums, pieces[-1].sums)
+    step = min(setting.most_users, max(len(without_list), 1))
+    for first in range(0, max(len(without_list), 1), step):
+        pieces.append(_piece(plan, unlisted(setting, without_list[first : first + step])))
+        _add(sums, pieces[-1].sums)
     columns: dict[str, Any] = {
         name: np.concatenate([piece.columns[name] for piece in pieces])
         for name in pieces[0].columns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from rankwise.core.assemble import Cut, assemble, tied_groups
+from rankwise.core.facts import Categories
 from rankwise.core.ids import HashCollision, HashedStrings
 from rankwise.core.match import Matches, match
 from rankwise.core.segments import Ints, owners
@@ -32,6 +33,7 @@ Needs: TypeAlias = frozenset[
 ]
 """What blocks must hold beyond hits: parts of a `Block`, and scores in the lists."""
 _ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
+_CELLS = 1 << 24  # users times categories of a block: measures hold a few such matrices
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ class Setting:
         """The number of item codes; 0 where items are only compared."""
         return 0 if isinstance(self.items, HashedStrings) else self.items.size
 
+    @cached_property
+    def most_users(self) -> int:
+        """The most users that a block may have, whatever their rows."""
+        sizes = [len(f.names) for f in self.facts.values() if isinstance(f, Categories)]
+        return max(1, _CELLS // max(sizes)) if sizes else 1 << 62
+
     def is_counted(self, codes: Ints) -> Ints:
         """Whether each of these users counts."""
         return self.counted.take(codes, mode="clip") & (codes < len(self.counted))
@@ -112,7 +120,7 @@ def slabs(setting: Setting) -> Iterator[Callable[[], Slab]]:
             stop = min(first + setting.block_size, last)
         else:
             stop = int(np.searchsorted(starts, starts[first] + _ROWS, side="right")) - 1
-            stop = min(max(stop, first + 1), last)
+            stop = min(max(stop, first + 1), first + setting.most_users, last)
         yield lambda chosen=slice(first, stop): _slab(setting, chosen)  # type: ignore[misc]
         first = stop
 
