@@ -363,6 +363,13 @@ def test_blocks_are_small_where_there_are_many_categories(monkeypatch):
     assert small.counts == whole.counts
 
 
+def test_a_relevant_item_needs_a_propensity_whether_or_not_it_is_found():
+    items = {"item": [1], "propensity": [0.5]}
+    for lists in ({"a": [1, 2]}, {"a": [1, 3]}):
+        with pytest.raises(rw.RankwiseError, match="a relevant item has no propensity"):
+            rw.evaluate(lists, {"a": {1, 2}}, "ips_recall(propensity=given)@2", items=items)
+
+
 def test_who_is_not_known_is_counted():
     items = {"item": [1], "features": [[1.0]], "genres": ["war"]}
     cells = ["ild@2", "srecall@2", "repeated@2", "overlap@2"]

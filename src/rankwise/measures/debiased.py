@@ -57,7 +57,9 @@ class _Weighted(PerUser):
 
     def _of_hits(self, block: Block, k: Array, *, discounted: bool) -> Array:
         hits, xp = block.hits, namespace(block.list_length)
-        weight = hits.mean(self._known(xp.take(self.weight(block.facts), hits.item)))
+        weights = self.weight(block.facts)
+        self._known(xp.take(weights, block.rows("relevant").item))  # found or not
+        weight = hits.mean(xp.take(weights, hits.item))
         terms = hits.chance * weight
         return block.sum_hits(terms * discount(hits.rank) if discounted else terms, k)
 
