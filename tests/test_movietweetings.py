@@ -69,3 +69,7 @@ def test_the_table_in_the_documentation(evaluated, tmp_path):
     table = example["report"](results, example["predicted_ratings"](tmp_path))
     page = (EXAMPLE.parents[1] / "docs" / "movietweetings.md").read_text(encoding="utf-8")
     assert page.split("```text\n")[1].split("\n```")[0] == table
+    said = page.split("## Reading it")[1]
+    for line in example["leads"](results).splitlines():
+        lead, half = line.split()[1::2]
+        assert f"{lead.lstrip('-')} ± {half}" in said, line
