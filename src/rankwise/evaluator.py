@@ -218,15 +218,15 @@ class Evaluator:
         ties = ties_for(listed, self._ties)
         check_scores(self._plan, listed)
         # Items whose order and number nobody asks for may be compared by hash.
-        count_items = self._plan.numbers_items or "listed" in self._plan.needs
-        hashed = not count_items and ties == "input" and self._duplicates == "error"
-        hashed = hashed and not self._plan.facts
+        numbered = self._plan.numbers_items
+        plain = not numbered and not self._plan.facts
+        hashed = plain and ties == "input" and self._duplicates == "error"
         for try_hashes in (True, False) if hashed else (False,):
             words, truth = self._vocabularies, self._truth
             if whole_truth or words is None or (words.hashed and not try_hashes):
                 words = Vocabularies(
                     [listed, truth_table, *self._coded.values()],
-                    count_items=count_items,
+                    count_items=numbered,
                     hashed=try_hashes,
                 )
                 truth = None
@@ -320,8 +320,9 @@ class Evaluator:
         """Add the users of the truth who never got a list."""
         words, truth, coded = self._vocabularies, self._truth, self._coded
         if words is None or truth is None:  # all pieces came from other evaluators
-            count = self._plan.numbers_items or "listed" in self._plan.needs
-            words = Vocabularies([self._truth_table, *coded.values()], count_items=count)
+            words = Vocabularies(
+                [self._truth_table, *coded.values()], count_items=self._plan.numbers_items
+            )
             table, *_ = words.align([self._truth_table, *coded.values()])
             self._truth_tally = Counter()
             truth = make_truth(table, words, self._threshold, self._duplicates, self._truth_tally)

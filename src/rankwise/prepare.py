@@ -32,6 +32,7 @@ __all__ = [
     "make_lists",
     "make_truth",
     "repeated_rows",
+    "stands_twice",
     "who_counts",
 ]
 
@@ -116,12 +117,12 @@ def make_truth(
     if len(repeated):
         if duplicates == "error":
             _confirmrepeated_rows(table, words)
-            owner = owners(truth.starts, repeated[[repeated.argmin()]])
-            raise DuplicateError(
+            raise stands_twice(
                 "an item stands twice for one user in the truth",
-                where=f"{table.source}, user {words.users.decode(truth.user[owner])[0]!r}",
-                found=f"item {words.items.decode(truth.items[[repeated.min()]])[0]!r}"
-                " more than once",
+                table,
+                truth,
+                repeated,
+                words,
                 hint='drop the repetition, or keep the most relevant with duplicates="first"',
             )
         frame = table.frame
@@ -222,6 +223,20 @@ def _confirmrepeated_rows(table: Table, words: Vocabularies) -> None:
     hashed = isinstance(words.items, HashedStrings)
     if hashed and not table.frame.select("user", "item").is_duplicated().any():
         raise HashCollision
+
+
+def stands_twice(
+    what: str, table: Table, rows: Truth | Lists, repeated: Ints, words: Vocabularies, *, hint: str
+) -> DuplicateError:
+    """Name the user and the item of the first row that repeats another."""
+    row = repeated[[repeated.argmin()]]
+    user = words.users.decode(rows.user[owners(rows.starts, row)])[0]
+    return DuplicateError(
+        what,
+        where=f"{table.source}, user {user!r}",
+        found=f"item {words.items.decode(rows.items[row])[0]!r} more than once",
+        hint=hint,
+    )
 
 
 def repeated_rows(items: Ints, starts: Ints) -> Ints:

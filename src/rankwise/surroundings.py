@@ -10,9 +10,15 @@ import numpy as np
 
 from rankwise.core.facts import UserItems
 from rankwise.core.lists import Lists, group
-from rankwise.core.segments import offsets, owners, ragged_rows
-from rankwise.errors import DuplicateError
-from rankwise.prepare import Duplicates, Vocabularies, later_rows, make_lists, repeated_rows
+from rankwise.core.segments import offsets, ragged_rows
+from rankwise.prepare import (
+    Duplicates,
+    Vocabularies,
+    later_rows,
+    make_lists,
+    repeated_rows,
+    stands_twice,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,13 +59,12 @@ def make_surroundings(
         knowledge.counts["baseline_duplicates_dropped"] = tally["duplicates_dropped"]
         repeated = repeated_rows(lists.items, lists.starts)
         if len(repeated):
-            owner = owners(lists.starts, repeated[[repeated.argmin()]])
-            raise DuplicateError(
+            raise stands_twice(
                 "an item stands twice in one list of the baseline",
-                where=f"{tables['baseline'].source}, "
-                f"user {words.users.decode(lists.user[owner])[0]!r}",
-                found=f"item {words.items.decode(lists.items[[repeated.min()]])[0]!r}"
-                " more than once",
+                tables["baseline"],
+                lists,
+                repeated,
+                words,
                 hint='drop the repetition, or keep the best-ranked with duplicates="first"',
             )
         other = _user_items(lists, words.users.size)

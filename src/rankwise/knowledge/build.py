@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _MOST_SIMILAR = 20_000
-"""Items that similarities are worked out between; the matrix then has 3.2 GB."""
+"""Items that similarities are worked out between; their matrix has 3.2 GB, work on it more."""
 
 
 def _users(*, distinct: bool) -> pl.Expr:
@@ -85,22 +85,8 @@ def place_categories(named: Named, where: Ints) -> Categories:
     assert named.starts is not None
     lengths = np.where(where >= 0, np.diff(named.starts)[where], 0)
     code = named.code[ragged_rows(named.starts[:-1][where], lengths)]
-    signature = np.where(where >= 0, _signatures(named)[where], 0)
+    signature = np.where(where >= 0, named.signatures[where], 0)
     return Categories(offsets(lengths), code, signature, named.names)
-
-
-def _signatures(named: Named) -> Any:
-    """Give each distinct set of categories a number, in order; the empty set has 0."""
-    assert named.starts is not None
-    n = len(named.starts) - 1
-    owner = np.repeat(np.arange(n), np.diff(named.starts))
-    pairs = pl.DataFrame({"row": owner, "code": named.code}).sort("row", "code")
-    sets = pairs.group_by("row", maintain_order=True).agg(
-        pl.col("code").cast(pl.String).str.zfill(9).str.join("|")
-    )
-    out = np.zeros(n, dtype=np.int64)
-    out[sets["row"].to_numpy()] = sets["code"].rank("dense").to_numpy()
-    return out
 
 
 def place_features(matrix: Matrix, where: Ints) -> Features:

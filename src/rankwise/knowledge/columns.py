@@ -6,6 +6,7 @@ Everything here is in the order of the table's rows; nothing is dropped.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,20 @@ class Named:
     names: tuple[str, ...]
     starts: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
     said: str = ""
+
+    @cached_property
+    def signatures(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """A number for each distinct set of names of a row, in order; the empty set has 0."""
+        assert self.starts is not None
+        n = len(self.starts) - 1
+        owner = np.repeat(np.arange(n), np.diff(self.starts))
+        pairs = pl.DataFrame({"row": owner, "code": self.code}).sort("row", "code")
+        sets = pairs.group_by("row", maintain_order=True).agg(
+            pl.col("code").cast(pl.String).str.zfill(9).str.join("|")
+        )
+        out = np.zeros(n, dtype=np.int64)
+        out[sets["row"].to_numpy()] = sets["code"].rank("dense").to_numpy()
+        return out
 
 
 @dataclass(frozen=True)

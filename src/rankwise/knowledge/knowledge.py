@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -134,12 +134,12 @@ class Knowledge:
     def of_items(self, ids: pl.Series) -> dict[Fact, object]:
         """Return the facts of these items, in their order."""
         wanted = [fact for fact in self.wanted if fact.kind in _OF_ITEMS]
-        return self._place(self.tables, lambda t, own, role: _positions(t, own, role, ids), wanted)
+        return self._place(self.tables, partial(_positions, ids=ids), wanted)
 
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:
         """Return the groups of these users, in their order, by column."""
         wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
-        found = self._place(self.tables, lambda t, own, role: _positions(t, own, role, ids), wanted)
+        found = self._place(self.tables, partial(_positions, ids=ids), wanted)
         return {fact.column: of for fact, of in found.items() if isinstance(of, Groups)}
 
     def said(self) -> dict[str, str]:
@@ -176,11 +176,15 @@ class Knowledge:
     def _from_train(self, fact: Fact, train: Table, where: Where, *, distinct: bool) -> object:
         text = train.frame["item"].dtype == pl.String
         if fact.kind == "popularity":
-            frame = self._payload(
-                fact, lambda: build.popularity_frame(train, distinct=distinct), text=text
+            frame, n_users = self._payload(
+                fact,
+                lambda: (
+                    build.popularity_frame(train, distinct=distinct),
+                    train.frame["user"].n_unique(),
+                ),
+                text=text,
             )
-            at = where(train, frame["item"], "item")
-            return build.place_popularity(frame, train.frame["user"].n_unique(), at)
+            return build.place_popularity(frame, n_users, where(train, frame["item"], "item"))
         if fact.kind == "similarity":
             target, size = _targets(train, train.frame["item"], where)
             return build.similarity(train, target, size)

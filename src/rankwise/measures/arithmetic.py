@@ -30,7 +30,9 @@ __all__ = [
     "need_cutoff",
     "or_nan",
     "retrieved",
+    "shared_with_baseline",
     "spread",
+    "unit_vectors",
 ]
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
@@ -123,6 +125,28 @@ def need_cutoff(measure: Measure, *, where: bool, said: str) -> None:
             found=str(measure),
             hint=f"write {measure}@10",
         )
+
+
+def unit_vectors(vectors: Array) -> Array:
+    """Return vectors of length 1, shape (n, d); zeros stay zeros."""
+    xp = namespace(vectors)
+    length = xp.sqrt(xp.sum(vectors * vectors, axis=1, keepdims=True))
+    return vectors / xp.where(length > 0, length, 1.0)
+
+
+def shared_with_baseline(
+    block: Block, k: Array, denominator: Literal["length", "k", "union"]
+) -> Array:
+    """Return the share of the top k that another run's top k has too, (U, n_k); NaN without one."""
+    assert block.baseline is not None  # the plan sees to it
+    common = block.count_shared(block.baseline, k, other=True)
+    if denominator == "union":
+        xp = namespace(common)
+        other = xp.minimum(block.baseline.length[:, None], k[None, :])
+        whole = retrieved(block, k) + xp.astype(other, xp.float64) - common
+    else:
+        whole = listed_denominator(block, k, denominator)
+    return or_nan(divide(common, whole), (block.baseline.length > 0)[:, None])
 
 
 def spread(values: Any) -> float:

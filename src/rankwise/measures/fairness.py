@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.measures.arithmetic import spread
-from rankwise.measures.kinds import Labelled, OverItemGroups, label
+from rankwise.measures.kinds import Labelled, OverItemGroups, rates_of_items
 from rankwise.measures.measure import measure
 from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
 
@@ -25,14 +24,7 @@ class _Rates(OverItemGroups):
 
     def of_items(self, items: ItemSums, k: int) -> Labelled:
         """Return the spread of the rates, and each group's."""
-        groups = self.groups(items)
-        part, whole = (groups.sum(one) for one in self._part_and_whole(items, k))
-        rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
-        cells = {
-            label(item_group=name): float(rate)
-            for name, rate in zip(groups.names, rates, strict=True)
-        }
-        return {"": spread(rates), **cells}
+        return rates_of_items(self.groups(items), *self._part_and_whole(items, k))
 
     def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -88,9 +80,8 @@ class RSP(_Rates):
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
     over users with a list; :math:`H_u` is what the user has seen in training, less what the list
-    holds all the same. Population standard
-    deviation over item groups. Range [0, inf); lower is more equal. The cells are :math:`P_a`.
-    Needs a group in ``items``.
+    holds all the same. Population standard deviation over item groups. Range [0, inf); lower is
+    more equal; NaN for less than two groups. The cells are :math:`P_a`. Needs a group in ``items``.
 
     Parameters
     ----------

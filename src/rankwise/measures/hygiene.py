@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
 from rankwise.core.facts import Fact, Popularity
-from rankwise.measures.arithmetic import divide, listed_denominator, need_cutoff, or_nan, retrieved
+from rankwise.measures.arithmetic import divide, need_cutoff, retrieved, shared_with_baseline
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
@@ -192,15 +192,7 @@ class Overlap(_OfList):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return shares of items in common, shape (U, n_k)."""
-        assert block.baseline is not None  # the plan sees to it
-        common = block.count_shared(block.baseline, k, other=True)
-        if self.denominator == "union":
-            xp = namespace(common)
-            other = xp.minimum(block.baseline.length[:, None], k[None, :])
-            whole = retrieved(block, k) + xp.astype(other, xp.float64) - common
-        else:
-            whole = listed_denominator(block, k, self.denominator)
-        return or_nan(divide(common, whole), (block.baseline.length > 0)[:, None])
+        return shared_with_baseline(block, k, self.denominator)
 
 
 @measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None,

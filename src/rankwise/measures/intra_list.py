@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from rankwise.core.backend import count, namespace
 from rankwise.core.facts import Categories, Fact, Features
 from rankwise.errors import ParameterError
+from rankwise.measures.arithmetic import unit_vectors
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
@@ -120,10 +121,7 @@ class IntraListDiversity(PerUser):
             vector = block.fact(fact, Features).vector
             xp = namespace(vector)
             vector = xp.take(vector, items, axis=0)
-            if self.distance != "cosine":
-                return vector
-            length = xp.sqrt(xp.sum(vector * vector, axis=1, keepdims=True))
-            return vector / xp.where(length > 0, length, 1.0)
+            return unit_vectors(vector) if self.distance == "cosine" else vector
         named = block.fact(fact, Categories)
         xp = namespace(named.code)
         n, width = items.shape[0], len(named.names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
-from rankwise.measures.kinds import Labelled, OverItemGroups, label
+from rankwise.measures.kinds import Labelled, OverItemGroups, cells_of_items
 from rankwise.measures.measure import measure
 from rankwise.measures.tallies import ItemSums, Recommended, Tally
 
@@ -85,10 +85,7 @@ class _MeansOfItems(OverItemGroups):
         mean = np.where(shown, total / np.where(shown, count, 1), 0.0)
         sums, sizes = groups.sum(mean), groups.sum(shown)
         means = [s / n if n else math.nan for s, n in zip(sums, sizes, strict=True)]
-        cells = {
-            label(item_group=name): float(value)
-            for name, value in zip(groups.names, means, strict=True)
-        }
+        cells = cells_of_items(groups.names, means)
         return {"": mean_difference(cells.values()), **cells}
 
 

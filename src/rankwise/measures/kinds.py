@@ -12,16 +12,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from rankwise.core.facts import Fact, Groups
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures.arithmetic import spread
 from rankwise.measures.measure import Measure
 from rankwise.measures.tallies import Recommended
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rankwise.core.backend import Array
     from rankwise.core.block import Block
     from rankwise.measures.tallies import ItemSums, Tally
@@ -36,7 +40,9 @@ __all__ = [
     "PerUser",
     "Pooled",
     "at_cutoffs",
+    "cells_of_items",
     "label",
+    "rates_of_items",
     "read_label",
 ]
 
@@ -68,6 +74,18 @@ def read_label(text: str) -> dict[str, str]:
 def _quoted(name: str) -> str:
     odd = any(sign in name for sign in '[]=,"\\#') or not name.isprintable() or name != name.strip()
     return json.dumps(name, ensure_ascii=False) if odd or not name else name
+
+
+def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> Labelled:
+    """Return a cell for each group of items."""
+    return {label(item_group=name): float(value) for name, value in zip(names, values, strict=True)}
+
+
+def rates_of_items(groups: Groups, part: Any, whole: Any) -> Labelled:
+    """Return part over whole of each group of items as cells, and how unequal these are."""
+    sums = zip(groups.sum(part), groups.sum(whole), strict=True)
+    rates = [p / w if w > 0 else math.nan for p, w in sums]
+    return {"": spread(rates), **cells_of_items(groups.names, rates)}
 
 
 def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
@@ -155,8 +173,17 @@ class Catalogue(Accumulated):
         raise MeasureError(f"{self.name} does not say what it makes of the counts")
 
 
+class _OfParts(Measure):
+    """Made of other measures, which leave the cut-off to it."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        _check_parts(self)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(Measure):
+class Composed(_OfParts):
     """A function of other measures' values: each user's values, or their means."""
 
     @property
@@ -168,14 +195,9 @@ class Composed(Measure):
         """Return the value for values of the parts, elementwise."""
         raise MeasureError(f"{self.name} does not say how its parts combine")
 
-    def __post_init__(self) -> None:
-        """Check that the parts leave the cut-off to this measure."""
-        super().__post_init__()
-        _check_parts(self)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Grouped(Measure):
+class Grouped(_OfParts):
     """A function of the means of user groups, with those means as its cells."""
 
     user_group: str = "group"
@@ -193,11 +215,6 @@ class Grouped(Measure):
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
         raise MeasureError(f"{self.name} does not say what it makes of the means")
-
-    def __post_init__(self) -> None:
-        """Check that the parts leave the cut-off to this measure."""
-        super().__post_init__()
-        _check_parts(self)
 
 
 def _check_parts(owner: Measure) -> None:

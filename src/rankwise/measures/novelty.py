@@ -19,7 +19,7 @@ from rankwise.measures.arithmetic import (
     gain_of,
     listed_denominator,
     need_cutoff,
-    or_nan,
+    shared_with_baseline,
 )
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
@@ -285,7 +285,4 @@ class Unexpectedness(PerUser):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return the share that is new, shape (U, n_k)."""
-        assert block.baseline is not None  # the plan sees to it
-        common = block.count_shared(block.baseline, k, other=True)
-        share = divide(common, listed_denominator(block, k, self.denominator))
-        return or_nan(1.0 - share, (block.baseline.length > 0)[:, None])
+        return 1.0 - shared_with_baseline(block, k, self.denominator)

@@ -167,6 +167,10 @@ class _Area(Pooled):
             axis=2,
         )
 
+    def pool(self, sums: Array, catalogue_size: int) -> Array:
+        """Return the area of each user."""
+        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
+
     def _shares(self, sums: Array, catalogue_size: int, *, unlisted: bool) -> Array:
         """Sum the shares of all relevant items; NaN where there is nothing to stand above."""
         xp = namespace(sums)
@@ -213,10 +217,6 @@ class AUC(_Area):
     seen: Literal["excluded", "included"] = "excluded"
     negatives: Literal["exact", "one_more"] = "exact"
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the area of each user."""
-        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
-
     def weigh(self, sums: Array) -> Array | None:
         """Weigh users by their relevant items."""
         return sums[..., 0]
@@ -254,10 +254,6 @@ class GAUC(_Area):
 
     seen: Literal["excluded", "included"] = "excluded"
     negatives: Literal["exact", "one_more"] = "exact"
-
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the area of each user."""
-        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
 
 
 @measure(

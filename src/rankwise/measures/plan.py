@@ -76,9 +76,10 @@ class Plan:
 
     @property
     def numbers_items(self) -> bool:
-        """Whether something is kept or known for every item, so that items must be numbered."""
+        """Whether something is kept, known or counted by item, so that items must be numbered."""
         by_user = ("user_group", "history", "baseline")
-        return self.needs_catalogue or any(fact.kind not in by_user for fact in self.facts)
+        listed = self.needs_catalogue or "listed" in self.needs
+        return listed or any(fact.kind not in by_user for fact in self.facts)
 
     @property
     def compares_scores(self) -> bool:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.core.backend import bincount, namespace
-from rankwise.core.facts import Fact, Popularity
+from rankwise.core.facts import Fact, Groups, Popularity
 from rankwise.errors import ParameterError
-from rankwise.measures.arithmetic import divide, listed_denominator, or_nan, spread
-from rankwise.measures.kinds import Accumulated, Labelled, PerUser, Pooled, label
+from rankwise.measures.arithmetic import divide, listed_denominator, or_nan
+from rankwise.measures.kinds import Accumulated, Labelled, PerUser, Pooled, rates_of_items
 from rankwise.measures.measure import measure
 from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
 
@@ -193,14 +193,8 @@ class _HeadAndTail(Accumulated):
     def of_items(self, items: ItemSums, k: int) -> Labelled:
         """Return the spread of the two, and each of them."""
         tail = items.fact(_POPULARITY, Popularity).is_tail(self.pop_ratio)
-        part, whole = self._part_and_whole(items, k)
-        cells = {}
-        for name, own in (("short_head", ~tail), ("long_tail", tail)):
-            size = float(np.sum(whole[own]))
-            share = float(np.sum(part[own])) / size if size else math.nan
-            cells[label(item_group=name)] = share
-        alone = any(math.isnan(share) for share in cells.values())
-        return {"": math.nan if alone else spread(cells.values()), **cells}
+        groups = Groups(tail.astype(np.int64), ("short_head", "long_tail"))
+        return rates_of_items(groups, *self._part_and_whole(items, k))
 
     def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
         raise NotImplementedError

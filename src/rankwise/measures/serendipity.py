@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import bincount, count, namespace
 from rankwise.core.facts import Fact, Features, Popularity, Similarity
-from rankwise.measures.arithmetic import divide, or_nan, retrieved
+from rankwise.measures.arithmetic import divide, or_nan, retrieved, unit_vectors
 from rankwise.measures.kinds import Pooled
 from rankwise.measures.measure import measure
 
@@ -133,19 +133,13 @@ class Serendipity(Pooled):
         user, item = rows.user, rows.item  # type: ignore[attr-defined]
         size = xp.clip(block.count_rows(past), min=1.0)
         if self.similarity == "features":
-            vector = _unit(block.fact(Fact("features", self.features), Features).vector)
+            vector = unit_vectors(block.fact(Fact("features", self.features), Features).vector)
             mean = _sum_vectors(block, past, vector) / size[:, None]
             return 1.0 - xp.sum(xp.take(vector, item, axis=0) * xp.take(mean, user, axis=0), axis=1)
         alike = block.fact(Fact("similarity"), Similarity)
         cosine = alike.cosine
         own = _Past(xp.take(alike.place, past.item), past.user, block.n_users)
         return 1.0 - own.sum(cosine, xp.take(alike.place, item), user) / xp.take(size, user)
-
-
-def _unit(vector: Array) -> Array:
-    xp = namespace(vector)
-    length = xp.sqrt(xp.sum(vector * vector, axis=1, keepdims=True))
-    return vector / xp.where(length > 0, length, 1.0)
 
 
 def _sum_vectors(block: Block, rows: Rows, vector: Array) -> Array:

@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["GroupGap", "GroupRatio", "UserMADRanking", "UserMADRating"]
 
 
+class _Apart(Grouped):
+    """How far groups are apart."""
+
+    def of_means(self, means: Array) -> float:
+        """Return the mean difference of pairs."""
+        return mean_difference(map(float, means))
+
+
 @measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness")
-class UserMADRanking(Grouped):
+class UserMADRanking(_Apart):
     r"""How far groups of users are apart in their nDCG.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
@@ -59,13 +67,9 @@ class UserMADRanking(Grouped):
         """The nDCG."""
         return (NDCG(gain=self.gain) @ self.k,)
 
-    def of_means(self, means: Array) -> float:
-        """Return the mean difference of pairs."""
-        return mean_difference(map(float, means))
-
 
 @measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness")
-class UserMADRating(Grouped):
+class UserMADRating(_Apart):
     r"""How far groups of users are apart in the scores of what they are recommended.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
@@ -101,10 +105,6 @@ class UserMADRating(Grouped):
     def parts(self) -> tuple[Measure, ...]:
         """The mean score."""
         return (MeanScore() @ self.k,)
-
-    def of_means(self, means: Array) -> float:
-        """Return the mean difference of pairs."""
-        return mean_difference(map(float, means))
 
 
 class _OfAnyMeasure(Grouped):
