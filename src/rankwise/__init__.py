@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from rankwise._version import __version__
 
 if TYPE_CHECKING:
-    from rankwise import functional
+    from rankwise import candidates, functional
     from rankwise.core.partial import Partial
     from rankwise.errors import RankwiseError
     from rankwise.evaluation import evaluate
     from rankwise.evaluator import Evaluator
     from rankwise.io.chunks import read_chunks
     from rankwise.measures.accuracy import *
+    from rankwise.measures.areas import *
     from rankwise.measures.confusion import *
     from rankwise.measures.coverage import *
     from rankwise.measures.debiased import *
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
     from rankwise.measures.parsing import parse
     from rankwise.measures.popularity import *
     from rankwise.measures.rating import *
+    from rankwise.measures.reweighted import *
     from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
+    from rankwise.ranking.places import Ranks, rank_relevant
+    from rankwise.ranking.rank import Ranking, rank
     from rankwise.result import Result, load
 
 # What is exported besides the measures, which the registry knows.
@@ -49,10 +53,14 @@ _HOME_OF = {
     "Measure": "rankwise.measures.measure",
     "Partial": "rankwise.core.partial",
     "RankwiseError": "rankwise.errors",
+    "Ranking": "rankwise.ranking.rank",
+    "Ranks": "rankwise.ranking.places",
     "Result": "rankwise.result",
     "evaluate": "rankwise.evaluation",
     "load": "rankwise.result",
     "parse": "rankwise.measures.parsing",
+    "rank": "rankwise.ranking.rank",
+    "rank_relevant": "rankwise.ranking.places",
     "read_chunks": "rankwise.io.chunks",
 }
 
@@ -60,20 +68,25 @@ __all__ = [
     "Evaluator",
     "Measure",
     "Partial",
+    "Ranking",
+    "Ranks",
     "RankwiseError",
     "Result",
     "__version__",
+    "candidates",
     "evaluate",
     "functional",
     "load",
     "parse",
+    "rank",
+    "rank_relevant",
     "read_chunks",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":
-        return import_module("rankwise.functional")
+    if name in ("candidates", "functional"):
+        return import_module(f"rankwise.{name}")
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)
     else:

@@ -53,10 +53,11 @@ def check_number(name: str, value: object) -> None:
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
 
 
-def check_positive(name: str, value: int | None) -> None:
-    """Raise unless a value is None or a whole number from 1."""
-    if value is not None and value < 1:
-        raise ParameterError(f"{name} must be positive", found=str(value))
+def check_positive(**values: int | None) -> None:
+    """Raise unless each value is None or a whole number from 1."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} must be positive", found=str(value))
 
 
 def ties_for(listed: Table, ties: Ties | None) -> Ties:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.evaluator import Evaluator
 from rankwise.io.chunks import read_chunks
+from rankwise.io.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +51,8 @@ def evaluate(
     Parameters
     ----------
     recommendations : table, path, mapping, array or sparse matrix
-        Ranked lists. A table has a row an item, with user and item, and is ordered by its
+        Ranked lists, or exact ranks: what `rankwise.rank` and `rankwise.rank_relevant` return, or
+        lists from elsewhere. A table has a row an item, with user and item, and is ordered by its
         ``rank`` column; without one by falling ``score``; without either as the rows lie.
         Also ``{user: [items]}``, ``{user: [(item, score)]}``, a dense array of item ids with a
         row a user, best first, or a SciPy sparse matrix of scores.
@@ -131,6 +133,8 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
+    made = chunk_rows is None
+    listed = read_table(recommendations, "recommendations", columns) if made else recommendations
     evaluator = Evaluator(
         measures,
         truth=truth,
@@ -146,12 +150,13 @@ def evaluate(
         by=by,
         weights=weights,
         columns=columns,
+        exact=made and listed.lengths is not None,
         threads=threads,
         block_size=block_size,
         progress=progress,
     )
     if chunk_rows is None:
-        evaluator.update(recommendations)
+        evaluator.update(listed)
     else:
         for chunk in read_chunks(recommendations, chunk_rows, columns=columns):
             evaluator.update(chunk)

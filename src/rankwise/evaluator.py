@@ -23,10 +23,12 @@ from rankwise.core.lists import Lists, Ties
 from rankwise.core.parallel import default_threads
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.exact import check_exact, check_pieces, lists_of_ranks, no_ranks
 from rankwise.io.tables import Table, read_table
 from rankwise.knowledge import Knowledge
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
+from rankwise.merging import check_one_protocol, check_same_settings, check_same_tables
 from rankwise.prepare import (
     Duplicates,
     Vocabularies,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from rankwise.core.truth import Truth
     from rankwise.io.columns import Columns, Kind
     from rankwise.measures.parsing import MeasureLike
+    from rankwise.protocol import Protocol
     from rankwise.result import Result
 
 __all__ = ["Duplicates", "Evaluator", "Population"]
@@ -53,9 +56,10 @@ __all__ = ["Duplicates", "Evaluator", "Population"]
 class Evaluator:
     """`rankwise.evaluate` fed in pieces, on one machine or on many.
 
-    All parameters are those of `rankwise.evaluate`. Truth is given once here, or with every
-    piece; either way all rows of a user belong in one piece. The result has the same bits as
-    one call over everything.
+    All parameters are those of `rankwise.evaluate`, and ``exact``, which says that pieces are
+    exact ranks from `rankwise.rank_relevant`. Truth is given once here, or with every piece; either
+    way all rows of a user belong in one piece. The result has the same bits as one call over
+    everything.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class Evaluator:
         by: str | Sequence[str] = (),
         weights: str | Mapping[Any, float] | None = None,
         columns: Columns | None = None,
+        exact: bool = False,
         threads: int | None = None,
         block_size: int | None = None,
         progress: bool | None = None,
@@ -99,8 +104,7 @@ class Evaluator:
         check_choice("ties", "input" if ties is None else ties, Ties)
         check_population(population, users)
         check_number("relevance_threshold", relevance_threshold)
-        check_positive("threads", threads)
-        check_positive("block_size", block_size)
+        check_positive(threads=threads, block_size=block_size)
         self._threshold = None if relevance_threshold is None else float(relevance_threshold)
         self._population = population
         self._ties = ties
@@ -111,15 +115,14 @@ class Evaluator:
         self._progress = progress
         asked = parse_all(measures)
         self._asked = Asked.read(users, by, weights, columns)
-        self._plan = Plan(asked, undefined, self._asked.by)
-        given = {"train": train, "items": items, "baseline": baseline}
-        self._tables: dict[Kind, Table] = {
-            kind: read_table(source, kind, columns)  # type: ignore[arg-type, misc]
-            for kind, source in given.items()
-            if source is not None
-        }
+        self._plan = Plan(asked, undefined, self._asked.by, exact)
+        given: dict[Kind, Any] = {"train": train, "items": items, "baseline": baseline}
+        self._tables = {kind: read_table(of, kind, columns) for kind, of in given.items()
+                        if of is not None}  # fmt: skip
         if self._asked.users is not None:
             self._tables["users"] = self._asked.users
+        if exact:
+            check_exact(self._plan, self._tables)
         self._knowledge = Knowledge(self._plan.facts, self._tables, columns)
         self._vocabularies: Vocabularies | None = None
         self._truth_table = None if truth is None else read_table(truth, "truth", columns)
@@ -129,6 +132,7 @@ class Evaluator:
         self._around: tuple[tuple[Vocabularies, int, int], Surroundings] | None = None
         self._inputs: dict[str, Table] = {}
         self._ties_used: set[Ties] = set()
+        self._protocols: set[Protocol | None] = set()
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
         """Add the lists of some users; with ``truth``, also what is relevant to them.
@@ -158,7 +162,11 @@ class Evaluator:
         """Add what other evaluators, or partials from elsewhere, have worked out."""
         for other in others:
             if isinstance(other, Evaluator):
-                self._check_mergeable(other)
+                check_same_settings(self._settings, other._settings)
+                check_same_tables(
+                    {"truth": self._truth_table, **self._tables},
+                    {"truth": other._truth_table, **other._tables},
+                )
         for other in others:
             if isinstance(other, Partial):
                 self._parts.append(other)
@@ -168,6 +176,7 @@ class Evaluator:
             self._knowledge.counts.update(other._knowledge.counts)
             self._inputs = {**other._inputs, **self._inputs}
             self._ties_used |= other._ties_used
+            self._note(*other._protocols)
         return self
 
     def partial(self) -> Partial:
@@ -199,6 +208,7 @@ class Evaluator:
                 "ties": "+".join(sorted(self._ties_used)),
                 "catalogue": "given" if "items" in self._tables else "every item seen",
             },
+            protocol=next(iter(self._protocols), None),
         )
 
     @property
@@ -211,10 +221,17 @@ class Evaluator:
             "duplicates": self._duplicates,
             "ties": self._ties,
             "by": list(self._asked.by),
+            "exact": self._plan.exact,
         }
+
+    def _note(self, *protocols: Protocol | None) -> None:
+        """Remember how candidates were chosen, which is one way for all pieces."""
+        check_one_protocol(self._protocols.union(protocols))
+        self._protocols.update(protocols)
 
     def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
         assert truth_table is not None
+        check_pieces(self._plan, listed)
         ties = ties_for(listed, self._ties)
         check_scores(self._plan, listed)
         # Items whose order and number nobody asks for may be compared by hash.
@@ -253,7 +270,11 @@ class Evaluator:
         if truth is None:
             truth_tally.clear()
             truth = make_truth(truth_table, words, self._threshold, self._duplicates, truth_tally)
-        lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
+        if self._plan.exact:
+            lists = lists_of_ranks(listed, truth_table, words, ties, tally)
+        else:
+            lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
+        tally.update(listed.counts)
         counted = who_counts(self._population, lists, truth, words.users.size, tally)
         around = self._surroundings(words, dict(zip(coded, others, strict=True)))
         setting = Setting(
@@ -274,6 +295,7 @@ class Evaluator:
             progress=self._progress,
         )
         # Only now that all has gone well does the evaluator change.
+        self._note(listed.protocol)
         self._parts.append(part)
         self._vocabularies = words
         if not whole:
@@ -298,24 +320,6 @@ class Evaluator:
             self._around = (words, words.users.size, words.items.size), around
         return self._around[1]
 
-    def _check_mergeable(self, other: Evaluator) -> None:
-        if other._settings != self._settings:
-            raise ParameterError(
-                "only evaluators with the same measures and settings can be merged",
-                found=f"{other._settings} beside {self._settings}",
-            )
-        if not _same(self._truth_table, other._truth_table):
-            raise ParameterError(
-                "evaluators that are merged have the same truth, or were given it with each piece",
-                hint="give every evaluator all of the truth, or pass it to update(…)",
-            )
-        for kind in sorted({*self._tables, *other._tables}):
-            if not _same(self._tables.get(kind), other._tables.get(kind)):
-                raise ParameterError(
-                    f"evaluators that are merged were given the same {kind}",
-                    hint=f"give every evaluator all of the {kind}",
-                )
-
     def _with_unlisted(self, merged: Partial) -> Partial:
         """Add the users of the truth who never got a list."""
         words, truth, coded = self._vocabularies, self._truth, self._coded
@@ -336,7 +340,7 @@ class Evaluator:
         _, *others = words.align([self._truth_table, *coded.values()])
         around = self._surroundings(words, dict(zip(coded, others, strict=True)))
         setting = Setting(
-            Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
+            no_ranks() if self._plan.exact else Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
             words.users, words.items, None, None, around.facts, around.history, around.baseline,
         )  # fmt: skip
         rest = run(
@@ -349,9 +353,3 @@ class Evaluator:
             progress=False,
         )
         return merged.merge(rest)
-
-
-def _same(mine: Table | None, theirs: Table | None) -> bool:
-    if mine is None or theirs is None:
-        return mine is theirs
-    return mine is theirs or mine.frame.equals(theirs.frame)

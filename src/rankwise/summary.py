@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rankwise.io.columns import Columns
     from rankwise.knowledge import Knowledge
     from rankwise.measures.plan import Floats, Plan
+    from rankwise.protocol import Protocol
 
 __all__ = ["Asked", "summarise"]
 
@@ -121,6 +122,7 @@ def summarise(
     asked: Asked,
     knowledge: Knowledge,
     settings: dict[str, Any],
+    protocol: Protocol | None = None,
 ) -> Result:
     """Turn what was merged into a `Result`."""
     counts = {name: count for name, count in sorted(merged.tally.items()) if count}
@@ -153,7 +155,8 @@ def summarise(
         counts=counts,
         slices=_slices(plan, everyone, asked, items),
         diagnostics={} if items is None else _diagnostics(plan, items),
-        provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0)),
+        provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0))
+        | {"candidates": None if protocol is None else protocol.to_dict()},
     )
 
 

@@ -44,6 +44,11 @@ def tied_groups(part: Lists, rows: Ints) -> tuple[Ints, Ints, int] | None:
 
     None if no rows do.
     """
+    if part.places is not None:
+        first, last = part.places.first[rows], part.places.last[rows]
+        tied = last > first
+        before = part.starts[owners(part.starts, rows)] - 1  # as rows of a list from there
+        return (first + before, last + before, int(tied.sum())) if tied.any() else None
     if not part.has_ties or part.scores is None:
         return None
     edge = np.ones(len(part.items), dtype=bool)
@@ -67,7 +72,8 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
     mine = counted[lists]
     relevant = mine if truth.relevant is None else mine & truth.relevant[judged_rows]
     user, first = cut.number[lists], part.starts[lists]
-    rank, item = rows - first + 1, part.items[rows]
+    rank = rows - first + 1 if part.places is None else part.places.first[rows]
+    item = part.items[rows]
     edges = None if tied is None else tuple((edge - first + 1)[relevant] for edge in tied[:2])
     hits = _hits(
         user[relevant], rank[relevant], gain[relevant], item[relevant], edges, setting.ties
@@ -80,7 +86,8 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
         judged = Judged(user[mine], rank[mine], item[mine], gain[mine], label, score, tie)
     dropped = np.zeros(len(part.user), dtype=np.int64) if part.dropped is None else part.dropped
     return Block(
-        list_length=np.diff(part.starts)[counted],
+        list_length=part.length[counted],
+        n_candidates=None if part.places is None else part.length[counted],
         n_relevant=_count(truth.n_relevant, kept),
         n_judged=_count(np.diff(truth.starts), kept),
         n_dropped=dropped[counted],

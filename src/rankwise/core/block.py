@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rankwise.core.backend import Array, bincount, namespace
@@ -107,6 +107,8 @@ class Block:
         The number of repetitions that were dropped from each list.
     user : array of int, shape (U,)
         The code of each user: where user facts have their row.
+    n_candidates : array of int, shape (U,), or None
+        How many items were ranked for each user; None where lists do not say.
     hits : Hits
         Relevant items that were recommended.
     n_items : int
@@ -119,6 +121,9 @@ class Block:
         ``repeats`` and ``baseline`` what lists share with the history and with another run.
     facts : mapping of Fact to object
         What is known about items and users.
+    weight : array of float, shape (n_items,), or None
+        How much each relevant item counts; None: all the same. ``user_weight``, shape (U,),
+        multiplies it.
     """
 
     list_length: Array
@@ -129,6 +134,7 @@ class Block:
     hits: Hits
     n_items: int = 0
     ties: Ties = "input"
+    n_candidates: Array | None = None
     ideal: Ideal | None = None
     judged: Judged | None = None
     listed: Listed | None = None
@@ -137,6 +143,8 @@ class Block:
     repeats: Shared | None = None
     baseline: Shared | None = None
     facts: Facts = field(default_factory=dict)
+    weight: Array | None = None
+    user_weight: Array | None = None
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
         default_factory=dict, repr=False
     )
@@ -145,6 +153,19 @@ class Block:
     def n_users(self) -> int:
         """The number of users, U."""
         return int(self.list_length.shape[0])
+
+    def weighted(self, weight: Array, per_user: Array) -> Block:
+        """Let relevant items count by weight: by item code, times one number for each user."""
+        hits, xp = self.hits, namespace(weight)
+        own = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
+        return replace(self, hits=hits.weighted(own), weight=weight, user_weight=per_user, _rows={})
+
+    def worth(self, user: Array, item: Array) -> Array:
+        """Return how much each of some relevant items counts, shape (n,)."""
+        xp = namespace(user)
+        if self.weight is None or self.user_weight is None:
+            return xp.ones(user.shape[0], dtype=xp.float64)
+        return xp.take(self.weight, item) * xp.take(self.user_weight, user)
 
     def sum_hits(self, values: Array, k: Array) -> Array:
         """Sum a value of every hit over each user's first k ranks.

@@ -11,6 +11,7 @@ import numpy as np
 from rankwise.core.assemble import Cut, assemble, tied_groups
 from rankwise.core.facts import Categories
 from rankwise.core.ids import HashCollision, HashedStrings
+from rankwise.core.lists import Places
 from rankwise.core.match import Matches, match
 from rankwise.core.segments import Ints, owners
 from rankwise.errors import DuplicateError
@@ -135,6 +136,7 @@ def unlisted(setting: Setting, users: Ints) -> Slab:
         items=none,
         scores=None if setting.lists.scores is None else np.empty(0),
         dropped=None,
+        places=None if setting.lists.places is None else Places(none, none, 0 * users),
     )
     groups = setting.truth.groups_of(users)
     cut = Cut(empty, groups, Matches(none, none, none), np.arange(len(users)))
@@ -143,15 +145,8 @@ def unlisted(setting: Setting, users: Ints) -> Slab:
 
 def _slab(setting: Setting, chosen: slice) -> Slab:
     lists = setting.lists
-    a, b = int(lists.starts[chosen.start]), int(lists.starts[chosen.stop])
-    part = replace(
-        lists,
-        user=lists.user[chosen],
-        starts=lists.starts[chosen.start : chosen.stop + 1] - a,
-        items=lists.items[a:b],
-        scores=None if lists.scores is None else lists.scores[a:b],
-        dropped=None if lists.dropped is None else lists.dropped[chosen],
-    )
+    a = int(lists.starts[chosen.start])
+    part = lists.part(chosen)
     groups = setting.truth.groups_of(part.user)
     rows, edges = setting.truth.rows_of(groups)
     judged = setting.truth.items[rows]

@@ -8,7 +8,7 @@ group, with the chance that a relevant item stands there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -57,6 +57,9 @@ class Hits:
         The code of each relevant item.
     groups : TiedGroups or None
         None without ties.
+    weight : array of float, shape (m,), or None
+        How much each relevant item counts; None: all the same. ``chance`` has it in it, ``found``
+        is the chance without.
     """
 
     user: Array
@@ -66,14 +69,31 @@ class Hits:
     gain: Array
     item: Array
     groups: TiedGroups | None = None
+    weight: Array | None = None
+    found: Array | None = None
+
+    @property
+    def plain(self) -> Array:
+        """The chance of each row without weights, shape (n,)."""
+        return self.chance if self.found is None else self.found
+
+    def weighted(self, weight: Array) -> Hits:
+        """Let each relevant item count by a weight, shape (m,), in all that is summed over rows.
+
+        ``chance`` becomes the expected weight at a rank, and `mean` a weighted mean, so that their
+        product is the expectation of weight times value also where items of unlike weight tie.
+        """
+        return replace(self, chance=self.chance * self.mean(weight), weight=weight,
+                       found=self.chance)  # fmt: skip
 
     def mean(self, values: Array) -> Array:
         """Turn one value a relevant item into one value a row: the mean over tied items."""
         if self.groups is None:
             return values
         size = len(self.groups.starts) - 1
-        count = bincount(self.groups.hits, np.ones(len(values)), size)
-        means = bincount(self.groups.hits, values, size) / count
+        weight = np.ones(len(values)) if self.weight is None else self.weight
+        count = bincount(self.groups.hits, weight, size)
+        means = bincount(self.groups.hits, weight * values, size) / count
         return np.repeat(means, np.diff(self.groups.starts))
 
     def each(self, values: Array) -> Array:

@@ -10,7 +10,7 @@ The order of preference, cheapest first:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rankwise.core.ids import Codes, Vocabulary
 
-__all__ = ["Groups", "Lists", "Ties", "arrange", "group"]
+__all__ = ["Groups", "Lists", "Places", "Ties", "arrange", "group"]
 
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 
@@ -40,6 +40,23 @@ class Groups:
     starts: Ints
     order: Ints | None
     """Row numbers, group by group; None where the rows already lie so."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where rows stand in rankings of which only these rows are at hand.
+
+    Attributes
+    ----------
+    first, last : array of int, shape (n,)
+        The ranks that each row may have: one, unless it ties with others.
+    length : array of int, shape (n_lists,)
+        How many candidates were ranked in all.
+    """
+
+    first: Ints
+    last: Ints
+    length: Ints
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,30 @@ class Lists:
     """Lists whose ranks left some out; the gaps were closed."""
     dropped: Ints | None = None
     """How many repetitions each list lost; None if none did."""
+    places: Places | None = None
+    """Where rows stand, if lists hold only the judged items of longer rankings."""
+
+    @property
+    def length(self) -> Ints:
+        """How many items each list ranks."""
+        return np.diff(self.starts) if self.places is None else self.places.length
+
+    def part(self, chosen: slice) -> Lists:
+        """Return some lists."""
+        a, b = int(self.starts[chosen.start]), int(self.starts[chosen.stop])
+        places = None
+        if self.places is not None:
+            first, last = self.places.first[a:b], self.places.last[a:b]
+            places = Places(first, last, self.places.length[chosen])
+        return replace(
+            self,
+            user=self.user[chosen],
+            starts=self.starts[chosen.start : chosen.stop + 1] - a,
+            items=self.items[a:b],
+            scores=None if self.scores is None else self.scores[a:b],
+            dropped=None if self.dropped is None else self.dropped[chosen],
+            places=places,
+        )
 
     @classmethod
     def none(cls) -> Lists:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from rankwise.io.python import from_array, from_mapping, from_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rankwise.protocol import Protocol
 
 __all__ = ["Table", "from_file", "read_table"]
 
@@ -47,6 +49,13 @@ class Table:
         Places of a dense array that held -1 for no item.
     sha256 : str or None
         Of the file; None for tables in memory.
+    protocol : Protocol or None
+        Which candidates lists were ranked from; None where nothing says so.
+    counts : mapping of str to int
+        What was out of the ordinary when lists were made.
+    lengths : polars.DataFrame or None
+        For exact ranks, each ``user`` and its number of candidates, ``length``. The rows are then
+        judged items alone, with the ranks ``first`` to ``last`` that they may have.
     """
 
     frame: pl.DataFrame
@@ -57,6 +66,9 @@ class Table:
     is_text: bool = False
     padding: int = 0
     sha256: str | None = None
+    protocol: Protocol | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    lengths: pl.DataFrame | None = None
 
     def with_ids(self, role: str, ids: pl.Series) -> Table:
         """Return the table with other ids in the place of a role."""
@@ -73,7 +85,7 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     Parameters
     ----------
     source : object
-        A path (``-`` for standard input), any table with the Arrow PyCapsule interface (Polars,
+        A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow PyCapsule interface (Polars,
         pandas, PyArrow, DuckDB), a mapping by user, a dense array with a row a user, or a SciPy
         sparse matrix. For items also any iterable of ids.
     kind : {"recommendations", "truth", "train", "items", "users"}
@@ -115,6 +127,9 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
 
 
 def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
+    if hasattr(source, "as_table"):  # lists or ranks that were made here
+        made: Table = source.as_table()
+        return made
     if isinstance(source, str | Path):
         raw = read_file(source)
         return from_file(raw, kind, given)

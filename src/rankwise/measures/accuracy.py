@@ -7,7 +7,7 @@ said otherwise. Users without relevant items have no value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
 from rankwise.measures.arithmetic import divide, need_cutoff
@@ -54,6 +54,7 @@ class Precision(PerUser):
     0.4
     """
 
+    additive: ClassVar[bool] = True
     denominator: Literal["k", "length"] = "k"
 
     def values(self, block: Block, k: Array) -> Array:
@@ -90,6 +91,7 @@ class Recall(PerUser):
     0.6667
     """
 
+    additive: ClassVar[bool] = True
     denominator: Literal["relevant", "capped"] = "relevant"
 
     def values(self, block: Block, k: Array) -> Array:
@@ -227,6 +229,7 @@ class AveragePrecision(PerUser):
     0.7556
     """
 
+    additive: ClassVar[bool] = True
     normaliser: Literal["min", "k", "relevant", "hits"] = "min"
 
     def require_cutoff(self) -> None:
@@ -243,7 +246,7 @@ class AveragePrecision(PerUser):
         if self.normaliser == "relevant":
             return divide(sums, relevant)
         if self.normaliser == "hits":
-            return divide(sums, block.sum_hits(hits.chance, k))
+            return divide(sums, block.sum_hits(hits.plain, k))
         return divide(sums, xp.minimum(relevant, k[None, :]))
 
 
@@ -265,6 +268,8 @@ class AverageRecall(PerUser):
     >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "mar@3")["mar@3"]
     0.75
     """
+
+    additive: ClassVar[bool] = True
 
     def values(self, block: Block, k: Array) -> Array:
         """Return average recall, shape (U, n_k)."""
@@ -292,6 +297,8 @@ class RPrecision(PerUser):
     >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "r_precision")["r_precision"]
     0.5
     """
+
+    additive: ClassVar[bool] = True
 
     def values(self, block: Block, k: Array) -> Array:
         """Return R-precision, shape (U, 1)."""

@@ -10,55 +10,26 @@ the clip and the share of the relevant items that it touched.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from rankwise.core.backend import namespace
-from rankwise.core.facts import Fact, Popularity, Propensity
-from rankwise.errors import ParameterError, ScoreError
 from rankwise.measures.arithmetic import discount, divide
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import ItemSums, Relevant, Tally
+from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
 if TYPE_CHECKING:
     from rankwise.core.backend import Array
     from rankwise.core.block import Block
-    from rankwise.core.facts import Facts
 
 __all__ = ["IPSDCG", "SNIPSDCG", "IPSRecall", "SNIPSRecall", "StratifiedRecall"]
 
 
-class _Weighted(PerUser):
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """The relevant items, to say what their weights come to."""
-        return (Relevant(),)
-
-    def weight(self, facts: Facts) -> Array:
-        """Return the weight of every item."""
-        raise NotImplementedError
-
-    def diagnose(self, items: ItemSums) -> dict[str, float]:
-        """Say how much rests on few weights."""
-        count = items.sum(Relevant(), 0)
-        known = count > 0
-        weight, number = np.asarray(self.weight(items.facts))[known], count[known]
-        total = float(np.sum(number * weight))
-        square = float(np.sum(number * weight**2))
-        return {
-            "relevant_items": float(np.sum(number)),
-            "effective_sample_size": total**2 / square if square else math.nan,
-            "largest_weight_share": float(weight.max()) / total if total else math.nan,
-        }
-
+class _Weighted(ByWeight, PerUser):
     def _of_hits(self, block: Block, k: Array, *, discounted: bool) -> Array:
         hits, xp = block.hits, namespace(block.list_length)
         weights = self.weight(block.facts)
-        self._known(xp.take(weights, block.rows("relevant").item))  # found or not
+        self.known(xp.take(weights, block.rows("relevant").item))  # found or not
         weight = hits.mean(xp.take(weights, hits.item))
         terms = hits.chance * weight
         return block.sum_hits(terms * discount(hits.rank) if discounted else terms, k)
@@ -66,60 +37,13 @@ class _Weighted(PerUser):
     def _of_relevant(self, block: Block) -> Array:
         rows = block.rows("relevant")
         weight = namespace(rows.item).take(self.weight(block.facts), rows.item)
-        return block.sum_rows(rows, self._known(weight))[:, None]
-
-    def _known(self, weight: Array) -> Array:
-        xp = namespace(weight)
-        missing = xp.isnan(weight)
-        if bool(xp.any(missing)):
-            raise ScoreError(
-                f"{self.name}: a relevant item has no propensity",
-                where="items",
-                found=f"{int(xp.sum(xp.astype(missing, xp.int64)))} such rows",
-                hint="give every item of the truth a propensity, or take those of training counts",
-            )
-        return weight
+        return block.sum_rows(rows, self.known(weight))[:, None]
 
 
-class _Propensities(_Weighted):
+class _Propensities(ByPropensity, _Weighted):
     propensity: Literal["popularity", "given"] = "popularity"
     power: float = 0.5
     clip: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        if not 0 < self.clip <= 1:
-            raise ParameterError(f"{self.name}: clip lies in (0, 1]", found=f"clip={self.clip}")
-        if not 0 <= self.power < math.inf:
-            raise ParameterError(f"{self.name}: power is 0 or more", found=f"power={self.power}")
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training, or the column of propensities."""
-        if self.propensity == "given":
-            return (Fact("propensity", "propensity"),)
-        return (Fact("popularity"),)
-
-    def weight(self, facts: Facts) -> Array:
-        """Return one over the clipped propensity of every item."""
-        chance = self._chance(facts)
-        return 1.0 / namespace(chance).clip(chance, min=float(self.clip))
-
-    def diagnose(self, items: ItemSums) -> dict[str, float]:
-        """Say how much rests on few weights, and on the clip."""
-        count = items.sum(Relevant(), 0)
-        below = np.asarray(self._chance(items.facts)) < self.clip
-        total = float(np.sum(count))
-        clipped = float(np.sum(count[below])) / total if total else math.nan
-        return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
-
-    def _chance(self, facts: Facts) -> Array:
-        found = facts[self.facts[0]]
-        if isinstance(found, Propensity):
-            return found.chance
-        assert isinstance(found, Popularity)
-        return (found.count / found.most) ** float(self.power)
 
 
 @measure("ips_recall", range=(0, math.inf), higher_is_better=True)
@@ -281,7 +205,7 @@ class SNIPSDCG(_Propensities):
 
 
 @measure("stratified_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
-class StratifiedRecall(_Weighted):
+class StratifiedRecall(ByStratum, _Weighted):
     r"""Recall in which popular items count less.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
@@ -309,26 +233,6 @@ class StratifiedRecall(_Weighted):
     """
 
     gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        if not 0 <= self.gamma < math.inf:
-            raise ParameterError(
-                "stratified_recall: gamma is 0 or more", found=f"gamma={self.gamma}"
-            )
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (Fact("popularity"),)
-
-    def weight(self, facts: Facts) -> Array:
-        """Return the weight of every item."""
-        known = facts[Fact("popularity")]
-        assert isinstance(known, Popularity)
-        count = namespace(known.count).clip(known.count, min=1.0)
-        return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))
 
     def values(self, block: Block, k: Array) -> Array:
         """Return stratified recall, shape (U, n_k)."""

@@ -7,7 +7,7 @@ is not relevant.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
 from rankwise.errors import MeasureError, ParameterError, ScoreError
@@ -47,6 +47,7 @@ class CG(PerUser):
     5.0
     """
 
+    additive: ClassVar[bool] = True
     gain: Gain = "linear"
 
     def values(self, block: Block, k: Array) -> Array:
@@ -83,6 +84,7 @@ class DCG(PerUser):
     1.5
     """
 
+    additive: ClassVar[bool] = True
     gain: Gain = "linear"
     log_base: float = 2.0
 
@@ -132,6 +134,7 @@ class NDCG(PerUser):
     (0.96081, 0.94881)
     """
 
+    additive: ClassVar[bool] = True
     gain: Gain = "linear"
     log_base: float = 2.0
     ideal: Literal["relevant", "full"] = "relevant"
@@ -180,6 +183,8 @@ class NDCGBinary(PerUser):
     0.91972
     """
 
+    additive: ClassVar[bool] = True
+
     def values(self, block: Block, k: Array) -> Array:
         """Return binary normalised discounted cumulative gain, shape (U, n_k)."""
         return _ndcg(block, k, "binary", 2.0, "relevant")
@@ -227,6 +232,7 @@ class RBP(PerUser):
     0.328
     """
 
+    additive: ClassVar[bool] = True
     p: float = 0.8
 
     def __post_init__(self) -> None:

@@ -62,6 +62,10 @@ class Measure:
     needs: ClassVar[Needs] = frozenset()
     needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = ""
     """Whether the catalogue is counted, or must also hold every item that is seen."""
+    additive: ClassVar[bool] = False
+    """Whether it is a sum over relevant items, each of which can be given a weight."""
+    ranks_candidates: ClassVar[bool] = False
+    """Whether it needs the history only to count candidates, which exact ranks know."""
     only_cells: ClassVar[bool] = False
     """Whether it has cells alone, and no value of its own."""
 

@@ -44,6 +44,7 @@ def _chance(block: Block, popularity: Literal["users", "interactions"], *, least
 class _Found(PerUser):
     """The worth of relevant items by how little known they are, as a share of the top k."""
 
+    additive: ClassVar[bool] = True
     popularity: Literal["users", "interactions"] = "users"
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
 

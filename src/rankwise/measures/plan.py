@@ -32,6 +32,8 @@ class Plan:
     undefined: Undefined = "skip"
     by: tuple[str, ...] = ()
     """Columns of user groups that are to have values of their own."""
+    exact: bool = False
+    """Whether what comes are exact ranks, which know all candidates."""
 
     @cached_property
     def every(self) -> list[Measure]:
@@ -55,19 +57,26 @@ class Plan:
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset[Any]().union(*(leaf.requires for leaf in self.leaves))
+        return frozenset[Any]().union(*(leaf.requires - self._waived(leaf) for leaf in self.leaves))
 
     @cached_property
     def facts(self) -> dict[Fact, Measure]:
         """What must be known, each with the first measure that needs it."""
         found: dict[Fact, Measure] = {}
         for measure in self.every:
+            waived = {Fact("history")} if self._waived(measure) else set()
             for fact in measure.all_facts:
-                found.setdefault(fact, measure)
+                if fact not in waived:
+                    found.setdefault(fact, measure)
         for tally, _ in self.tallies:
             if tally.by:
                 found.setdefault(Fact("user_group", tally.by), self.measures[0])
         return found
+
+    def _waived(self, measure: Measure) -> Needs:
+        """What a measure does without, because exact ranks know it."""
+        counts = self.exact and measure.ranks_candidates
+        return frozenset({"repeats"}) if counts else frozenset()
 
     @property
     def needs_catalogue(self) -> bool:

@@ -1,0 +1,202 @@
+"""Candidates: which items are ranked for whom, frozen so that every model ranks the same.
+
+By default everything that has a score is ranked, less what ``exclude=`` names. The functions here
+say otherwise; what they return goes to ``candidates=`` of `rankwise.rank`,
+`rankwise.rank_relevant` and `rankwise.evaluate_model`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from rankwise.arguments import check_choice, check_number
+from rankwise.errors import ParameterError
+from rankwise.io.tables import Table, read_table
+from rankwise.protocol import Protocol
+
+if TYPE_CHECKING:
+    from rankwise.io.columns import Columns
+
+__all__ = ["Candidates", "per_user", "sampled", "test_items", "these"]
+
+
+@dataclass(frozen=True, repr=False)
+class Candidates:
+    """Items to be ranked: the same for all users, or some for each.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Column ``item``; with a column ``user``, each user's own.
+    protocol : Protocol
+        How they were chosen.
+    counts : dict of str to int
+        What was out of the ordinary.
+    eligible : polars.DataFrame or None
+        For sampled candidates: each ``user``, and from how many items (``eligible``) its negatives
+        were drawn.
+    """
+
+    frame: pl.DataFrame
+    protocol: Protocol
+    counts: dict[str, int] = field(default_factory=dict)
+    eligible: pl.DataFrame | None = None
+
+    @property
+    def table(self) -> Table:
+        """The candidates as a table among others."""
+        return Table(self.frame, "train", "candidates", "candidates", {})
+
+    @property
+    def per_user(self) -> bool:
+        """Whether every user has candidates of its own."""
+        return "user" in self.frame.columns
+
+    def __repr__(self) -> str:
+        label = self.protocol.label or self.protocol.candidates
+        return f"<Candidates: {label}, {len(self.frame):,} rows>"
+
+
+def test_items(truth: Any, *, columns: Columns | None = None) -> Candidates:
+    """Take every item that the truth holds for somebody, for everybody.
+
+    Parameters
+    ----------
+    truth : table, path, mapping or sparse matrix
+        The truth, as `rankwise.evaluate` takes it.
+    columns : mapping, optional
+        Which column has which role.
+
+    References
+    ----------
+    Bellogín, Castells & Cantador 2011, Precision-Oriented Evaluation of Recommender Systems,
+    RecSys (TestItems).
+
+    Examples
+    --------
+    >>> test_items({"ann": [3, 1], "bob": [3]}).frame["item"].to_list()
+    [1, 3]
+    """
+    items = read_table(truth, "truth", columns).frame["item"]
+    return _shared(items, "items of the test")
+
+
+def these(items: Any, *, columns: Columns | None = None) -> Candidates:
+    """Take these items for everybody: ids, or a table of items.
+
+    Examples
+    --------
+    >>> these([7, 8]).frame["item"].to_list()
+    [7, 8]
+    """
+    return _shared(read_table(items, "items", columns).frame["item"], "given items")
+
+
+def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
+    """Take each user's own items: ``{user: [items]}`` or a table of users and items.
+
+    Given the truth itself, items are only ranked against the user's other test items.
+
+    Examples
+    --------
+    >>> per_user({"ann": [3, 1], "bob": [3]})
+    <Candidates: given lists, 3 rows>
+    """
+    frame = read_table(source, "train", columns).frame.select("user", "item")
+    once = frame.unique(maintain_order=True)
+    counts = {"candidates_repeated": len(frame) - len(once)}
+    return Candidates(once, Protocol("given lists", digest=_digest(once)), counts)
+
+
+def sampled(
+    truth: Any,
+    n: int = 100,
+    *,
+    seed: int,
+    items: Any = None,
+    train: Any = None,
+    by: Literal["uniform", "popularity"] = "uniform",
+    replacement: bool = False,
+    relevance_threshold: float | None = None,
+    columns: Columns | None = None,
+) -> Candidates:
+    """Take each user's relevant items and n others, drawn once for all models.
+
+    Values over a sample are not those of the whole catalogue and can put models in another order
+    (Krichene & Rendle 2020): results carry the label, and `rankwise.correct` estimates what the
+    whole catalogue would have given.
+
+    Parameters
+    ----------
+    truth : table, path, mapping or sparse matrix
+        The truth. Its relevant items are the positives; none of its items is drawn for its user.
+    n : int
+        Negatives for each user. Each relevant item of the user is ranked against them.
+    seed : int
+        The same seed and tables draw the same items, in whatever order rows come.
+    items : iterable of ids or table, optional
+        The catalogue; by default all items of ``train`` and ``truth``.
+    train : table, path or mapping, optional
+        Training interactions: not drawn for their users, and what popularity is counted from.
+    by : {"uniform", "popularity"}
+        Draw items alike, or in proportion to their training users.
+    replacement : bool
+        Whether the same item may be drawn again for a user. Such candidates can be counted over
+        (`rankwise.rank_relevant`), but do not make a list.
+    relevance_threshold : float, optional
+        Truth rows of at least this relevance are positives. Without it, all above 0.
+    columns : mapping, optional
+        Which column has which role.
+
+    Returns
+    -------
+    Candidates
+        A user for whom fewer than ``n`` items are left gets them all, and is counted.
+
+    Examples
+    --------
+    >>> frozen = sampled({"ann": {7}}, 3, seed=1, items=range(100))
+    >>> frozen
+    <Candidates: sampled (m=3, seed=1), 4 rows>
+    >>> frozen.frame.equals(sampled({"ann": {7}}, 3, seed=1, items=range(100)).frame)
+    True
+    """
+    from rankwise.ranking.sampling import draw
+
+    check_choice("by", by, Literal["uniform", "popularity"])
+    check_number("relevance_threshold", relevance_threshold)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ParameterError("n is the number of negatives, from 1", found=f"n={n!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError("seed is a whole number from 0", found=f"seed={seed!r}")
+    if by == "popularity" and train is None:
+        raise ParameterError(
+            "drawing by popularity needs training interactions", hint="pass train="
+        )
+    tables = {
+        "truth": read_table(truth, "truth", columns),
+        "train": None if train is None else read_table(train, "train", columns),
+        "items": None if items is None else read_table(items, "items", columns),
+    }
+    drawn = draw(tables, n, seed, by, relevance_threshold, replacement=replacement)
+    protocol = Protocol("sampled", n, seed, by, replacement, _digest(drawn.frame))
+    return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible)
+
+
+def _shared(items: pl.Series, words: str) -> Candidates:
+    frame = items.unique().sort().to_frame()
+    return Candidates(frame, Protocol(words, digest=_digest(frame)))
+
+
+def _digest(frame: pl.DataFrame) -> str:
+    """Hash candidates, so that two results can tell whether theirs were the same."""
+    ordered = frame.sort(frame.columns)
+    text = hashlib.sha256()
+    for name in ordered.columns:
+        text.update(ordered[name].cast(pl.String).str.join("\n").item().encode())
+        text.update(b"\0")
+    return text.hexdigest()[:16]
