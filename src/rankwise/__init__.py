@@ -15,10 +15,14 @@ from rankwise._version import __version__
 
 if TYPE_CHECKING:
     from rankwise import candidates, functional
+    from rankwise.comparison import compare
     from rankwise.core.partial import Partial
+    from rankwise.curves import curve
     from rankwise.errors import RankwiseError
     from rankwise.evaluation import evaluate
     from rankwise.evaluator import Evaluator
+    from rankwise.functional.models import RecommenderEvaluator
+    from rankwise.functional.rated import compute_metrics
     from rankwise.io.chunks import read_chunks
     from rankwise.measures.accuracy import *
     from rankwise.measures.areas import *
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from rankwise.measures.user_groups import *
     from rankwise.ranking.places import Ranks, rank_relevant
     from rankwise.ranking.rank import Ranking, rank
+    from rankwise.ratings import evaluate_ratings
     from rankwise.result import Result, load
 
 # What is exported besides the measures, which the registry knows.
@@ -56,7 +61,12 @@ _HOME_OF = {
     "Ranking": "rankwise.ranking.rank",
     "Ranks": "rankwise.ranking.places",
     "Result": "rankwise.result",
+    "RecommenderEvaluator": "rankwise.functional.models",
+    "compare": "rankwise.comparison",
+    "compute_metrics": "rankwise.functional.rated",
+    "curve": "rankwise.curves",
     "evaluate": "rankwise.evaluation",
+    "evaluate_ratings": "rankwise.ratings",
     "load": "rankwise.result",
     "parse": "rankwise.measures.parsing",
     "rank": "rankwise.ranking.rank",
@@ -71,10 +81,15 @@ __all__ = [
     "Ranking",
     "Ranks",
     "RankwiseError",
+    "RecommenderEvaluator",
     "Result",
     "__version__",
     "candidates",
+    "compare",
+    "compute_metrics",
+    "curve",
     "evaluate",
+    "evaluate_ratings",
     "functional",
     "load",
     "parse",

@@ -21,7 +21,7 @@ from rankwise.protocol import Protocol
 if TYPE_CHECKING:
     from rankwise.io.columns import Columns
 
-__all__ = ["Candidates", "per_user", "sampled", "test_items", "these"]
+__all__ = ["Candidates", "of_truth", "per_user", "sampled", "these"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +61,7 @@ class Candidates:
         return f"<Candidates: {label}, {len(self.frame):,} rows>"
 
 
-def test_items(truth: Any, *, columns: Columns | None = None) -> Candidates:
+def of_truth(truth: Any, *, columns: Columns | None = None) -> Candidates:
     """Take every item that the truth holds for somebody, for everybody.
 
     Parameters
@@ -78,7 +78,7 @@ def test_items(truth: Any, *, columns: Columns | None = None) -> Candidates:
 
     Examples
     --------
-    >>> test_items({"ann": [3, 1], "bob": [3]}).frame["item"].to_list()
+    >>> of_truth({"ann": [3, 1], "bob": [3]}).frame["item"].to_list()
     [1, 3]
     """
     items = read_table(truth, "truth", columns).frame["item"]

@@ -339,9 +339,10 @@ class Evaluator:
             return merged
         _, *others = words.align([self._truth_table, *coded.values()])
         around = self._surroundings(words, dict(zip(coded, others, strict=True)))
+        nobody = no_ranks() if self._plan.exact else Lists.none()
         setting = Setting(
-            no_ranks() if self._plan.exact else Lists.none(), truth, np.zeros(0, dtype=bool), "input", self._plan.needs,
-            words.users, words.items, None, None, around.facts, around.history, around.baseline,
+            nobody, truth, np.zeros(0, dtype=bool), "input", self._plan.needs, words.users,
+            words.items, None, None, around.facts, around.history, around.baseline,
         )  # fmt: skip
         rest = run(
             setting,

@@ -16,6 +16,7 @@ from rankwise.io.writing import new_folder, write_text
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse, parse_all
+from rankwise.protocol import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,6 +67,17 @@ class Result:
     slices: pl.DataFrame | None
     provenance: dict[str, Any]
     diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> Protocol | None:
+        """Which candidates lists were ranked from; None for lists that do not say."""
+        saved = self.provenance.get("candidates")
+        return None if saved is None else Protocol.of(saved)
+
+    @property
+    def label(self) -> str:
+        """What every display says of values over a sample of candidates; empty for others."""
+        return "" if self.protocol is None else self.protocol.label
 
     def __getitem__(self, measure: str | Measure) -> float:
         """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
@@ -125,9 +137,10 @@ class Result:
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """A row a value: ``measure``, ``k``, ``cell``, ``value``, ``users``, ``better``.
+        """A row a value: ``measure``, ``k``, ``cell``, ``value``, ``users``, ``better``, ``label``.
 
-        ``cell`` is null for the measure's own value, ``users`` the number of those with a value.
+        ``cell`` is null for the measure's own value, ``users`` the number of those with a value,
+        ``label`` says that candidates were sampled, and is null where they were not.
         """
         rows = []
         for measure in self.measures:
@@ -143,12 +156,13 @@ class Result:
                         "value": value,
                         "users": None if label else users,
                         "better": better,
+                        "label": self.label or None,
                     }
                     for label, value in self.cells(measure, at)
                 ]
         text, whole = pl.String(), pl.Int64()
         schema = {"measure": text, "k": whole, "cell": text, "value": pl.Float64(), "users": whole,
-                  "better": text}  # fmt: skip
+                  "better": text, "label": text}  # fmt: skip
         return pl.DataFrame(rows, schema=schema)
 
     def __repr__(self) -> str:
@@ -168,6 +182,7 @@ class Result:
         """
         return {
             "schema_version": SCHEMA_VERSION,
+            "label": self.label,
             "values": {cell: _or_none(value) for cell, value in self.values.items()},
             "counts": self.counts,
             "slices": None if self.slices is None else _plain_rows(self.slices),

@@ -53,6 +53,7 @@ from rankwise.functional.lists import (
     recall_at_k,
     reciprocal_rank_at_k,
 )
+from rankwise.functional.models import RecommenderEvaluator
 from rankwise.functional.novelty import (
     efd_at_k,
     epc_at_k,
@@ -80,6 +81,7 @@ from rankwise.functional.popularity import (
     short_head,
     stratified_weights,
 )
+from rankwise.functional.rated import compute_metrics
 from rankwise.functional.ratings import (
     explained_variance,
     fraction_of_concordant_pairs,
@@ -97,6 +99,7 @@ from rankwise.functional.topics import (
 )
 
 __all__ = [
+    "RecommenderEvaluator",
     "aclt_at_k",
     "alpha_ndcg_at_k",
     "aplt_at_k",
@@ -110,6 +113,7 @@ __all__ = [
     "calibration_error_at_k",
     "catalog_coverage",
     "cg_at_k",
+    "compute_metrics",
     "confusion_at_k",
     "dcg_at_k",
     "dcg_score",

@@ -85,9 +85,9 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     Parameters
     ----------
     source : object
-        A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow PyCapsule interface (Polars,
-        pandas, PyArrow, DuckDB), a mapping by user, a dense array with a row a user, or a SciPy
-        sparse matrix. For items also any iterable of ids.
+        A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow
+        PyCapsule interface (Polars, pandas, PyArrow, DuckDB), a mapping by user, a dense array with
+        a row a user, or a SciPy sparse matrix. For items also any iterable of ids.
     kind : {"recommendations", "truth", "train", "items", "users"}
         What the table is for: decides which columns are looked for.
     columns : mapping of str to str or None, optional

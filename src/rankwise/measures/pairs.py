@@ -1,4 +1,4 @@
-"""Accuracy by pairs of judged items, and by the items at the top: binary preference, partial area."""
+"""Accuracy by pairs at the top: binary preference and partial area."""
 
 from __future__ import annotations
 

@@ -74,14 +74,17 @@ class Plan:
         return found
 
     def _waived(self, measure: Measure) -> Needs:
-        """What a measure does without, because exact ranks know it."""
+        """Return what a measure does without, because exact ranks know it."""
         counts = self.exact and measure.ranks_candidates
         return frozenset({"repeats"}) if counts else frozenset()
 
     @property
     def needs_catalogue(self) -> bool:
         """Whether some measure needs the size of the catalogue."""
-        return any(leaf.needs_catalogue != "" for leaf in self.leaves)
+        return any(
+            leaf.needs_catalogue != "" and (leaf.tallies or not self._waived(leaf))
+            for leaf in self.leaves
+        )
 
     @property
     def numbers_items(self) -> bool:

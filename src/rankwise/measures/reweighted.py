@@ -1,8 +1,8 @@
 r"""Any measure that is a sum over relevant items, with a weight for each of them.
 
-Let a measure of user u be :math:`\sum_{i \in R_u} c_{ui}`, as recall, nDCG, average precision or AUC
-are. Weighted, it is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`; what normalises it, such as the
-ideal gain, stays as it is, so that values can exceed 1 where heavy items stand above others.
+Let a measure of user u be :math:`\sum_{i \in R_u} c_{ui}`, as recall, nDCG, average precision or
+AUC are. Weighted, it is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`; what normalises it, such as
+the ideal gain, stays as it is, so that values can exceed 1 where heavy items stand above others.
 Self-normalised weights have the mean 1 for every user:
 :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 """
@@ -10,7 +10,6 @@ Self-normalised weights have the mean 1 for every user:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rankwise.core.backend import namespace
@@ -30,12 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["IPS", "SNIPS", "Stratified"]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class _Reweighted(ByWeight, Pooled):
     """A measure whose relevant items count by weight."""
 
     normalised: ClassVar[bool] = True
-    of: Measure = Recall()
+    of: Measure
 
     def __post_init__(self) -> None:
         """Check what is weighted."""
@@ -136,8 +134,8 @@ class IPS(ByPropensity, _Reweighted):
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items (recall, precision,
     ndcg, map, rbp, auc, …). Propensities are
-    :math:`p_i = (n_i / \max_j n_j)^{power}`, from training counts, or given. Range [0, inf); higher is
-    better. Needs ``train``, or propensities in ``items``. What rests on few weights is in
+    :math:`p_i = (n_i / \max_j n_j)^{power}`, from training counts, or given. Range [0, inf); higher
+    is better. Needs ``train``, or propensities in ``items``. What rests on few weights is in
     ``result.diagnostics``.
 
     Parameters
@@ -179,8 +177,8 @@ class SNIPS(ByPropensity, _Reweighted):
               w_i = \frac{1}{\max(p_i, clip)}
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Its scale is kept:
-    equal propensities change nothing. Range [0, inf), that of recall [0, 1]; higher is better. Needs
-    ``train``, or propensities in ``items``.
+    equal propensities change nothing. Range [0, inf), that of recall [0, 1]; higher is better.
+    Needs ``train``, or propensities in ``items``.
 
     Parameters
     ----------

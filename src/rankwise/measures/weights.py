@@ -1,8 +1,9 @@
 r"""Weights of relevant items: what debiased measures have in common.
 
-A measure that is weighted names the weight of every item, and says afterwards how much rests on few
-of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant items,
-the share of the largest, the level of the clip and the share of the relevant items that it touched.
+A measure that is weighted names the weight of every item, and says afterwards how much rests on
+few of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
+items, the share of the largest, the level of the clip and the share of the relevant items that it
+touched.
 """
 
 from __future__ import annotations

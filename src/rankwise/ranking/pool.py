@@ -122,7 +122,7 @@ def _check_candidates(candidates: object) -> None:
         raise ParameterError(
             "candidates= takes what the functions of rw.candidates return",
             found=type(candidates).__name__,
-            hint="write rw.candidates.per_user(…), .these(…), .test_items(…) or .sampled(…)",
+            hint="write rw.candidates.per_user(…), .these(…), .of_truth(…) or .sampled(…)",
         )
 
 

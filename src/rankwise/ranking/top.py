@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.core.segments import Ints
-
 if TYPE_CHECKING:
+    from rankwise.core.segments import Ints
     from rankwise.ranking.scores import Floats
 
 __all__ = ["Rows", "cut", "groups_for", "top"]

@@ -33,7 +33,7 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     ks = sorted({k for measure in result.measures for k in measure.k})
     whole = any(not measure.k for measure in result.measures)
     columns: list[int | None] = [*ks, *([None] if whole else [])]
-    head = ("measure", *(f"@{k}" for k in ks), *(["whole"] if whole else []))
+    head = (_corner("measure", result), *(f"@{k}" for k in ks), *(["whole"] if whole else []))
     body = []
     for measure in result.measures:
         found: dict[str, dict[int | None, float]] = {}
@@ -49,6 +49,11 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     return [head, *body]
 
 
+def _corner(word: str, result: Result) -> str:
+    """Write the first cell of a table: a sample of candidates is never out of sight."""
+    return f"{word}, {result.label}" if result.label else word
+
+
 def slice_rows(result: Result) -> list[tuple[str, ...]]:
     """Return the table of the groups: a row a value, a column a group; empty without groups."""
     if result.slices is None:
@@ -58,7 +63,7 @@ def slice_rows(result: Result) -> list[tuple[str, ...]]:
     users = [f"{row['users']:,}" for row in groups]
     cells = [name for name in result.slices.columns if name not in ("by", "group", "users")]
     body = [(name, *(number(row[name]) for row in groups)) for name in cells]
-    return [("group", *head), ("users", *users), *body]
+    return [(_corner("group", result), *head), ("users", *users), *body]
 
 
 def footnote(result: Result) -> str:
@@ -85,6 +90,14 @@ def footnote(result: Result) -> str:
         "users_without_baseline": "without a baseline list",
         "baseline_duplicates_dropped": "repeated baseline rows dropped",
         "train_rows_repeated": "repeated training rows, counted once",
+        "users_without_scores": "users of the truth without scores",
+        "users_with_nothing_to_rank": "with nothing left to rank",
+        "lists_shorter_than_k": "lists shorter than asked for: too few candidates",
+        "truth_rows_that_are_no_candidates": "rows of the truth that are no candidates",
+        "excluded_without_scores": "excluded rows without scores",
+        "candidates_without_scores": "candidates without scores",
+        "candidates_repeated": "repeated candidates, ranked once",
+        "users_with_fewer_negatives": "with fewer negatives than asked for",
     }
     words |= {
         name: name.replace("_", " ")
@@ -99,6 +112,8 @@ def footnote(result: Result) -> str:
             said_of += f", {own['clipped_share']:.1%} clipped at {own['clip']:g}"
         notes.append(f"{said_of}, largest weight {own['largest_weight_share']:.1%}")
     settings = result.provenance["settings"]
+    if result.protocol is not None:
+        notes.append(f"candidates: {result.label or result.protocol.candidates}")
     said = [f"population={settings['population']}", f"ties={settings['ties']}"]
     if settings["relevance_threshold"] is not None:
         said.append(f"relevant: >= {settings['relevance_threshold']:g}")
@@ -171,12 +186,12 @@ def _long_slices(result: Result) -> pl.DataFrame:
         for cell, (name, k, higher) in known.items():
             out += [
                 {"measure": name, "k": k, "cell": column.removeprefix(cell)[1:-1] or None,
-                 "value": value, "users": row["users"], "better": better[higher], "by": row["by"],
-                 "group": row["group"]}
+                 "value": value, "users": row["users"], "better": better[higher],
+                 "label": result.label or None, "by": row["by"], "group": row["group"]}
                 for column, value in row.items()
                 if column == cell or column.startswith(f"{cell}[")
             ]  # fmt: skip
-    kinds = {"k": pl.Int64(), "cell": pl.String(), "value": pl.Float64()}
+    kinds = {"k": pl.Int64(), "cell": pl.String(), "value": pl.Float64(), "label": pl.String()}
     return pl.DataFrame(out, schema_overrides=kinds)
 
 

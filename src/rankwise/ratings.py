@@ -1,0 +1,213 @@
+"""Predicted beside true ratings: one table is both the lists and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankwise.errors import ColumnError, EmptyError, InputError
+from rankwise.evaluation import evaluate
+from rankwise.io.columns import ROLES, choose, plain_name
+from rankwise.io.files import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankwise.arguments import Population
+    from rankwise.io.columns import Columns
+    from rankwise.measures.parsing import MeasureLike
+    from rankwise.measures.plan import Undefined
+    from rankwise.result import Result
+
+__all__ = ["evaluate_ratings"]
+
+_PREDICTED = ("prediction", "predicted", "predictedrating", "pred", "est", "estimate", "score")
+_TRUE = ("rating", "true", "truerating", "rui", "actual", "relevance", "label", "target", "stars")
+_DEFAULT = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
+
+
+def evaluate_ratings(
+    source: Any,
+    measures: MeasureLike | Iterable[MeasureLike] = _DEFAULT,
+    *,
+    relevance_threshold: float = 3.5,
+    population: Population = "truth",
+    undefined: Undefined = "skip",
+    users: Any = None,
+    items: Any = None,
+    train: Any = None,
+    by: str | Sequence[str] = (),
+    columns: Columns | None = None,
+) -> Result:
+    """Evaluate predicted ratings: their errors, and the order that they put rated items in.
+
+    Parameters
+    ----------
+    source : table, path, mapping or iterable
+        A table with user, item, predicted and true rating; ``{user: [(predicted, true), …]}``,
+        whose items are numbered; or ``Prediction`` tuples as Surprise's ``test()`` gives them,
+        ``(uid, iid, r_ui, est, details)``.
+    measures : str, measure, or a list of them
+        Any. Only rated items are ranked: accuracy is that of re-ranking them.
+    relevance_threshold : float
+        Items with a true rating of at least this are relevant.
+    population, undefined, users, items, train, by
+        As in `rankwise.evaluate`.
+    columns : mapping of str to str, optional
+        The columns of the roles ``user``, ``item``, ``score`` (the prediction) and ``relevance``
+        (the true rating), where their names do not say so.
+
+    Returns
+    -------
+    Result
+        Rating errors run over all rows; equal predictions are averaged over their orders.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rated = {"user": ["ann"] * 3, "item": [1, 2, 3], "prediction": [4.5, 4, 3],
+    ...          "rating": [5, 2, 4]}
+    >>> import polars as pl
+    >>> result = rw.evaluate_ratings(pl.DataFrame(rated), ["rmse", "precision@2"])
+    >>> result["rmse"], result["precision@2"]
+    (1.3229, 0.5)
+    """
+    frame = _frame(source, columns)
+    lists = frame.select("user", "item", "score")
+    truth = frame.select("user", "item", "relevance")
+    return evaluate(
+        lists, truth, measures, relevance_threshold=relevance_threshold, population=population,
+        undefined=undefined, users=users, items=items, train=train, by=by,
+        columns=_others(columns),
+    )  # fmt: skip
+
+
+def _others(columns: Columns | None) -> Columns | None:
+    """Keep what names columns of users, items and train."""
+    if columns is None:
+        return None
+    return {key: name for key, name in columns.items() if key.split(".")[0] in
+            ("users", "items", "train", "group", "categories", "features")}  # fmt: skip
+
+
+def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
+    """Return user, item, score and relevance, whatever they come in."""
+    if isinstance(source, Mapping) and not _is_columns(source):
+        return _from_users(source)
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        raw = read_file(source)
+        frame = raw.frame
+        if raw.is_text:
+            frame = _typed(frame, columns)
+        return _named(frame, columns)
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__") or isinstance(source, Mapping):
+        return _named(pl.DataFrame(source), columns)
+    if isinstance(source, Iterable):
+        return _from_predictions(list(source))
+    raise InputError(
+        "these ratings are of a type that is not understood",
+        found=type(source).__name__,
+        hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
+    )
+
+
+def _typed(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
+    """Turn the text of a file into numbers, and ids into integers where all of them are."""
+    for role in ("score", "relevance"):
+        name = _find(frame, role, columns)
+        number = frame[name].str.strip_chars().cast(pl.Float64, strict=False)
+        if number.null_count():
+            row = int(number.is_null().arg_true()[0])
+            raise ColumnError(
+                f"column {name!r} is not a number",
+                where=f"ratings, row {row + 1}",
+                found=repr(frame[name][row]),
+            )
+        frame = frame.with_columns(number)
+    for role in ("user", "item"):
+        name = _find(frame, role, columns)
+        if frame[name].str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
+            frame = frame.with_columns(frame[name].cast(pl.Int64))
+    return frame
+
+
+def _is_columns(source: Mapping[Any, Any]) -> bool:
+    return any(isinstance(name, str) and plain_name(name) in _PREDICTED for name in source)
+
+
+def _from_users(source: Mapping[Any, Any]) -> pl.DataFrame:
+    rows = []
+    for user, pairs in source.items():
+        for item, pair in enumerate(pairs):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InputError("ratings of a user are (predicted, true) pairs",
+                                 where=f"user {user!r}", found=repr(pair))  # fmt: skip
+            rows.append((user, item, pair[0], pair[1]))
+    return _rows(rows)
+
+
+def _from_predictions(source: list[Any]) -> pl.DataFrame:
+    rows = []
+    for number, one in enumerate(source, start=1):
+        if not isinstance(one, tuple | list) or len(one) not in (4, 5):
+            raise InputError(
+                "predictions are tuples (user, item, true, predicted, details)",
+                where=f"prediction {number}",
+                found=repr(one)[:80],
+            )
+        if one[2] is None:
+            raise InputError(
+                "a prediction has no true rating",
+                where=f"prediction {number}, user {one[0]!r}",
+                found="r_ui is None",
+                hint="evaluate model.test(testset), not predictions for an anti-test set",
+            )
+        rows.append((one[0], one[1], one[3], one[2]))
+    return _rows(rows)
+
+
+def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
+    if not rows:
+        raise EmptyError("there are no ratings")
+    names = ("user", "item", "score", "relevance")
+    try:
+        columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+        frame = pl.DataFrame(columns, strict=True)
+        return frame.with_columns(pl.col("score", "relevance").cast(pl.Float64))
+    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError("ids are of one kind, and ratings are numbers",
+                         found=str(error).splitlines()[0]) from error  # fmt: skip
+
+
+def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
+    return frame.select(
+        pl.col(_find(frame, role, columns)).alias(role)
+        for role in ("user", "item", "score", "relevance")
+    )
+
+
+def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
+    """Find the column of a role by what the caller says, else by name."""
+    given = choose(columns, "recommendations") | choose(columns, "truth")
+    if given.get(role):
+        names = [given[role]] if given[role] in frame.columns else []
+    else:
+        known = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
+        names = [name for name in frame.columns if plain_name(name) in known]
+        if role == "relevance" and len(names) > 1:
+            names = names[:0] if "rating" not in names else ["rating"]
+    if len(names) != 1 or names[0] is None:
+        words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)
+        raise ColumnError(
+            f"no column is the {words}"
+            if not names
+            else f"more than one column may be the {words}",
+            where="ratings",
+            found=", ".join(map(repr, names or frame.columns)),
+            hint=f'say which: columns={{"{role}": …}}',
+        )
+    return names[0]
