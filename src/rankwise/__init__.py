@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise._version import __version__
 
 if TYPE_CHECKING:
-    from rankwise import candidates, functional
+    from rankwise import candidates, functional, models
     from rankwise.comparison import compare
     from rankwise.core.partial import Partial
     from rankwise.curves import curve
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
+    from rankwise.model_evaluation import evaluate_model
     from rankwise.ranking.places import Ranks, rank_relevant
     from rankwise.ranking.rank import Ranking, rank
     from rankwise.ratings import evaluate_ratings
@@ -66,6 +67,7 @@ _HOME_OF = {
     "compute_metrics": "rankwise.functional.rated",
     "curve": "rankwise.curves",
     "evaluate": "rankwise.evaluation",
+    "evaluate_model": "rankwise.model_evaluation",
     "evaluate_ratings": "rankwise.ratings",
     "load": "rankwise.result",
     "parse": "rankwise.measures.parsing",
@@ -89,9 +91,11 @@ __all__ = [
     "compute_metrics",
     "curve",
     "evaluate",
+    "evaluate_model",
     "evaluate_ratings",
     "functional",
     "load",
+    "models",
     "parse",
     "rank",
     "rank_relevant",
@@ -100,7 +104,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("candidates", "functional"):
+    if name in ("candidates", "functional", "models"):
         return import_module(f"rankwise.{name}")
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rankwise.errors import ParameterError
 from rankwise.evaluator import Evaluator
 from rankwise.io.chunks import read_chunks
-from rankwise.io.tables import read_table
+from rankwise.io.tables import Table, read_table
+from rankwise.seen import HISTORY, by_items, take_out_seen, with_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +40,8 @@ def evaluate(
     undefined: Undefined = "skip",
     ties: Ties | None = None,
     duplicates: Duplicates = "error",
+    exclude_seen: bool = False,
+    warm_and_cold: bool = False,
     by: str | Sequence[str] = (),
     weights: str | Mapping[Any, float] | None = None,
     columns: Columns | None = None,
@@ -90,6 +94,13 @@ def evaluate(
     duplicates : {"error", "first"}
         What to do with an item that stands twice in a list or for one user in the truth: raise,
         or keep the best-ranked (truth: the most relevant) and count what was dropped.
+    exclude_seen : bool
+        Take what users have in ``train`` out of their lists, and move up what stood below. It is
+        counted, and so are relevant items that can then not be found. (`rankwise.rank` takes them
+        out before the lists are cut.)
+    warm_and_cold : bool
+        Give the measures also for users with and without a history in ``train``, and for relevant
+        items that are in it and that are not, as slices.
     by : str or list of str
         Columns of ``users``; the result then has the measures of every group too (but for bias
         disparity, whose cells are groups of users already).
@@ -133,31 +144,57 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
-    made = chunk_rows is None
-    listed = read_table(recommendations, "recommendations", columns) if made else recommendations
-    evaluator = Evaluator(
-        measures,
-        truth=truth,
-        train=train,
-        items=items,
-        users=users,
-        baseline=baseline,
-        relevance_threshold=relevance_threshold,
-        population=population,
-        undefined=undefined,
-        ties=ties,
-        duplicates=duplicates,
-        by=by,
-        weights=weights,
-        columns=columns,
-        exact=made and listed.lengths is not None,
-        threads=threads,
-        block_size=block_size,
-        progress=progress,
-    )
-    if chunk_rows is None:
-        evaluator.update(listed)
-    else:
+    seen = exclude_seen or warm_and_cold
+    if seen and (train is None or chunk_rows is not None):
+        raise ParameterError(
+            "exclude_seen and warm_and_cold need training interactions, and lists in one piece",
+            found="no train" if train is None else f"chunk_rows={chunk_rows}",
+            hint="pass train=" if train is None else "leave chunk_rows out",
+        )
+    given: dict[str, Any] = {
+        "train": train, "items": items, "baseline": baseline, "users": users,
+        "relevance_threshold": relevance_threshold, "population": population,
+        "undefined": undefined, "ties": ties, "duplicates": duplicates, "by": by,
+        "weights": weights, "columns": columns, "threads": threads, "block_size": block_size,
+        "progress": progress,
+    }  # fmt: skip
+    if chunk_rows is not None:
+        evaluator = Evaluator(measures, truth=truth, **given)
         for chunk in read_chunks(recommendations, chunk_rows, columns=columns):
             evaluator.update(chunk)
-    return evaluator.result()
+        return evaluator.result()
+    listed = read_table(recommendations, "recommendations", columns)
+    given["exact"] = listed.lengths is not None
+    if not seen:
+        return Evaluator(measures, truth=truth, **given).update(listed).result()
+    known = {
+        "train": read_table(train, "train", columns),
+        "truth": read_table(truth, "truth", columns),
+    }
+    return _with_seen(listed, known, measures, given, exclude_seen, warm_and_cold)
+
+
+def _with_seen(
+    listed: Table,
+    known: dict[str, Table],
+    measures: MeasureLike | Iterable[MeasureLike],
+    given: dict[str, Any],
+    exclude_seen: bool,
+    warm_and_cold: bool,
+) -> Result:
+    """Evaluate with regard to what was seen."""
+    given["train"], truth = known["train"], known["truth"]
+    if exclude_seen:
+        listed = take_out_seen(listed, known["train"], truth)
+
+    def again(other: Table) -> Result:
+        return Evaluator(measures, truth=other, **{**given, "by": ()}).update(listed).result()
+
+    if not warm_and_cold:
+        return Evaluator(measures, truth=truth, **given).update(listed).result()
+    own = None if given["users"] is None else read_table(given["users"], "users", given["columns"])
+    by = given["by"]
+    given["users"] = with_history(own, known["train"], [truth, listed])
+    given["by"] = (*([by] if isinstance(by, str) else by), HISTORY)
+    result = Evaluator(measures, truth=truth, **given).update(listed).result()
+    return by_items(result, truth, known["train"], again)

@@ -33,7 +33,7 @@ def evaluate_ratings(
     measures: MeasureLike | Iterable[MeasureLike] = _DEFAULT,
     *,
     relevance_threshold: float = 3.5,
-    population: Population = "truth",
+    population: Population = "all",
     undefined: Undefined = "skip",
     users: Any = None,
     items: Any = None,
@@ -54,7 +54,7 @@ def evaluate_ratings(
     relevance_threshold : float
         Items with a true rating of at least this are relevant.
     population, undefined, users, items, train, by
-        As in `rankwise.evaluate`.
+        As in `rankwise.evaluate`; by default every user counts, so that errors run over all rows.
     columns : mapping of str to str, optional
         The columns of the roles ``user``, ``item``, ``score`` (the prediction) and ``relevance``
         (the true rating), where their names do not say so.
@@ -62,7 +62,8 @@ def evaluate_ratings(
     Returns
     -------
     Result
-        Rating errors run over all rows; equal predictions are averaged over their orders.
+        Equal predictions are averaged over their orders. Users without relevant items have no
+        accuracy, and are counted.
 
     Examples
     --------

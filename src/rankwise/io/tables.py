@@ -127,6 +127,8 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
 
 
 def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
+    if isinstance(source, Table):
+        return source
     if hasattr(source, "as_table"):  # lists or ranks that were made here
         made: Table = source.as_table()
         return made

@@ -1,0 +1,308 @@
+"""`evaluate_model`: a model in, a `Result` out, and everything odd about its lists counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.arguments import check_choice, check_positive
+from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.evaluation import DEFAULT_MEASURES, evaluate
+from rankwise.io.align import align, matching
+from rankwise.io.tables import Table, read_table
+from rankwise.measures.parsing import parse_all
+from rankwise.models.asking import Answers, ask, asks_many, check_model, log_failure
+from rankwise.progress import Progress
+from rankwise.ranking.pool import make_pool
+from rankwise.ranking.rank import rank_pool
+from rankwise.ranking.scores import Computed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rankwise.arguments import Population
+    from rankwise.candidates import Candidates
+    from rankwise.io.columns import Columns
+    from rankwise.measures.parsing import MeasureLike
+    from rankwise.measures.plan import Undefined
+    from rankwise.result import Result
+
+__all__ = ["evaluate_model"]
+
+Failed: TypeAlias = Literal["zero", "leave_out"]
+
+
+def evaluate_model(
+    model: Any,
+    truth: Any,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    *,
+    k: int | None = None,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    exclude_seen: bool = False,
+    candidates: Candidates | None = None,
+    failed: Failed = "zero",
+    many: bool | None = None,
+    batch_size: int = 1024,
+    relevance_threshold: float | None = None,
+    population: Population = "truth",
+    undefined: Undefined = "skip",
+    by: str | Sequence[str] = (),
+    weights: str | Mapping[Any, float] | None = None,
+    columns: Columns | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Result:
+    """Ask a model for the lists of all users of the truth, and evaluate them.
+
+    Parameters
+    ----------
+    model : object
+        With ``recommend(user_id, n)``, which gives items or (item, score) pairs, best first; or
+        ``recommend(user_ids, n)``, which gives a list for each user, ``{user: list}``, a table, or
+        two arrays (items, scores) with a row a user; or ``predict(user_ids)``, which gives a score
+        for every item, in the order of ``items``. Models of other libraries are wrapped:
+        `rankwise.models`.
+    truth : table, path, mapping or sparse matrix
+        What is relevant, as `rankwise.evaluate` takes it.
+    measures : str, measure, or a list of them
+        What to evaluate.
+    k : int, optional
+        How many items to ask for; by default the largest cut-off of the measures.
+    train : table, path or mapping, optional
+        Training interactions: as in `rankwise.evaluate`, and to count what was seen.
+    items, users
+        As in `rankwise.evaluate`. For ``predict`` the ids of its columns, by default numbered.
+    exclude_seen : bool
+        Take items of ``train`` out of the lists: the model is asked for so many more.
+    candidates : Candidates, optional
+        What to rank, for ``predict`` alone: a model with ``recommend`` chooses for itself.
+    failed : {"zero", "leave_out"}
+        A user for whom the model raises, or says nothing readable, has no list and scores 0; or is
+        left out of the evaluation. Failures are logged and counted either way.
+    many : bool, optional
+        Whether ``recommend`` takes many users; by default if its first parameter is called
+        ``users``, ``user_ids`` or the like. Where a call for many raises, each is asked alone.
+    batch_size : int
+        Users asked about at a time.
+    relevance_threshold, population, undefined, by, weights, columns, threads, progress
+        As in `rankwise.evaluate`.
+
+    Returns
+    -------
+    Result
+        Its ``counts`` say how many users the model failed for (``users_model_failed_for``) or
+        gave fewer items than asked (``users_with_too_few_items``), and how many of the items were
+        repeated (and dropped), seen in training, or unknown: neither in ``items``, if they were
+        given, nor in train or truth.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> class Model:
+    ...     def recommend(self, user_id, n):
+    ...         return [("a", 0.9), ("b", 0.5), ("b", 0.4)][:n]
+    >>> result = rw.evaluate_model(Model(), {"ann": {"a"}, "bob": {"c"}}, "recall@3")
+    >>> result["recall@3"], result.counts["items_repeated"]
+    (0.5, 2)
+    """
+    check_choice("failed", failed, Failed)
+    check_positive(k=k, batch_size=batch_size, threads=threads)
+    check_model(model)
+    asked = parse_all(measures)
+    n = k or max((cutoff for measure in asked for cutoff in measure.k), default=0)
+    if not n:
+        raise ParameterError(
+            "how many items to ask for follows from the cut-offs, and there is none",
+            hint="pass k=",
+        )
+    tables = {
+        kind: read_table(source, kind, columns)  # type: ignore[arg-type]
+        for kind, source in (("truth", truth), ("train", train), ("items", items))
+        if source is not None
+    }
+    if exclude_seen and "train" not in tables:
+        raise ParameterError("exclude_seen needs to know what was seen", hint="pass train=")
+    who = _who(tables["truth"], relevance_threshold, population)
+    if callable(getattr(model, "recommend", None)):
+        if candidates is not None:
+            raise ParameterError(
+                "a model with recommend() chooses its candidates itself",
+                hint="candidates= is for predict(), rw.rank and rw.rank_relevant",
+            )
+        lists, counts, lost = _recommended(
+            model, who, n, tables, exclude_seen=exclude_seen,
+            many=asks_many(model) if many is None else many, batch_size=batch_size,
+            progress=progress,
+        )  # fmt: skip
+    else:
+        lists, counts, lost = _predicted(
+            model, who, n, tables, exclude_seen=exclude_seen, candidates=candidates,
+            progress=progress,
+        )  # fmt: skip
+    truth_table = tables["truth"]
+    if failed == "leave_out" and lost:
+        gone = pl.Series("user", lost, dtype=truth_table.frame["user"].dtype)
+        truth_table = truth_table.with_frame(
+            truth_table.frame.filter(~pl.col("user").is_in(gone.implode()))
+        )
+    lists = replace(lists, counts={**lists.counts, **counts})
+    result = evaluate(
+        lists, truth_table, asked, train=tables.get("train"), items=tables.get("items"), users=users,
+        relevance_threshold=relevance_threshold, population=population, undefined=undefined, by=by,
+        weights=weights, columns=columns, threads=threads, progress=progress,
+    )  # fmt: skip
+    said = {"type": f"{type(model).__module__}.{type(model).__qualname__}", "asked_for": n,
+            "exclude_seen": exclude_seen, "failed": failed}  # fmt: skip
+    return replace(result, provenance={**result.provenance, "model": said})
+
+
+def _who(truth: Table, threshold: float | None, population: Population) -> pl.Series:
+    """Return the users to ask about: nobody is asked for whose list would not count."""
+    frame = truth.frame
+    if population in ("truth", "both") and "relevance" in frame.columns:
+        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
+        frame = frame.filter(good)
+    return frame["user"].unique(maintain_order=True)
+
+
+def _recommended(
+    model: Any,
+    who: pl.Series,
+    n: int,
+    tables: Mapping[str, Table],
+    *,
+    exclude_seen: bool,
+    many: bool,
+    batch_size: int,
+    progress: bool | None,
+) -> tuple[Table, dict[str, int], list[Any]]:
+    """Return a model's own lists, what is odd about them, and for whom it failed."""
+    seen = matching(tables["train"], "user", who) if "train" in tables else None
+    more: dict[Any, int] = {}
+    if exclude_seen and seen is not None:
+        more = dict(seen.group_by("user").agg(pl.col("item").n_unique()).iter_rows())
+    with Progress(len(who), "users", shown=progress) as bar:
+        answers = ask(
+            model, who.to_list(), lambda some: n + max(more.get(user, 0) for user in some),
+            many=many, batch_size=batch_size, done=bar.advance,
+        )  # fmt: skip
+    if not any(items for items, _ in answers.lists):
+        raise _nothing(answers)
+    frame, counts = _tidied(answers.frame(who), n, seen, tables, exclude_seen=exclude_seen)
+    counts["users_model_failed_for"] = len(answers.failed)
+    counts["users_with_too_few_items"] += sum(not items for items, _ in answers.lists)
+    columns = {name: name for name in frame.columns}
+    table = Table(frame, "recommendations", "model", "lists of a model", columns)
+    return table, counts, list(answers.failed)
+
+
+def _nothing(answers: Answers) -> EmptyError:
+    first = next(iter(answers.failed.items()), None)
+    return EmptyError(
+        "the model recommended nothing to anybody",
+        found=f"{len(answers.failed)} of {len(answers.failed) + len(answers.users)} users failed"
+        + (f", the first, {first[0]!r}, with {first[1]}" if first else ""),
+    )
+
+
+def _tidied(
+    frame: pl.DataFrame,
+    n: int,
+    seen: pl.DataFrame | None,
+    tables: Mapping[str, Table],
+    *,
+    exclude_seen: bool,
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """Drop repetitions, and what was seen if that is asked for, cut at n, and count it all."""
+    counts: Counter[str] = Counter()
+    once = frame.filter(pl.struct("user", "item").is_first_distinct())
+    counts["items_repeated"] = len(frame) - len(once)
+    listed = Table(once, "recommendations", "model", "lists of a model", {})
+    if seen is not None:
+        train = tables["train"].with_frame(seen.select("user", "item"))
+        align([listed, train], "item")  # ids of two kinds would never meet
+        past = seen.select("user", "item").cast({"item": once["item"].dtype})
+        if exclude_seen:
+            kept = once.join(past, on=["user", "item"], how="anti", maintain_order="left")
+            counts["seen_items_taken_out"] = len(once) - len(kept)
+            once = kept
+    once = once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    once = once.filter(pl.col("rank") <= n)
+    if seen is not None and not exclude_seen:
+        counts["seen_items_recommended"] = len(once.join(past, on=["user", "item"], how="semi"))
+    given = [tables["items"]] if "items" in tables else [tables[k] for k in ("train", "truth")
+                                                        if k in tables]  # fmt: skip
+    if "items" in tables or "train" in tables:
+        align([listed, *given], "item")
+        known = pl.concat([t.frame["item"].cast(once["item"].dtype) for t in given]).unique()
+        unknown = ~once["item"].is_in(known.implode())
+        counts["items_unknown"] = int(unknown.sum())
+    sizes = once.group_by("user").len()["len"]
+    counts["users_with_too_few_items"] = int((sizes < n).sum())
+    counts["users_with_too_few_items"] += frame["user"].n_unique() - len(sizes)
+    return once, counts
+
+
+def _predicted(
+    model: Any,
+    who: pl.Series,
+    n: int,
+    tables: Mapping[str, Table],
+    *,
+    exclude_seen: bool,
+    candidates: Candidates | None,
+    progress: bool | None,
+) -> tuple[Table, dict[str, int], list[Any]]:
+    """Rank the scores that a model predicts for every item; one call after the other."""
+    ids = who.to_list()
+    names = tables["items"].frame["item"] if "items" in tables else None
+    lost: dict[Any, str] = {}
+
+    def scores_of(users: list[Any]) -> Any:
+        found = np.asarray(model.predict(users), dtype=np.float64)
+        if found.ndim != 2 or len(found) != len(users) or (width and found.shape[1] != width):
+            raise InputError(
+                "predict gives a row a user and a column an item",
+                found=f"shape {found.shape} for {len(users)} users and {width or 'some'} items",
+            )
+        if np.isnan(found).any() or (found == np.inf).any():
+            raise InputError("a predicted score is NaN or infinite")
+        return found
+
+    def block(rows: Any) -> Any:
+        users = [ids[row] for row in rows]
+        try:
+            return scores_of(users)
+        except Exception:  # noqa: BLE001 - find out for whom
+            return np.stack([one(user) for user in users])
+
+    def one(user: Any) -> Any:
+        try:
+            return scores_of([user])[0]
+        except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on
+            lost[user] = f"{type(error).__name__}: {error}".splitlines()[0]
+            log_failure(len(lost), user, lost[user])
+            return np.full(width, -np.inf)
+
+    width = 0 if names is None else len(names)
+    if not width:  # whoever is served first says how many items there are
+        width = next((len(found) for user in ids if np.size(found := one(user))), 0)
+    if not width:
+        raise EmptyError("the model predicted nothing for anybody",
+                         found=next(iter(lost.values()), None))  # fmt: skip
+    lost.clear()
+    pool = make_pool(
+        Computed(block, len(ids), width, np.float64), None, None, None,
+        exclude=tables["train"] if exclude_seen else None, candidates=candidates,
+        user_ids=who, item_ids=names, only=None, columns=None,
+    )  # fmt: skip
+    ranking = rank_pool(pool, n, "expected", 1, progress)
+    counts = {"users_model_failed_for": len(lost)}
+    return ranking.as_table(), counts, list(lost)
