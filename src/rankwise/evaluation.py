@@ -167,34 +167,29 @@ def evaluate(
     given["exact"] = listed.lengths is not None
     if not seen:
         return Evaluator(measures, truth=truth, **given).update(listed).result()
-    known = {
-        "train": read_table(train, "train", columns),
-        "truth": read_table(truth, "truth", columns),
-    }
-    return _with_seen(listed, known, measures, given, exclude_seen, warm_and_cold)
+    given["train"] = read_table(train, "train", columns)
+    answers = read_table(truth, "truth", columns)
+    if exclude_seen:
+        listed = take_out_seen(listed, given["train"], answers)
+    if not warm_and_cold:
+        return Evaluator(measures, truth=answers, **given).update(listed).result()
+    return _warm_and_cold(listed, answers, measures, given)
 
 
-def _with_seen(
+def _warm_and_cold(
     listed: Table,
-    known: dict[str, Table],
+    truth: Table,
     measures: MeasureLike | Iterable[MeasureLike],
     given: dict[str, Any],
-    exclude_seen: bool,
-    warm_and_cold: bool,
 ) -> Result:
-    """Evaluate with regard to what was seen."""
-    given["train"], truth = known["train"], known["truth"]
-    if exclude_seen:
-        listed = take_out_seen(listed, known["train"], truth)
+    """Evaluate all users, those with and without a history, and warm and cold items alone."""
 
     def again(other: Table) -> Result:
         return Evaluator(measures, truth=other, **{**given, "by": ()}).update(listed).result()
 
-    if not warm_and_cold:
-        return Evaluator(measures, truth=truth, **given).update(listed).result()
     own = None if given["users"] is None else read_table(given["users"], "users", given["columns"])
     by = given["by"]
-    given["users"] = with_history(own, known["train"], [truth, listed])
+    given["users"] = with_history(own, given["train"], [truth, listed])
     given["by"] = (*([by] if isinstance(by, str) else by), HISTORY)
     result = Evaluator(measures, truth=truth, **given).update(listed).result()
-    return by_items(result, truth, known["train"], again)
+    return by_items(result, truth, given["train"], again)

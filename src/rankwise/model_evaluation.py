@@ -154,7 +154,8 @@ def evaluate_model(
         )
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate(
-        lists, truth_table, asked, train=tables.get("train"), items=tables.get("items"), users=users,
+        lists, truth_table, asked, train=tables.get("train"), items=tables.get("items"),
+        users=users,
         relevance_threshold=relevance_threshold, population=population, undefined=undefined, by=by,
         weights=weights, columns=columns, threads=threads, progress=progress,
     )  # fmt: skip

@@ -93,5 +93,5 @@ def by_items(
         head = {"by": "relevant items", "group": group, "users": users}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
-    values = pl.exclude("by", "group", "users").fill_null(float("nan"))
-    return replace(result, slices=slices.with_columns(values))
+    filled = pl.exclude("by", "group", "users").fill_null(float("nan"))
+    return replace(result, slices=slices.with_columns(filled))
