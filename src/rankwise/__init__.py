@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankwise import candidates, functional, models
     from rankwise.comparison import compare
     from rankwise.core.partial import Partial
+    from rankwise.corrections import correct
     from rankwise.curves import curve
     from rankwise.errors import RankwiseError
     from rankwise.evaluation import evaluate
@@ -65,6 +66,7 @@ _HOME_OF = {
     "RecommenderEvaluator": "rankwise.functional.models",
     "compare": "rankwise.comparison",
     "compute_metrics": "rankwise.functional.rated",
+    "correct": "rankwise.corrections",
     "curve": "rankwise.curves",
     "evaluate": "rankwise.evaluation",
     "evaluate_model": "rankwise.model_evaluation",
@@ -89,6 +91,7 @@ __all__ = [
     "candidates",
     "compare",
     "compute_metrics",
+    "correct",
     "curve",
     "evaluate",
     "evaluate_model",

@@ -1,0 +1,239 @@
+"""`correct`: what the whole catalogue would have said, from ranks among sampled negatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.arguments import check_choice, check_number, check_positive
+from rankwise.core.block import Block
+from rankwise.core.hits import Hits
+from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError
+from rankwise.io.tables import read_table
+from rankwise.measures.kinds import PerUser, Pooled
+from rankwise.measures.parsing import parse_all
+from rankwise.ranking.places import Ranks
+from rankwise.stats.sampled_ranks import Method, estimate, rank_chances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rankwise.io.columns import Columns
+    from rankwise.measures.measure import Measure
+    from rankwise.measures.parsing import MeasureLike
+
+__all__ = ["correct"]
+
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+_CELLS = 100_000_000  # of the matrix of true by sampled ranks
+_REPLICATES = 64  # replicates of the bootstrap that are worked out together
+
+
+def correct(
+    ranks: Ranks,
+    truth: Any,
+    measures: MeasureLike | Iterable[MeasureLike],
+    *,
+    method: Method = "em",
+    gamma: float = 0.01,
+    n_items: int | None = None,
+    bootstrap: int = 200,
+    level: float = 0.95,
+    seed: int = 0,
+    relevance_threshold: float | None = None,
+    columns: Columns | None = None,
+) -> pl.DataFrame:
+    r"""Estimate measures over the whole catalogue from ranks among sampled negatives.
+
+    Every relevant item is taken alone, against its user's negatives: a measure is then a function
+    of one rank, and its value the mean over the user's relevant items and over users. What is
+    estimated is that mean for the true ranks, among :math:`N` items. `rankwise.stats.sampled_ranks`
+    has the formulas.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        From `rankwise.rank_relevant` over `rankwise.candidates.sampled`, drawn uniformly.
+    truth : table, path, mapping or sparse matrix
+        The truth that they were found for.
+    measures : str, measure, or a list of them
+        Functions of the ranks of relevant items: hit_rate, recall, ndcg, mrr, map, auc, ….
+    method : {"em", "bv", "rank"}
+        The distribution of true ranks by expectation maximisation; bias against variance; the
+        unbiased rank.
+    gamma : float
+        What variance weighs against bias, for ``"bv"``. In [0, 1).
+    n_items : int, optional
+        The number of items that a relevant one competes with, itself included; by default the mean
+        over users of what negatives were drawn from, plus one.
+    bootstrap : int
+        Replicates for the intervals, which draw users anew; 0 for none.
+    level : float
+        The level of the intervals.
+    seed : int
+        Of the bootstrap.
+    relevance_threshold : float, optional
+        Truth rows of at least this relevance are relevant. Without it, all above 0.
+    columns : mapping, optional
+        Which column of the truth has which role.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row a value: ``measure``, ``sampled`` (the value over the sample), ``corrected``, ``low``
+        and ``high``, ``method``, ``label``. Relevant items without a rank count 0 in all.
+
+    References
+    ----------
+    Krichene & Rendle 2020, On Sampled Metrics for Item Recommendation, KDD; Jin, Li, Gao & Liu
+    2021, On Estimating Recommendation Evaluation Metrics under Sampling, AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rankwise as rw
+    >>> scores = np.random.default_rng(1).normal(size=(300, 500))
+    >>> truth = {user: {user % 500} for user in range(300)}
+    >>> frozen = rw.candidates.sampled(truth, 50, seed=1, items=range(500))
+    >>> ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
+    >>> found = rw.correct(ranks, truth, "hit_rate@10", bootstrap=0)
+    >>> found["sampled"].round(2).item(), found["corrected"].round(2).item()
+    (0.18, 0.02)
+    """
+    check_choice("method", method, Method)
+    check_number("gamma", gamma)
+    check_positive(n_items=n_items)
+    if not 0 <= gamma < 1 or not 0 < level < 1 or bootstrap < 0:
+        raise ParameterError(
+            "gamma lies in [0, 1), level in (0, 1), and bootstrap is 0 or more",
+            found=f"gamma={gamma}, level={level}, bootstrap={bootstrap}",
+        )
+    asked = parse_all(measures)
+    m, size = _sample(ranks, n_items)
+    table = read_table(truth, "truth", columns)
+    counts, lost = _counts(ranks, table.frame, relevance_threshold, m)
+    chances = rank_chances(size, m, replacement=ranks.protocol.replacement)
+    cells = [cell for measure in asked for cell in measure.cells]
+    values = np.concatenate([_of_one(measure, size) for measure in asked], axis=1)
+    sampled = np.concatenate([_of_one(measure, m + 1) for measure in asked], axis=1)
+    whole = counts.sum(axis=0, keepdims=True).T
+    found = (1 - lost) * estimate(method, chances, values, whole, gamma=gamma)[0]
+    naive = (1 - lost) * (whole[:, 0] / whole.sum()) @ sampled
+    low, high = np.full((2, len(cells)), np.nan)
+    if bootstrap:
+        each = [
+            (1 - lost) * estimate(method, chances, values, own, gamma=gamma)
+            for own in _replicates(counts, bootstrap, seed)
+        ]
+        tail = (1 - level) / 2
+        low, high = np.quantile(np.concatenate(each), [tail, 1 - tail], axis=0)
+    return pl.DataFrame(
+        {"measure": cells, "sampled": naive, "corrected": found,
+         "low": low, "high": high, "method": method, "label": ranks.protocol.label}
+    )  # fmt: skip
+
+
+def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
+    """Return how many negatives were drawn, and from how many items, one more for the positive."""
+    if not isinstance(ranks, Ranks) or ranks.protocol.negatives is None or ranks.eligible is None:
+        raise ParameterError(
+            "only ranks among sampled negatives are corrected",
+            found=repr(ranks)[:80],
+            hint="rw.rank_relevant(…, candidates=rw.candidates.sampled(…))",
+        )
+    if ranks.protocol.by != "uniform":
+        raise ParameterError(
+            "negatives drawn by popularity cannot be corrected: true ranks do not follow from them",
+            found=ranks.protocol.label,
+            hint="draw them uniformly",
+        )
+    if ranks.counts.get("users_with_fewer_negatives"):
+        raise InputError(
+            "some users have fewer negatives than the others",
+            found=f"{ranks.counts['users_with_fewer_negatives']} users",
+            hint="draw no more than are left for everybody",
+        )
+    m = ranks.protocol.negatives
+    left = ranks.eligible["eligible"].to_numpy()
+    size = n_items or round(float(left.mean())) + 1
+    if size <= m or size * (m + 1) > _CELLS:
+        raise ParameterError(
+            "the catalogue is as small as the sample" if size <= m else
+            "this many items by this many negatives do not fit memory",
+            found=f"{size:,} items, {m:,} negatives",
+            hint="rank the whole catalogue: rw.rank_relevant is exact",
+        )  # fmt: skip
+    return m, size
+
+
+def _counts(
+    ranks: Ranks, truth: pl.DataFrame, threshold: float | None, m: int
+) -> tuple[Floats, float]:
+    """Count sampled ranks, each user weighing 1 in all, shape (U, m + 1), and what has no rank.
+
+    Equal scores are spread over the ranks that they leave open.
+    """
+    relevant = truth
+    if "relevance" in truth.columns:
+        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
+        relevant = truth.filter(good)
+    kind = {role: ranks.frame[role].dtype for role in ("user", "item")}
+    relevant = relevant.select(pl.col("user").cast(kind["user"]), pl.col("item").cast(kind["item"]))
+    own = relevant.with_columns(share=1.0 / pl.len().over("user")).join(
+        ranks.frame, on=["user", "item"], how="inner"
+    )
+    if own.is_empty():
+        raise EmptyError("no relevant item has a rank", where="ranks")
+    # A relevant item competes with negatives alone: its user's other relevant items go.
+    better = pl.col("score").rank("min", descending=True).over("user") - 1
+    alike = pl.len().over("user", "score")
+    own = own.with_columns(
+        above=pl.col("first") - 1 - better.cast(pl.Int64),
+        tied=pl.col("last") - pl.col("first") + 1 - alike.cast(pl.Int64),
+    )
+    users = own["user"].rank("dense").to_numpy().astype(np.int64) - 1
+    above, tied = own["above"].to_numpy(), own["tied"].to_numpy()
+    rows = np.repeat(np.arange(len(own)), tied + 1)
+    first = np.cumsum(tied + 1) - (tied + 1)
+    rank = above[rows] + np.arange(len(rows)) - first[rows]
+    share = (own["share"].to_numpy() / (tied + 1))[rows]
+    n_users = int(users.max()) + 1
+    cell = users[rows] * (m + 1) + rank
+    counts = np.bincount(cell, weights=share, minlength=n_users * (m + 1))
+    everyone = relevant["user"].n_unique()
+    return counts.astype(np.float64).reshape(n_users, m + 1), 1.0 - float(
+        own["share"].sum()
+    ) / everyone
+
+
+def _replicates(counts: Floats, n: int, seed: int) -> Iterable[Floats]:
+    """Yield counts of users drawn anew, some replicates at a time, shape (m + 1, n)."""
+    rng = np.random.default_rng(seed)
+    users = len(counts)
+    for first in range(0, n, _REPLICATES):
+        size = min(_REPLICATES, n - first)
+        drawn = [np.bincount(rng.integers(0, users, users), minlength=users) for _ in range(size)]
+        yield counts.T @ np.stack(drawn, axis=1).astype(np.float64)
+
+
+def _of_one(measure: Measure, size: int) -> Floats:
+    """Return the value of a measure where one item is relevant, at every rank, (size, n_k)."""
+    if measure.requires - {"ideal", "repeats", "relevant"} or measure.facts:
+        raise MeasureError(
+            f"{measure.name} is no function of one rank",
+            hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",
+        )
+    one, number = np.ones(size, dtype=np.int64), np.arange(size)
+    hits = Hits(number, number + 1, np.ones(size), np.ones(size), np.ones(size), 0 * number)
+    block = Block(
+        list_length=size * one, n_relevant=one, n_judged=one, n_dropped=0 * one, user=number,
+        hits=hits, n_candidates=size * one,
+    )  # fmt: skip
+    k = np.array(measure.ks, dtype=np.int64)
+    if isinstance(measure, PerUser):
+        return np.asarray(measure.values(block, k))
+    if isinstance(measure, Pooled) and measure.mean_of_users:
+        return np.asarray(measure.pool(measure.sums(block, k), size))
+    raise MeasureError(f"{measure.name} is no function of one rank")

@@ -1,0 +1,1 @@
+"""Statistics over arrays: nothing here knows of measures, tables or results."""
