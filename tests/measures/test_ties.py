@@ -15,7 +15,9 @@ from strategies import evaluations
 NAMES = ["precision", "recall", "f", "hit_rate", "mrr", "map", "map(normaliser=relevant)", "mar",
          "cg", "dcg(gain=exponential)", "ndcg", "ndcg(gain=exponential)", "ndcg_binary", "rbp",
          "err(max_relevance=4)", "efd", "epc(relevance=discounted)", "ips_recall", "snips_recall",
-         "ips_dcg", "snips_dcg", "stratified_recall", "lauc(seen=included)"]  # fmt: skip
+         "ips_dcg", "snips_dcg", "stratified_recall", "lauc(seen=included)", "ips(ndcg)",
+         "snips(map)", "stratified(rbp)", "snips(of=dcg(gain=exponential))",
+         "ips(lauc(seen=included))", "ips(partial_auc)", "snips(epc)"]  # fmt: skip
 AROUND = {
     "train": {1: [1, 2, 3], 2: [2, 3], 3: [3, 7], 4: [3, 2]},
     "items": {"item": range(12), "group": list("abcabcabcabc")},

@@ -80,6 +80,7 @@ from rankwise.functional.popularity import (
     popularity_propensities,
     short_head,
     stratified_weights,
+    weighted_sum,
 )
 from rankwise.functional.rated import compute_metrics
 from rankwise.functional.ratings import (
@@ -168,6 +169,7 @@ __all__ = [
     "shannon_entropy",
     "short_head",
     "stratified_weights",
+    "weighted_sum",
     "subtopic_recall_at_k",
     "surprisal_at_k",
     "unexpectedness_at_k",

@@ -23,6 +23,7 @@ __all__ = [
     "popularity_propensities",
     "short_head",
     "stratified_weights",
+    "weighted_sum",
 ]
 
 
@@ -185,3 +186,24 @@ def ips_dcg_at_k(
         if item in relevant
     )
     return hits / sum(1 / propensities[item] for item in relevant) if normalised else hits
+
+
+def weighted_sum(
+    contributions: Mapping[Hashable, float],
+    propensities: Mapping[Hashable, float],
+    *,
+    normalised: bool = False,
+) -> float:
+    """Sum what each relevant item contributes to a measure, over its propensity.
+
+    Normalised, the weights of the user's relevant items have the mean 1.
+
+    >>> recall = {7: 0.5, 8: 0.0}
+    >>> weighted_sum(recall, {7: 0.5, 8: 1.0}, normalised=True)
+    0.6666666666666666
+    """
+    if not contributions:
+        return math.nan
+    total = sum(share / propensities[item] for item, share in contributions.items())
+    weights = sum(1 / propensities[item] for item in contributions)
+    return total * len(contributions) / weights if normalised else total

@@ -13,7 +13,7 @@ from rankwise.core.parallel import each
 from rankwise.core.segments import Ints, offsets
 from rankwise.errors import ScoreError
 from rankwise.progress import Progress
-from rankwise.ranking.scores import PAD, Floats
+from rankwise.ranking.scores import ROWS, Floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,8 +47,8 @@ def dense_blocks(
     ``work`` gets codes of users and their scores, shape (B, width), which it may change.
     """
     scores, width = pool.scores, width_of(pool.scores.n_items, groups)
-    rows = max(PAD, _CELLS // width // PAD * PAD)
-    while rows > 16 and rows * width * scores.dtype.itemsize > _BYTES // 2:
+    rows = max(ROWS, _CELLS // width // ROWS * ROWS)
+    while rows > 1 and rows * width * scores.dtype.itemsize > _BYTES // 2:
         rows //= 2
     fitting = _BYTES // (rows * width * scores.dtype.itemsize)
     buffers = threading.local()

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import IdError, ParameterError
-from rankwise.io.align import matching
+from rankwise.io.align import align
+from rankwise.io.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rankwise.core.segments import Ints
-    from rankwise.io.tables import Table
 
 __all__ = ["Names"]
 
@@ -78,12 +78,10 @@ class Names:
                     hint="drop padding, or name the rows and columns with user_ids= and item_ids=",
                 )
             return np.where(codes < len(self.ids), codes, -1)
+        mine = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
+        wanted = align([mine, table], self.role)[1].frame.select(self.role).with_row_index("row")
         numbers = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})
-        rows = matching(
-            table.with_frame(table.frame.select(self.role).with_row_index("row")),
-            self.role,
-            self.ids,
-        ).join(numbers, on=self.role, how="inner")
+        rows = wanted.cast({self.role: self.ids.dtype}).join(numbers, on=self.role, how="inner")
         codes = np.full(len(own), -1, dtype=np.int64)
         codes[rows["row"].to_numpy()] = rows["code"].to_numpy()
         return codes

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     from rankwise.core.segments import Ints
 
-__all__ = ["PAD", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores"]
+__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 PAD = 64
-"""Blocks hold a multiple of so many users and items. BLAS works on panels smaller than this and
-dividing it, so that a score has the same last bit wherever in a block it stands."""
+"""Blocks hold a multiple of so many items, and users are multiplied by `ROWS` at a time: BLAS works
+on panels that divide these, so that a score has the same last bit wherever in a block it stands."""
+ROWS = 48
 
 
 class Scores(ABC):
@@ -92,7 +93,9 @@ class Factors(Scores):
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Multiply."""
-        np.matmul(_padded(self._of(users), len(out)), self._items.T, out=out[:, : len(self._items)])
+        own = _padded(self._of(users), len(out))
+        with np.errstate(over="ignore", invalid="ignore"):  # found and named where scores are read
+            np.matmul(own, self._items.T, out=out[:, : len(self._items)])
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Multiply pair by pair."""
