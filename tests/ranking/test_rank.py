@@ -189,7 +189,10 @@ def test_candidates():
     pick = rw.candidates
     everyone = rw.rank(scores, k=4, candidates=pick.of_truth(truth))
     assert lists_of(everyone) == {0: [2, 3], 1: [3, 2]}
-    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {0: [0, 2], 1: [2, 0]}
+    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {
+        0: [0, 2],
+        1: [2, 0],
+    }
     own = rw.rank(scores, k=4, candidates=pick.per_user(truth), exclude={0: [2]})
     assert lists_of(own) == {0: [3], 1: [3]}
     assert own.protocol.candidates == "given lists less seen"
@@ -210,9 +213,7 @@ def test_each_user_s_own_candidates(data, k, draw):
     expected = by_hand(masked, seen, k, "expected")
     if not expected:
         return
-    ranking = rw.rank(
-        scores, k=k, exclude=seen or None, candidates=rw.candidates.per_user(own)
-    )
+    ranking = rw.rank(scores, k=k, exclude=seen or None, candidates=rw.candidates.per_user(own))
     assert lists_of(ranking) == expected
 
 

@@ -169,9 +169,9 @@ __all__ = [
     "shannon_entropy",
     "short_head",
     "stratified_weights",
-    "weighted_sum",
     "subtopic_recall_at_k",
     "surprisal_at_k",
     "unexpectedness_at_k",
     "unlikeness_at_k",
+    "weighted_sum",
 ]

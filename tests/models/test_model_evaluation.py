@@ -1,0 +1,270 @@
+"""Models that behave, and models that do not."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import EmptyError, InputError, ParameterError
+
+TRAIN = {"ann": ["a", "b"], "bob": ["c"]}
+TRUTH = {"ann": {"d"}, "bob": {"e"}, "cyd": {"a"}}
+LISTS = {"ann": ["a", "d", "b"], "bob": ["e", "d", "f"], "cyd": ["b", "c", "d"]}
+SCORES = [0.9, 0.8, 0.7]
+
+
+def one(answer):
+    """A model that is asked about one user."""
+
+    class Model:
+        def recommend(self, user_id, n):
+            return answer(LISTS[user_id][:n])
+
+    return Model()
+
+
+def many(answer):
+    """A model that is asked about many."""
+
+    class Model:
+        def recommend(self, user_ids, n):
+            return answer({user: LISTS[user][:n] for user in user_ids})
+
+    return Model()
+
+
+def rows(lists):
+    return [
+        (u, i, s, r) for u, own in lists.items() for r, (i, s) in enumerate(zip(own, SCORES), 1)
+    ]  # noqa: B905
+
+
+def table(lists):
+    return pl.DataFrame(rows(lists), schema=["user_id", "item_id", "score", "rank"], orient="row")
+
+
+EXPECTED = {"recall@3": 2 / 3, "mrr@3": (1 / 2 + 1) / 3}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        one(lambda own: own),
+        one(tuple),
+        one(lambda own: iter(own)),
+        one(lambda own: np.array(own)),
+        one(lambda own: list(zip(own, SCORES, strict=True))),
+        one(lambda own: (own, SCORES)),
+        one(lambda own: (np.array(own), np.array(SCORES))),
+        one(lambda own: dict(zip(reversed(own), reversed(SCORES), strict=True))),
+        one(lambda own: pl.DataFrame({"item": own, "score": SCORES})),
+        many(lambda lists: lists),
+        many(lambda lists: {u: list(zip(own, SCORES, strict=True)) for u, own in lists.items()}),
+        many(lambda lists: list(lists.values())),
+        many(lambda lists: np.array(list(lists.values()))),
+        many(lambda lists: (np.array(list(lists.values())), np.tile(SCORES, (len(lists), 1)))),
+        many(table),
+        many(lambda lists: table(lists).reverse()),
+        many(lambda lists: pd.DataFrame(table(lists).to_dicts())),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_every_kind_of_answer(model, batch_size):
+    result = rw.evaluate_model(model, TRUTH, ["recall@3", "mrr@3"], batch_size=batch_size)
+    assert result.values == pytest.approx(EXPECTED)
+    assert result.provenance["model"]["asked_for"] == 3
+
+
+def test_failures_are_logged_counted_and_scored_0_or_left_out(caplog):
+    class Model:
+        def recommend(self, user_id, n):
+            if user_id == "cyd":
+                raise RuntimeError("who is that?")
+            return LISTS[user_id][:n]
+
+    with caplog.at_level(logging.WARNING, logger="rankwise"):
+        zero = rw.evaluate_model(Model(), TRUTH, "recall@3")
+    assert "cyd" in caplog.text
+    assert "who is that?" in caplog.text
+    assert zero["recall@3"] == pytest.approx(2 / 3)
+    out = rw.evaluate_model(Model(), TRUTH, "recall@3", failed="leave_out")
+    assert out["recall@3"] == 1.0
+    assert out.counts["users"] == 2
+    for result in (zero, out):
+        assert result.counts["users_model_failed_for"] == 1
+        assert "whom the model failed for" in repr(result)
+
+
+def test_a_batch_that_fails_is_asked_one_by_one():
+    class Model:
+        def recommend(self, users, n):
+            if "cyd" in users:
+                raise ValueError("no")
+            return [LISTS[user][:n] for user in users]
+
+    result = rw.evaluate_model(Model(), TRUTH, "recall@3")
+    assert result["recall@3"] == pytest.approx(2 / 3)
+    assert result.counts["users_model_failed_for"] == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        5,
+        [("a", float("nan"))],
+        [("a", "high")],
+        [("a", 1.0), "b"],
+        (["a"], [1.0, 2.0]),
+        pl.DataFrame({"thing": ["a"]}),
+    ],
+)
+def test_what_cannot_be_read_is_a_failure(answer):
+    class Model:
+        def recommend(self, user_id, n):
+            return answer if user_id == "cyd" else LISTS[user_id][:n]
+
+    assert rw.evaluate_model(Model(), TRUTH, "mrr@3").counts["users_model_failed_for"] == 1
+
+
+def test_oddities_are_counted():
+    class Model:
+        def recommend(self, user_id, n):
+            return {"ann": ["a", "d", "d", "zzz"], "bob": ["e"], "cyd": []}[user_id][:n]
+
+    result = rw.evaluate_model(Model(), TRUTH, ["recall@4", "precision@4"], train=TRAIN)
+    counts = result.counts
+    assert counts["items_repeated"] == 1
+    assert counts["seen_items_recommended"] == 1
+    assert counts["items_unknown"] == 1
+    assert counts["users_with_too_few_items"] == 3
+    assert result["precision@4"] == pytest.approx((1 / 4 + 1 / 4 + 0) / 3)
+    catalogue = rw.evaluate_model(Model(), TRUTH, "recall@4", items=["a", "d", "e", "zzz"])
+    assert catalogue.counts.get("items_unknown", 0) == 0
+
+
+def test_what_was_seen_is_taken_out_and_more_is_asked_for():
+    asked = {}
+
+    class Model:
+        def recommend(self, user_id, n):
+            asked[user_id] = n
+            return LISTS[user_id][:n]
+
+    result = rw.evaluate_model(Model(), TRUTH, "mrr@1", train=TRAIN, exclude_seen=True)
+    assert asked == {"ann": 3, "bob": 2, "cyd": 1}
+    assert result.per_user["mrr@1"].to_list() == [1.0, 1.0, 0.0]
+    assert result.counts["seen_items_taken_out"] == 2
+
+
+class Scorer:
+    """Scores every item, whoever asks; fails for cyd."""
+
+    def __init__(self, rows=1):
+        self.rows = rows
+
+    def predict(self, users):
+        if "cyd" in users:
+            raise KeyError("cyd")
+        return np.tile(np.arange(6.0), (len(users) * self.rows, 1))
+
+
+def test_scores_are_ranked():
+    items = list("abcdef")
+    result = rw.evaluate_model(Scorer(), TRUTH, ["mrr@3"], items=items)
+    assert result.per_user["mrr@3"].to_list() == [1 / 3, 1 / 2, 0.0]
+    assert result.counts["users_model_failed_for"] == 1
+    seen = rw.evaluate_model(Scorer(), TRUTH, ["mrr@3"], items=items,
+                             train={"ann": ["f"], "bob": ["f"]}, exclude_seen=True)  # fmt: skip
+    assert seen.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
+    out = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items, failed="leave_out")
+    assert out.counts["users"] == 2
+    own = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items,
+                            candidates=rw.candidates.of_truth(TRUTH))  # fmt: skip
+    assert own.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
+    assert own.protocol.candidates == "items of the test"
+    numbered = rw.evaluate_model(Scorer(), {"ann": {3}, "bob": {4}}, "mrr@3")
+    assert numbered["mrr@3"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+
+
+def test_nobody_is_asked_whose_list_would_not_count():
+    asked = []
+
+    class Model:
+        def recommend(self, user_id, n):
+            asked.append(user_id)
+            return LISTS[user_id][:n]
+
+    truth = {"ann": {"d": 5}, "bob": {"e": 1}}
+    rw.evaluate_model(Model(), truth, "mrr@3", relevance_threshold=3)
+    assert asked == ["ann"]
+    rw.evaluate_model(Model(), truth, "mrr@3", relevance_threshold=3, population="all")
+    assert asked == ["ann", "ann", "bob"]
+
+
+def test_many_can_be_said():
+    class Model:
+        def recommend(self, whom, n):
+            return {user: LISTS[user][:n] for user in whom}
+
+    assert rw.evaluate_model(Model(), TRUTH, "mrr@3", many=True)["mrr@3"] == pytest.approx(0.5)
+
+
+def test_baselines_are_models():
+    from rankwise.models.baselines import Popularity
+
+    table = pl.DataFrame({"user": [1, 2, 2, 3], "item": ["a", "a", "b", "b"]})
+    result = rw.evaluate_model(Popularity().fit(table), {1: {"b"}, 3: {"a"}}, "mrr@2")
+    assert result["mrr@2"] == 1.0
+
+
+class Silent:
+    def recommend(self, user_id, n):
+        raise RuntimeError("always")
+
+
+class Nothing:
+    pass
+
+
+class Kinds:
+    def recommend(self, user_id, n):
+        return [1] if user_id == "ann" else ["x"]
+
+
+@pytest.mark.parametrize(
+    ("error", "model", "options"),
+    [
+        (ParameterError, Nothing(), {}),
+        (EmptyError, Silent(), {}),
+        (EmptyError, one(lambda own: []), {}),
+        (EmptyError, Scorer(rows=2), {}),
+        (InputError, Kinds(), {}),
+        (ParameterError, one(list), {"measures": "mrr"}),
+        (ParameterError, one(list), {"k": 0}),
+        (ParameterError, one(list), {"batch_size": 0}),
+        (ParameterError, one(list), {"failed": "ignore"}),
+        (ParameterError, one(list), {"exclude_seen": True}),
+        (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
+    ],
+)
+def test_bad_input(error, model, options):
+    with pytest.raises(error):
+        rw.evaluate_model(model, TRUTH, **{"measures": "mrr@3", **options})
+
+
+@pytest.mark.parametrize(
+    "home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"]
+)
+def test_models_of_libraries_are_to_be_wrapped(home):
+    kind = type("Model", (), {"__module__": f"{home}.models", "recommend": lambda self, u, n: []})
+    with pytest.raises(ParameterError, match=home) as raised:
+        rw.evaluate_model(kind(), TRUTH, "mrr@3")
+    assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(
+        rw.models
+    )

@@ -1,0 +1,186 @@
+"""Sampled candidates: what is drawn, and that results never hide that it was."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import EmptyError, IdError, MeasureError, ParameterError
+
+TRAIN = {user: [user % 50, 50 + user % 7] for user in range(40)}
+TRUTH = {user: {(user * 3) % 97: 5.0, (user + 11) % 97: 1.0} for user in range(40)}
+ITEMS = range(100)
+
+
+def drawn(n=30, seed=1, truth=TRUTH, **options):
+    return rw.candidates.sampled(truth, n, seed=seed, items=ITEMS, train=TRAIN, **options)
+
+
+def by_user(candidates):
+    return {u: own["item"].to_list() for (u,), own in candidates.frame.group_by("user")}
+
+
+@pytest.mark.parametrize("by", ["uniform", "popularity"])
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("n", [5, 30])  # of few and of many of what is left
+def test_nobody_draws_what_is_theirs_already(by, replacement, n):
+    candidates = drawn(n, by=by, replacement=replacement)
+    short = candidates.counts["users_with_fewer_negatives"]
+    for user, items in by_user(candidates).items():
+        positives = set(TRUTH[user])
+        assert positives <= set(items)
+        negatives = [item for item in items if item not in positives]
+        assert not set(negatives) & set(TRAIN[user])
+        assert len(items) == len(positives) + n or short
+        assert replacement or len(set(items)) == len(items)
+    left = dict(candidates.eligible.iter_rows())
+    if by == "uniform":
+        assert left[0] == len(set(ITEMS) - set(TRUTH[0]) - set(TRAIN[0]))
+
+
+def test_the_same_seed_draws_the_same_for_rows_in_any_order():
+    first, again = drawn(), drawn(truth=dict(reversed(TRUTH.items())))
+    assert first.frame.equals(again.frame)
+    assert first.protocol == again.protocol
+    other = drawn(seed=2)
+    assert not first.frame.equals(other.frame)
+    assert first.protocol.digest != other.protocol.digest
+
+
+def test_text_ids_and_a_threshold():
+    truth = pl.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "z"], "rating": [5, 1, 4]})
+    candidates = rw.candidates.sampled(
+        truth, 2, seed=0, items=list("pqrxyz"), relevance_threshold=4
+    )
+    lists = by_user(candidates)
+    assert "x" in lists["a"]
+    assert "y" not in lists["a"]  # judged, not relevant: neither positive nor negative
+    assert len(lists["a"]) == len(lists["b"]) == 3
+
+
+def test_draws_are_uniform_and_by_popularity():
+    truth = {user: {0} for user in range(4000)}
+    train = {f"t{j}": [1] * (j < 30) + [2] * (j < 10) + [3] for j in range(40)}
+    train = {int(name[1:]) + 10**6: own for name, own in train.items()}
+    for n in (1, 3):
+        uniform = rw.candidates.sampled(truth, n, seed=3, items=range(11))
+        counts = np.bincount(uniform.frame["item"], minlength=11)[1:]
+        assert counts == pytest.approx(4000 * n / 10, rel=0.2)
+    popular = rw.candidates.sampled(truth, 1, seed=3, items=range(11), train=train, by="popularity")
+    counts = np.bincount(popular.frame["item"], minlength=11)
+    assert counts[[1, 2, 3]] == pytest.approx(4000 * np.array([30, 10, 40]) / 80, rel=0.1)
+    assert counts[4:].sum() == 0
+
+
+def test_few_left_are_all_taken_and_counted():
+    candidates = rw.candidates.sampled({1: {0}, 2: {1}}, 3, seed=0, items=range(5),
+                                       train={1: [1, 2]})  # fmt: skip
+    assert by_user(candidates)[1] == [0, 3, 4]
+    assert candidates.counts["users_with_fewer_negatives"] == 1
+
+
+SCORES = np.random.default_rng(0).normal(size=(40, 100))
+
+
+@pytest.fixture(scope="module")
+def results():
+    frozen = drawn()
+    sampled = rw.evaluate(
+        rw.rank(SCORES, k=10, candidates=frozen), TRUTH, ["ndcg@5", "recall@5"],
+        users={"user": list(range(40)), "half": ["a", "b"] * 20}, by="half",
+    )  # fmt: skip
+    exact = rw.evaluate(rw.rank(SCORES, k=10), TRUTH, ["ndcg@5", "recall@5"])
+    return sampled, exact
+
+
+def test_the_label_is_in_every_display_and_export(results, tmp_path):
+    sampled, exact = results
+    label = "sampled (m=30, seed=1)"
+    assert sampled.label == label
+    assert sampled.scores["label"].unique().to_list() == [label]
+    for text in (repr(sampled), sampled._repr_html_(), sampled.export("csv"),
+                 sampled.export("markdown"), sampled.export("latex"), sampled.export("json")):  # fmt: skip
+        assert label in text
+        assert "sampled" not in "".join(exact.export(f) for f in ("csv", "markdown", "latex"))
+    # In the tables themselves, so that a table that is cut out still says it.
+    for text in (repr(sampled), sampled.export("markdown"), sampled.export("latex")):
+        assert text.count(label) == 3  # values, groups, footnote
+    loaded = rw.load(sampled.save(tmp_path / "out"))
+    assert loaded.label == label
+    assert loaded.protocol == sampled.protocol
+    assert json.loads(exact.export("json"))["label"] == ""
+
+
+def test_a_comparison_does_not_mix_them(results):
+    sampled, exact = results
+    with pytest.raises(ParameterError, match="exact"):
+        rw.compare({"a": sampled, "b": exact})
+    other = rw.evaluate(rw.rank(SCORES, k=10, candidates=drawn(seed=2)), TRUTH, "ndcg@5")
+    with pytest.raises(ParameterError, match="different samples"):
+        rw.compare({"a": sampled, "b": other})
+    forced = rw.compare({"a": sampled, "b": exact}, force=True)
+    assert forced.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
+    same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
+    assert rw.compare({"a": sampled, "b": same}).columns == ["measure", "a", "b"]
+    elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
+    third = rw.evaluate(rw.rank(SCORES, k=10, candidates=elsewhere), TRUTH, "ndcg@5")
+    with pytest.raises(ParameterError, match="different samples"):
+        rw.compare({"a": same, "b": third})
+    with pytest.raises(ParameterError):
+        rw.compare({})
+
+
+def test_counting_over_a_sample_with_replacement():
+    frozen = rw.candidates.sampled({0: {0}}, 40, seed=5, items=range(4), replacement=True)
+    ranks = rw.rank_relevant(np.array([[2.5, 3.0, 2.0, 1.0]]), truth={0: {0}}, candidates=frozen)
+    above = frozen.frame["item"].to_list().count(1)
+    assert ranks.frame["first"].item() == above + 1
+    assert ranks.lengths["length"].item() == 41
+    result = rw.evaluate(ranks, {0: {0}}, "gauc")
+    assert result["gauc"] == pytest.approx(1 - above / 40)
+    assert result.label == "sampled (m=40, seed=5, with replacement)"
+    with pytest.raises(ParameterError, match="replacement"):
+        rw.rank(np.array([[2.5, 3.0, 2.0, 1.0]]), k=2, candidates=frozen)
+
+
+def test_area_over_a_sample_is_not_area_over_the_catalogue():
+    lists = rw.rank(SCORES, k=40, candidates=drawn())
+    with pytest.raises(MeasureError, match="sample"):
+        rw.evaluate(lists, TRUTH, "auc", train=TRAIN)
+    ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=drawn())
+    assert 0.4 < rw.evaluate(ranks, TRUTH, "auc")["auc"] < 0.6
+
+
+def test_pieces_are_of_one_protocol():
+    evaluator = rw.Evaluator("ndcg@5", truth=TRUTH)
+    evaluator.update(rw.rank(SCORES, k=5, only=range(20)))
+    with pytest.raises(ParameterError, match="differently"):
+        evaluator.update(rw.rank(SCORES, k=5, only=range(20, 40), candidates=drawn()))
+    evaluator.update(rw.rank(SCORES, k=5, only=range(20, 40)))
+    whole = rw.evaluate(rw.rank(SCORES, k=5), TRUTH, "ndcg@5")
+    assert evaluator.result().values == whole.values
+
+
+@pytest.mark.parametrize(
+    ("error", "options"),
+    [
+        (ParameterError, {"n": 0}),
+        (ParameterError, {"n": 2.5}),
+        (ParameterError, {"seed": -1}),
+        (ParameterError, {"seed": None}),
+        (ParameterError, {"by": "score"}),
+        (ParameterError, {"by": "popularity", "train": None}),
+        (ParameterError, {"relevance_threshold": "high"}),
+        (EmptyError, {"relevance_threshold": 99}),
+        (IdError, {"items": ["a", "b"]}),
+    ],
+)
+def test_bad_input(error, options):
+    given = {"n": 3, "seed": 1, "items": ITEMS, "train": TRAIN, **options}
+    n = given.pop("n")
+    with pytest.raises(error):
+        rw.candidates.sampled(TRUTH, n, **given)
