@@ -6,9 +6,9 @@
 138,493 users, 26,744 items, 64 dimensions, float32. The bare product multiplies the same factors,
 256 users at a time into one buffer, with as many BLAS threads as there are processors, and looks
 at nothing. Every job runs in turns with it, after a run of each to warm up; a line is the median of
-the ratios of neighbouring runs. implicit and FAISS are timed if they are installed; both get the same
-float32 factors and as many threads. Memory is the growth of the largest resident size of a process
-that holds the inputs already.
+the ratios of neighbouring runs. implicit and FAISS are timed if they are installed; both get the
+same float32 factors and as many threads. Memory is the growth of the largest resident size of a
+process that holds the inputs already.
 """
 
 from __future__ import annotations
@@ -100,9 +100,12 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
         return found
 
     class Factors(MatrixFactorizationBase):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+
         def fit(self, user_items: Any) -> None: ...
 
-    model: Any = Factors()  # type: ignore[no-untyped-call]
+    model: Any = Factors()
     model.user_factors, model.item_factors = given.users, given.items
     numbers = np.arange(len(given.users))
     index = faiss.IndexFlatIP(DIMENSIONS)

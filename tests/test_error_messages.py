@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 import rankwise as rw
 from rankwise.errors import RankwiseError
@@ -56,6 +57,19 @@ def text_ids_beside_integers(folder):
     return rw.evaluate(folder / "run.csv", TRUTH, "ndcg@2")
 
 
+def rank(scores=None, k=2, **options):
+    return lambda folder: rw.rank(scores, k=k, **options)
+
+
+class Failing:
+    def recommend(self, user_id, n):
+        raise RuntimeError("out of order")
+
+
+SAMPLED_LISTS = rw.rank(
+    np.eye(9), k=3, only=[0], candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9))
+)
+SAMPLED = rw.evaluate(SAMPLED_LISTS, {0: {1}}, "mrr")
 SCORES = LISTS.with_columns(score=pl.Series([0.5, float("nan"), 0.1]))
 ITEMS = pl.DataFrame(
     {"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]}
@@ -152,6 +166,44 @@ CASES = {
     "cells of a measure that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
     "baseline that repeats an item": go(measures="overlap@2", baseline={1: [5, 5]}),
     "catalogue that lacks items": go(measures="auc(seen=included)", items=[5]),
+    "scores that are NaN": rank(np.array([[0.5, np.nan]])),
+    "scores of one dimension": rank(np.ones(3)),
+    "scores and factors": rank(np.eye(2), users=np.eye(2)),
+    "factors of different lengths": rank(users=np.ones((2, 3)), items=np.ones((4, 2))),
+    "factors that are not finite": rank(users=np.ones((2, 1)), items=np.array([[1.0], [np.inf]])),
+    "bias of the wrong length": rank(users=np.ones((2, 1)), items=np.ones((2, 1)), bias=np.ones(3)),
+    "sparse scores": rank(csr_array(np.eye(2))),
+    "negative item codes": rank(np.eye(2), exclude={0: [-1]}),
+    "too few ids": rank(np.eye(2), item_ids=["a"]),
+    "ids twice": rank(np.eye(2), item_ids=["a", "a"]),
+    "excluded ids of another type": rank(np.eye(2), exclude={0: ["a"]}),
+    "nothing left to rank": rank(np.eye(2), exclude={0: [0, 1], 1: [0, 1]}),
+    "nobody to rank for": rank(np.eye(2), only=[7]),
+    "candidates as a list": rank(np.eye(2), candidates=[0]),
+    "k of nothing": rank(np.eye(2), k=0),
+    "sampled with replacement as lists": rank(np.eye(9), candidates=rw.candidates.sampled(
+        {0: {1}}, 3, seed=1, items=range(9), replacement=True)),
+    "ranks of another truth": lambda _: rw.evaluate(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {1}}, "mrr"),
+    "ranks where lists are needed": lambda _: rw.evaluate(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "gini@2"),
+    "sampled beside exact": lambda _: rw.compare({"a": SAMPLED, "b": rw.evaluate(LISTS, TRUTH, "mrr")}),
+    "area over a sample": lambda _: rw.evaluate(SAMPLED_LISTS, {0: {1}}, "gauc(seen=included)"),
+    "correction of what is exact": lambda _: rw.correct(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"),
+    "model without recommend": lambda _: rw.evaluate_model(object(), TRUTH, "mrr@2"),
+    "model that always fails": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr@2"),
+    "model without a cut-off": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr"),
+    "exclude_seen without train": go(exclude_seen=True),
+    "weights of what is no sum": go(measures="ips(mrr)@2", train=TRUTH),
+    "weighted part with a cut-off": go(measures="snips(of=ndcg@5)@2", train=TRUTH),
+    "propensity of 0": go(measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))),
+    "clip of 0": go(measures="ips(of=recall,clip=0)@2", train=TRUTH),
+    "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
+    "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),
+    "metric of ratings that does not exist": lambda _: rw.compute_metrics({1: [(3, 4)]}, ["ndgc"]),
+    "curve of a measure without one": lambda _: rw.curve(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "rbp"),
 }  # fmt: skip
 
 

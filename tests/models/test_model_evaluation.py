@@ -40,8 +40,10 @@ def many(answer):
 
 def rows(lists):
     return [
-        (u, i, s, r) for u, own in lists.items() for r, (i, s) in enumerate(zip(own, SCORES), 1)
-    ]  # noqa: B905
+        (user, item, score, rank)
+        for user, own in lists.items()
+        for rank, (item, score) in enumerate(zip(own, SCORES, strict=False), start=1)
+    ]
 
 
 def table(lists):

@@ -49,7 +49,7 @@ class Names:
             )
         if self.ids.n_unique() < size:
             raise IdError(
-                f"a {role} stands twice",
+                f"two {role}s have the same id",
                 where=f"{role}_ids",
                 found=repr(self.ids.filter(self.ids.is_duplicated())[0]),
             )
