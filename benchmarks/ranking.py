@@ -105,7 +105,8 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
 
         def fit(self, user_items: Any) -> None: ...
 
-    model: Any = Factors()
+    make: Any = Factors
+    model = make()
     model.user_factors, model.item_factors = given.users, given.items
     numbers = np.arange(len(given.users))
     index = faiss.IndexFlatIP(DIMENSIONS)

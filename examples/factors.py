@@ -46,10 +46,10 @@ def main() -> dict[str, rw.Result]:
     data = synthetic(seed=1)
     train, test = time_based_split(data.interactions)
     model = Factors(train, data.items["item"].sort().to_list())
-    names = {"user_ids": model.user_ids, "item_ids": model.item_ids}
-    factors = {"users": model.users, "items": model.items, **names}
+    names: dict[str, Any] = {"user_ids": model.user_ids, "item_ids": model.item_ids}
+    factors: dict[str, Any] = {"users": model.users, "items": model.items, **names}
     truth = test.select("user", "item", "rating")
-    options = {"relevance_threshold": 4}
+    options: dict[str, Any] = {"relevance_threshold": 4}
     found: dict[str, rw.Result] = {}
 
     print(

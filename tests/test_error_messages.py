@@ -197,7 +197,7 @@ CASES = {
     "exclude_seen without train": go(exclude_seen=True),
     "weights of what is no sum": go(measures="ips(mrr)@2", train=TRUTH),
     "weighted part with a cut-off": go(measures="snips(of=ndcg@5)@2", train=TRUTH),
-    "propensity of 0": go(measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))),
+    "propensity of 0 in a weight": go(measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))),
     "clip of 0": go(measures="ips(of=recall,clip=0)@2", train=TRUTH),
     "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
     "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),

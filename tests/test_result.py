@@ -81,7 +81,17 @@ def test_provenance_says_it_all(result):
 
 def test_exports(result):
     csv = pl.read_csv(result.export("csv").encode())
-    assert csv.columns == ["measure", "k", "cell", "value", "users", "better", "by", "group"]
+    assert csv.columns == [
+        "measure",
+        "k",
+        "cell",
+        "value",
+        "users",
+        "better",
+        "label",
+        "by",
+        "group",
+    ]
     assert csv["value"][0] == result["ndcg@1"]
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
     markdown = result.export("markdown")
@@ -97,7 +107,7 @@ def test_exports(result):
 def test_displays(result):
     assert repr(result).splitlines()[0].split() == ["measure", "@1", "@2", "whole"]
     assert "b&lt;2" in result._repr_html_()
-    assert result.scores.columns == ["measure", "k", "cell", "value", "users", "better"]
+    assert result.scores.columns == ["measure", "k", "cell", "value", "users", "better", "label"]
 
 
 def test_per_user_has_every_value_that_a_user_has(result):

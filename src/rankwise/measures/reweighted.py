@@ -134,9 +134,9 @@ class IPS(ByPropensity, _Reweighted):
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items (recall, precision,
     ndcg, map, rbp, auc, …). Propensities are
-    :math:`p_i = (n_i / \max_j n_j)^{power}`, from training counts, or given. Range [0, inf); higher
-    is better. Needs ``train``, or propensities in ``items``. What rests on few weights is in
-    ``result.diagnostics``.
+    :math:`p_i = (n_i / \max_j n_j)^{power}`, from training counts, or given. What rests on few
+    weights is in ``result.diagnostics``. Range [0, inf); higher is better. Needs ``train``, or
+    propensities in ``items``.
 
     Parameters
     ----------
