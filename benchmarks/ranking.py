@@ -153,7 +153,7 @@ def grow(what: str, users: int) -> float:
     now = pages * resource.getpagesize() / 1024
     # What making the inputs left free again would hide growth: fill it.
     ballast = np.ones(max(0, int((before - now) * 1024)), dtype=np.uint8)
-    run = {"measured": given.measured, "exact": given.exact,
+    run: Callable[[], object] = {"measured": given.measured, "exact": given.exact,
            "seen": lambda: given.measured(exclude=given.seen)}[what]  # fmt: skip
     run()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

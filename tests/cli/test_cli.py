@@ -168,3 +168,19 @@ def test_a_reader_that_goes_away(folder):
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+def test_what_was_seen(folder):
+    (folder / "train.csv").write_text("user,item\n1,5\n3,6\n")
+    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--train", "train.csv",
+                    "--exclude-seen", "--warm-and-cold", "--format", "json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    ours = rw.evaluate(folder / "run.csv", folder / "truth.csv", "mrr", train={1: [5], 3: [6]},
+                       exclude_seen=True, warm_and_cold=True)  # fmt: skip
+    assert said["values"] == ours.values == {"mrr": pytest.approx(2 / 3)}
+    assert said["counts"]["seen_items_taken_out"] == 1
+    assert {row["by"] for row in said["slices"]} == {"history", "relevant items"}
+    refused = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen")
+    assert refused.returncode == 2
+    assert "pass train=" in refused.stderr

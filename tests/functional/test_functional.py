@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
+from itertools import pairwise, permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankwise import functional as fn
 from rankwise.errors import DuplicateError, ParameterError, ScoreError
@@ -53,7 +56,7 @@ def test_nothing_to_say_is_nan(value):
         (lambda: fn.ndcg_at_k([1], {1: 1}, ideal="full"), ParameterError),
         (lambda: fn.ndcg_score([1, 0], [0.5]), ParameterError),
         (lambda: fn.ndcg_score([1, 0], [0.5, math.nan]), ScoreError),
-        (lambda: fn.precision_score([1, 0] * 20, [0.5] * 40, k=3), ParameterError),
+        (lambda: fn.precision_score([1, 0], [0.5, 0.5], k=0), ParameterError),
         (lambda: fn.catalog_coverage({1: [1]}, 0), ParameterError),
         (lambda: fn.gini_coefficient({1: [1]}, over="catalogue"), ParameterError),
         (lambda: fn.intra_list_diversity([1, 2], {1: [1.0]}), ParameterError),
@@ -77,3 +80,35 @@ def test_ratings():
     assert fn.explained_variance([(1, 2), (2, 3), (4, 5)]) == 1.0
     assert math.isnan(fn.fraction_of_concordant_pairs({1: [(1, 2)]}))
     assert fn.log_loss([(1.0, 0)]) == pytest.approx(-math.log(1e-15), rel=1e-3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=6),
+       st.one_of(st.none(), st.integers(1, 7)))  # fmt: skip
+def test_labels_and_scores_are_the_mean_over_all_orders(pairs, k):
+    labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
+    orders = [
+        [pairs[at][0] for at in order]
+        for order in permutations(range(len(pairs)))
+        if all(pairs[a][1] >= pairs[b][1] for a, b in pairwise(order))
+    ]
+
+    def mean(measure):
+        values = []
+        for order in orders:
+            relevant = {place for place, label in enumerate(order) if label}
+            values.append(measure(list(range(len(order))), relevant, k))
+        return pytest.approx(sum(values) / len(values), rel=1e-12, nan_ok=True)
+
+    assert fn.recall_score(labels, scores, k=k) == mean(fn.recall_at_k)
+    assert fn.hit_rate_score(labels, scores, k=k) == mean(fn.hit_rate_at_k)
+    assert fn.reciprocal_rank_score(labels, scores, k=k) == mean(fn.reciprocal_rank_at_k)
+    assert fn.average_precision_score(labels, scores, k=k) == mean(fn.average_precision_at_k)
+    if k is not None:
+        assert fn.precision_score(labels, scores, k=k) == mean(fn.precision_at_k)
+
+
+def test_many_ties_have_a_formula():
+    labels, scores = [1, 0] * 500, [0.5] * 1000
+    assert fn.precision_score(labels, scores, k=10) == pytest.approx(0.5)
+    assert fn.hit_rate_score(labels, scores, k=1) == pytest.approx(0.5)
+    assert 0.5 < fn.reciprocal_rank_score(labels, scores) < 1

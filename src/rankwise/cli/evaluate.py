@@ -73,6 +73,12 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     help="Equal scores.  [default: expected where scores order]",
 )
 @click.option(
+    "--exclude-seen", is_flag=True, help="Take items of --train out of their users' lists."
+)
+@click.option(
+    "--warm-and-cold", is_flag=True, help="Also for users and items with and without training."
+)
+@click.option(
     "--duplicates",
     type=click.Choice(["error", "first"]),
     default="error",

@@ -2,22 +2,21 @@
 
 ``y_true`` holds the relevance of every candidate, ``y_score`` what the model says. Candidates are
 ranked by falling score. Equal scores are averaged over all orders, as scikit-learn's
-``ndcg_score`` does, by going through the orders of each tied group one by one where no formula is
-shorter.
+``ndcg_score`` does: of a group of n candidates with one score, r of them relevant, each place is
+held by a relevant one with chance r/n (McSherry & Najork 2008).
 """
 
 from __future__ import annotations
 
 import math
-from itertools import combinations, groupby, product
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from rankwise.errors import ParameterError, ScoreError
-from rankwise.functional import lists
 from rankwise.functional.lists import GainKind, gain_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "average_precision_score",
@@ -28,8 +27,6 @@ __all__ = [
     "recall_score",
     "reciprocal_rank_score",
 ]
-
-_ORDERS = 50_000
 
 
 def _ranked(y_true: Sequence[float], y_score: Sequence[float]) -> list[list[float]]:
@@ -90,33 +87,28 @@ def ndcg_score(
     return dcg_score(y_true, y_score, k=k, gain=gain, log_base=log_base) / best
 
 
-def _over_orders(
-    y_true: Sequence[float],
-    y_score: Sequence[float],
-    measure: Callable[[list[int], set[int]], float],
-) -> float:
-    """Return the mean of a measure over all orders of tied candidates."""
-    groups = _ranked(y_true, y_score)
-    orders = math.prod(math.comb(len(g), sum(label > 0 for label in g)) for g in groups)
-    if orders > _ORDERS:
-        raise ParameterError(
-            "too many orders of tied candidates to go through",
-            found=f"{orders:,} orders",
-            hint='rankwise.evaluate(…, ties="expected") has formulas for them',
-        )
-    values = []
-    for arrangement in product(*(_arrangements(group) for group in groups)):
-        labels = [label for group in arrangement for label in group]
-        relevant = {place for place, label in enumerate(labels) if label}
-        values.append(measure(list(range(len(labels))), relevant))
-    return sum(values) / len(values)
+class _Group(NamedTuple):
+    """Candidates of one score."""
+
+    above: int
+    """How many candidates score more."""
+    found: int
+    """How many of those are relevant."""
+    size: int
+    relevant: int
+    inside: int
+    """How many of the group's places are in the top k."""
 
 
-def _arrangements(group: list[float]) -> Iterator[list[bool]]:
-    """Go through the ways in which the relevant candidates of a group can be placed."""
-    places = range(len(group))
-    for chosen in combinations(places, sum(label > 0 for label in group)):
-        yield [place in chosen for place in places]
+def _groups(y_true: Sequence[float], y_score: Sequence[float], k: int | None) -> Iterator[_Group]:
+    if k is not None and k < 1:
+        raise ParameterError("k must be a whole number from 1", found=f"k={k}")
+    above = found = 0
+    for labels in _ranked(y_true, y_score):
+        size, relevant = len(labels), sum(label > 0 for label in labels)
+        inside = size if k is None else min(size, max(0, k - above))
+        yield _Group(above, found, size, relevant, inside)
+        above, found = above + size, found + relevant
 
 
 def precision_score(y_true: Sequence[float], y_score: Sequence[float], *, k: int) -> float:
@@ -125,7 +117,9 @@ def precision_score(y_true: Sequence[float], y_score: Sequence[float], *, k: int
     >>> precision_score([1, 0, 1], [0.9, 0.8, 0.7], k=2)
     0.5
     """
-    return _over_orders(y_true, y_score, lambda items, r: lists.precision_at_k(items, r, k))
+    groups = list(_groups(y_true, y_score, k))
+    hits = sum(g.relevant * g.inside / g.size for g in groups)
+    return hits / k if any(g.relevant for g in groups) else math.nan
 
 
 def recall_score(
@@ -136,7 +130,10 @@ def recall_score(
     >>> recall_score([1, 0, 1], [0.9, 0.8, 0.7], k=2)
     0.5
     """
-    return _over_orders(y_true, y_score, lambda items, r: lists.recall_at_k(items, r, k))
+    groups = list(_groups(y_true, y_score, k))
+    total = sum(g.relevant for g in groups)
+    hits = sum(g.relevant * g.inside / g.size for g in groups)
+    return hits / total if total else math.nan
 
 
 def hit_rate_score(
@@ -147,7 +144,11 @@ def hit_rate_score(
     >>> hit_rate_score([0, 1], [0.5, 0.5], k=1)
     0.5
     """
-    return _over_orders(y_true, y_score, lambda items, r: lists.hit_rate_at_k(items, r, k))
+    groups = list(_groups(y_true, y_score, k))
+    if not any(g.relevant for g in groups):
+        return math.nan
+    none = (math.comb(g.size - g.relevant, g.inside) / math.comb(g.size, g.inside) for g in groups)
+    return 1.0 - math.prod(none)
 
 
 def reciprocal_rank_score(
@@ -158,7 +159,15 @@ def reciprocal_rank_score(
     >>> reciprocal_rank_score([0, 1], [0.5, 0.5])
     0.75
     """
-    return _over_orders(y_true, y_score, lambda items, r: lists.reciprocal_rank_at_k(items, r, k))
+    first = next((g for g in _groups(y_true, y_score, k) if g.relevant), None)
+    if first is None:
+        return math.nan
+    n, r = first.size, first.relevant
+    # The first of r relevant candidates stands at place i if the others are among those after it.
+    return sum(
+        math.comb(n - i, r - 1) / math.comb(n, r) / (first.above + i)
+        for i in range(1, min(first.inside, n - r + 1) + 1)
+    )
 
 
 def average_precision_score(
@@ -169,4 +178,16 @@ def average_precision_score(
     >>> average_precision_score([1, 0, 1, 0], [0.9, 0.8, 0.5, 0.1], k=4)
     0.8333333333333333
     """
-    return _over_orders(y_true, y_score, lambda items, r: lists.average_precision_at_k(items, r, k))
+    groups = list(_groups(y_true, y_score, k))
+    total = sum(g.relevant for g in groups)
+    if not total:
+        return math.nan
+    # At place i of its group a relevant candidate has (i - 1)(r - 1)/(n - 1) of the others above.
+    sums = sum(
+        g.relevant / g.size * (g.found + 1 + i * (g.relevant - 1) / max(g.size - 1, 1))
+        / (g.above + i + 1)
+        for g in groups
+        if g.relevant
+        for i in range(g.inside)
+    )  # fmt: skip
+    return sums / (total if k is None else min(total, k))

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.functional import ratings
-from rankwise.functional.labels import ndcg_score
+from rankwise.functional.labels import (
+    hit_rate_score,
+    ndcg_score,
+    precision_score,
+    recall_score,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,22 +87,14 @@ def compute_metrics(
 def _of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> dict[str, float]:
     """Measure one user's items."""
     predicted = [own for own, _ in pairs]
-    relevant = [true >= threshold for _, true in pairs]
-    # Of n items with one prediction, r of them relevant, c stand in the top k: any c of them.
-    hits, nothing_found = 0.0, 1.0
-    for value in set(predicted):
-        tied = [good for own, good in zip(predicted, relevant, strict=True) if own == value]
-        above = sum(own > value for own in predicted)
-        c, n, r = min(len(tied), max(0, k - above)), len(tied), sum(tied)
-        hits += r * c / n
-        nothing_found *= math.comb(n - r, c) / math.comb(n, c)
-    total = sum(relevant)
-    gains = [true if good else 0.0 for (_, true), good in zip(pairs, relevant, strict=True)]
+    gains = [true if true >= threshold else 0.0 for _, true in pairs]
+    relevant = [float(true >= threshold) for _, true in pairs]
+    wanted = any(relevant)  # without, nothing can be hit; recall and ndcg are then NaN
     return {
-        "precision": hits / k,
-        "recall": hits / total if total else math.nan,
-        "hit_rate": 1.0 - nothing_found,
-        "ndcg": ndcg_score(gains, predicted, k=k) if total else math.nan,
+        "precision": precision_score(relevant, predicted, k=k) if wanted else 0.0,
+        "recall": recall_score(relevant, predicted, k=k),
+        "hit_rate": hit_rate_score(relevant, predicted, k=k) if wanted else 0.0,
+        "ndcg": ndcg_score(gains, predicted, k=k),
     }
 
 
