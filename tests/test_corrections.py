@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError
+from rankwise.errors import (
+    DuplicateError,
+    EmptyError,
+    IdError,
+    InputError,
+    MeasureError,
+    ParameterError,
+)
 
 USERS, ITEMS = 1500, 2000
 
@@ -109,12 +116,31 @@ def test_bad_input(world):
         rw.correct(ranks(n=ITEMS - 1), truth, "mrr")
     good = ranks()
     for options in ({"method": "magic"}, {"gamma": 1.0}, {"level": 1.0}, {"bootstrap": -1},
-                    {"n_items": 20}, {"n_items": 10**8}):  # fmt: skip
+                    {"n_items": 20}, {"n_items": 10**8}, {"n_items": 300.5}, {"seed": -1},
+                    {"bootstrap": 1.5}, {"level": "high"}):  # fmt: skip
         with pytest.raises(ParameterError):
             rw.correct(good, truth, "mrr", **options)
     for measure in ("gini@3", "novelty@3", "bpref"):
         with pytest.raises(MeasureError):
             rw.correct(good, truth, measure)
     with pytest.raises(EmptyError):
-        rw.correct(good, pl.DataFrame({"user": [0], "item": [1], "rating": [1.0]}), "mrr",
-                   relevance_threshold=3)  # fmt: skip
+        rw.correct(good, {0: {ITEMS - 1: 0.0, 3: 0.0}}, "mrr")
+    with pytest.raises(DuplicateError):
+        rw.correct(good, pl.DataFrame({"user": [0, 0], "item": [1, 1]}), "mrr")
+    with pytest.raises(IdError):
+        rw.correct(good, {0: {"a"}}, "mrr")
+    frozen = rw.candidates.sampled(truth, 20, seed=1, items=range(ITEMS))
+    seen = {user: range(ITEMS // 2) for user in truth}
+    fewer = rw.rank_relevant(scores, truth=truth, candidates=frozen, exclude=seen)
+    with pytest.raises(InputError, match="all of the negatives"):
+        rw.correct(fewer, truth, "mrr")
+
+
+def test_what_was_relevant_when_negatives_were_drawn_is_relevant():
+    truth = {user: {user: 5.0, user + 1: 1.0} for user in range(20)}
+    scores = np.random.default_rng(3).normal(size=(20, 60))
+    frozen = rw.candidates.sampled(truth, 10, seed=1, items=range(60), relevance_threshold=4)
+    ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
+    found = rw.correct(ranks, truth, "hit_rate@3", bootstrap=0)
+    result = rw.evaluate(ranks, truth, "hit_rate@3", relevance_threshold=4)
+    assert found["sampled"].item() == pytest.approx(result["hit_rate@3"])

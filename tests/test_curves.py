@@ -51,11 +51,18 @@ def test_a_sample_is_named():
         (MeasureError, "map(normaliser=hits)"),
         (MeasureError, "ndcg(ideal=full)"),
         (ParameterError, "recall@5"),
+        (MeasureError, ["recall", "r(denominator=relevant)"]),
+        (MeasureError, []),
+        (MeasureError, None),
+        (MeasureError, ["recall", 3]),
     ],
 )
 def test_bad_input(error, measures):
     ranks = rw.rank_relevant(np.eye(2), truth={0: {0}})
     with pytest.raises(error):
         rw.curve(ranks, {0: {0}}, measures)
+    for upto in (0, 2.5, "3"):
+        with pytest.raises(ParameterError, match="upto"):
+            rw.curve(ranks, {0: {0}}, "recall", upto=upto)
     with pytest.raises(ParameterError, match="exact ranks"):
         rw.curve({0: [0]}, {0: {0}}, "recall")

@@ -52,6 +52,13 @@ def test_columns_named_by_the_caller():
         rw.evaluate_ratings(frame)
 
 
+def test_errors_need_nothing_relevant():
+    low = FRAME.with_columns(pl.col("rating") / 10)
+    assert rw.evaluate_ratings(low, ["rmse", "mae"])["mae"] > 0
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.evaluate_ratings(low, ["rmse", "ndcg@2"])
+
+
 def test_groups():
     users = {"user": ["ann", "bob"], "group": ["x", "y"]}
     result = rw.evaluate_ratings(FRAME, "mae", users=users, by="group")
@@ -66,6 +73,16 @@ def test_groups():
         (InputError, [Prediction("ann", 1, None, 3.0, {})]),
         (InputError, {"ann": [3.0]}),
         (InputError, {"ann": [("x", 3.0)]}),
+        (InputError, {"ann": [(1.0, 3.0)], "bob": []}),
+        (InputError, {"ann": None}),
+        (InputError, {"ann": 5}),
+        (InputError, {"user": [1, 2], "item": [1], "prediction": [1.0], "rating": [2.0]}),
+        (
+            InputError,
+            pd.DataFrame(
+                {"user": [1, "a"], "item": [1, 1], "est": [1.0, 2.0], "rating": [1.0, 2.0]}
+            ),
+        ),
         (EmptyError, []),
         (EmptyError, {}),
         (ColumnError, FRAME.drop("rating")),

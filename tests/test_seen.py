@@ -94,5 +94,8 @@ def test_bad_input():
         rw.evaluate(lists, truth, "mrr", warm_and_cold=True)
     with pytest.raises(EmptyError, match="every recommended item"):
         rw.evaluate(lists, truth, "mrr", train={1: [5, 6]}, exclude_seen=True)
+    users = {"user": [1], "history": ["long"]}
+    with pytest.raises(ParameterError, match="history"):
+        rw.evaluate(lists, truth, "mrr", train={1: [5]}, users=users, warm_and_cold=True)
     with pytest.raises(ParameterError, match="chunk_rows"):
         rw.evaluate("x.parquet", truth, "mrr", train={1: [5]}, exclude_seen=True, chunk_rows=5)

@@ -53,11 +53,14 @@ def check_number(name: str, value: object) -> None:
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
 
 
-def check_positive(**values: int | None) -> None:
-    """Raise unless each value is None or a whole number from 1."""
+def check_positive(*, least: int = 1, **values: int | None) -> None:
+    """Raise unless each value is None or a whole number, by default from 1."""
     for name, value in values.items():
-        if value is not None and value < 1:
-            raise ParameterError(f"{name} must be positive", found=str(value))
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and least <= value < 2**62):
+            raise ParameterError(
+                f"{name} must be a whole number from {least}", found=f"{name}={value!r}"
+            )
 
 
 def ties_for(listed: Table, ties: Ties | None) -> Ties:

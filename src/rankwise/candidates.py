@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from rankwise.arguments import check_choice, check_number
+from rankwise.arguments import check_choice, check_number, check_positive
 from rankwise.errors import ParameterError
 from rankwise.io.tables import Table, read_table
 from rankwise.protocol import Protocol
@@ -39,17 +39,23 @@ class Candidates:
     eligible : polars.DataFrame or None
         For sampled candidates: each ``user``, and from how many items (``eligible``) its negatives
         were drawn.
+    relevance_threshold : float or None
+        For sampled candidates: the relevance from which items were positives.
+    is_text : bool
+        Whether ids were text in files, and may become text again.
     """
 
     frame: pl.DataFrame
     protocol: Protocol
     counts: dict[str, int] = field(default_factory=dict)
     eligible: pl.DataFrame | None = None
+    relevance_threshold: float | None = None
+    is_text: bool = False
 
     @property
     def table(self) -> Table:
         """The candidates as a table among others."""
-        return Table(self.frame, "train", "candidates", "candidates", {})
+        return Table(self.frame, "train", "candidates", "candidates", {}, is_text=self.is_text)
 
     @property
     def per_user(self) -> bool:
@@ -81,8 +87,7 @@ def of_truth(truth: Any, *, columns: Columns | None = None) -> Candidates:
     >>> of_truth({"ann": [3, 1], "bob": [3]}).frame["item"].to_list()
     [1, 3]
     """
-    items = read_table(truth, "truth", columns).frame["item"]
-    return _shared(items, "items of the test")
+    return _shared(read_table(truth, "truth", columns), "items of the test")
 
 
 def these(items: Any, *, columns: Columns | None = None) -> Candidates:
@@ -93,7 +98,7 @@ def these(items: Any, *, columns: Columns | None = None) -> Candidates:
     >>> these([7, 8]).frame["item"].to_list()
     [7, 8]
     """
-    return _shared(read_table(items, "items", columns).frame["item"], "given items")
+    return _shared(read_table(items, "items", columns), "given items")
 
 
 def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
@@ -106,10 +111,12 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     >>> per_user({"ann": [3, 1], "bob": [3]})
     <Candidates: given lists, 3 rows>
     """
-    frame = read_table(source, "train", columns).frame.select("user", "item")
+    table = read_table(source, "train", columns)
+    frame = table.frame.select("user", "item")
     once = frame.unique(maintain_order=True)
     counts = {"candidates_repeated": len(frame) - len(once)}
-    return Candidates(once, Protocol("given lists", digest=_digest(once)), counts)
+    protocol = Protocol("given lists", digest=_digest(once))
+    return Candidates(once, protocol, counts, is_text=table.is_text)
 
 
 def sampled(
@@ -169,10 +176,10 @@ def sampled(
 
     check_choice("by", by, Literal["uniform", "popularity"])
     check_number("relevance_threshold", relevance_threshold)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ParameterError("n is the number of negatives, from 1", found=f"n={n!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("seed is a whole number from 0", found=f"seed={seed!r}")
+    check_positive(n=n)
+    check_positive(least=0, seed=seed)
+    if n is None or seed is None:
+        raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
     if by == "popularity" and train is None:
         raise ParameterError(
             "drawing by popularity needs training interactions", hint="pass train="
@@ -184,12 +191,15 @@ def sampled(
     }
     drawn = draw(tables, n, seed, by, relevance_threshold, replacement=replacement)
     protocol = Protocol("sampled", n, seed, by, replacement, _digest(drawn.frame))
-    return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible)
+    is_text = all(table.is_text for table in tables.values() if table is not None)
+    return Candidates(
+        drawn.frame, protocol, drawn.counts, drawn.eligible, relevance_threshold, is_text
+    )
 
 
-def _shared(items: pl.Series, words: str) -> Candidates:
-    frame = items.unique().sort().to_frame()
-    return Candidates(frame, Protocol(words, digest=_digest(frame)))
+def _shared(table: Table, words: str) -> Candidates:
+    frame = table.frame["item"].unique().sort().to_frame()
+    return Candidates(frame, Protocol(words, digest=_digest(frame)), is_text=table.is_text)
 
 
 def _digest(frame: pl.DataFrame) -> str:

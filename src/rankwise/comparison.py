@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import polars as pl
 
 from rankwise.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankwise.result import Result
+from rankwise.result import Result
 
 __all__ = ["compare"]
 
@@ -24,19 +20,20 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
     results : mapping of str to Result
         Results by name.
     force : bool
-        Compare what was ranked from different candidates all the same. Names then carry the label
-        of what was sampled.
+        Compare what was ranked from different candidates all the same.
 
     Returns
     -------
     polars.DataFrame
-        ``measure`` and a column for each name; null where a result does not have the value.
+        ``measure`` and a column for each name; null where a result does not have the value. Where
+        candidates were sampled, the column's name carries the label.
 
     Raises
     ------
     ParameterError
-        If some values are over sampled candidates and others are not, or over another sample:
-        these are different quantities, and their difference says nothing.
+        If candidates were chosen in different ways, as where some are a sample and others are not:
+        values are then different quantities, and their difference says nothing. Lists that do not
+        say what they were ranked from stand beside all but sampled ones.
 
     Examples
     --------
@@ -47,35 +44,49 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
     >>> rw.compare({"first": first, "second": second}).rows()
     [('recall@1', 0.5, 1.0)]
     """
-    if not results:
-        raise ParameterError("there is nothing to compare", hint="pass {name: result, …}")
+    if not isinstance(results, Mapping) or not results:
+        raise ParameterError(
+            "results to compare have names",
+            found=type(results).__name__ + ("" if results else ", empty"),
+            hint="pass {name: result, …}",
+        )
+    for name, result in results.items():
+        if not isinstance(name, str) or not isinstance(result, Result):
+            raise ParameterError("results to compare come as {name: result}",
+                                 found=f"{name!r}: {type(result).__name__}")  # fmt: skip
     if not force:
         _check_candidates(results)
     cells = dict.fromkeys(cell for result in results.values() for cell in result.values)
-    columns = {
-        f"{name}, {result.label}" if force and result.label else name: [
-            result.values.get(cell) for cell in cells
-        ]
-        for name, result in results.items()
-    }
-    return pl.DataFrame({"measure": list(cells), **columns}, strict=False)
+    columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
+    for name, result in results.items():
+        shown = f"{name}, {result.label}" if result.label else name
+        if shown in columns:
+            raise ParameterError("two columns would have one name", found=repr(shown),
+                                 hint="call the result something else")  # fmt: skip
+        columns[shown] = [result.values.get(cell) for cell in cells]
+    return pl.DataFrame(columns, strict=False)
 
 
 def _check_candidates(results: Mapping[str, Result]) -> None:
-    said = {}
-    for name, result in results.items():
-        protocol = result.protocol
-        sampled = protocol is not None and protocol.sampled
-        said[name] = (result.label, protocol.digest if sampled and protocol is not None else None)
-    if len(set(said.values())) < 2:
+    protocols = {name: result.protocol for name, result in results.items()}
+    said = {protocol for protocol in protocols.values() if protocol is not None}
+    sampled = any(protocol.sampled for protocol in said)
+    if len(said) < 2 and not (sampled and None in protocols.values()):
         return
-    each = [f"{name}: {label or 'not sampled'}" for name, (label, _) in said.items()]
-    same = len({label for label, _ in said.values()}) == 1
+    each = [
+        f"{name}: {'not sampled' if own is None else own.label or own.candidates}"
+        for name, own in protocols.items()
+    ]
+    labels = [own.label if own is not None else "" for own in protocols.values()]
+    what = "these results were ranked from different candidates"
+    if sampled:
+        what = "sampled results do not compare with exact ones"
+        if all(labels):
+            what = "these results were ranked from different samples of candidates"
+    tables = ", drawn from other tables" if len(set(labels)) == 1 and sampled else ""
     raise ParameterError(
-        "these results were ranked from different samples of candidates"
-        if all(label for label, _ in said.values())
-        else "sampled results do not compare with exact ones",
-        found="; ".join(each) + (", drawn from other tables" if same else ""),
-        hint="rank every model from one rw.candidates.sampled(…), or correct the sampled values "
-        "with rw.correct; force=True compares them all the same",
+        what,
+        found="; ".join(each) + tables,
+        hint="rank every model from the same candidates, or correct sampled values with "
+        "rw.correct; force=True compares them all the same",
     )

@@ -10,8 +10,15 @@ import polars as pl
 from rankwise.arguments import check_choice, check_number, check_positive
 from rankwise.core.block import Block
 from rankwise.core.hits import Hits
-from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError
-from rankwise.io.tables import read_table
+from rankwise.errors import (
+    DuplicateError,
+    EmptyError,
+    InputError,
+    MeasureError,
+    ParameterError,
+)
+from rankwise.io.align import align
+from rankwise.io.tables import Table, read_table
 from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.parsing import parse_all
 from rankwise.ranking.places import Ranks
@@ -42,7 +49,6 @@ def correct(
     bootstrap: int = 200,
     level: float = 0.95,
     seed: int = 0,
-    relevance_threshold: float | None = None,
     columns: Columns | None = None,
 ) -> pl.DataFrame:
     r"""Estimate measures over the whole catalogue from ranks among sampled negatives.
@@ -57,7 +63,8 @@ def correct(
     ranks : Ranks
         From `rankwise.rank_relevant` over `rankwise.candidates.sampled`, drawn uniformly.
     truth : table, path, mapping or sparse matrix
-        The truth that they were found for.
+        The truth that they were found for; what is relevant in it was decided when negatives were
+        drawn.
     measures : str, measure, or a list of them
         Functions of the ranks of relevant items: hit_rate, recall, ndcg, mrr, map, auc, ….
     method : {"em", "bv", "rank"}
@@ -74,8 +81,6 @@ def correct(
         The level of the intervals.
     seed : int
         Of the bootstrap.
-    relevance_threshold : float, optional
-        Truth rows of at least this relevance are relevant. Without it, all above 0.
     columns : mapping, optional
         Which column of the truth has which role.
 
@@ -104,16 +109,17 @@ def correct(
     """
     check_choice("method", method, Method)
     check_number("gamma", gamma)
+    check_number("level", level)
     check_positive(n_items=n_items)
-    if not 0 <= gamma < 1 or not 0 < level < 1 or bootstrap < 0:
+    check_positive(least=0, bootstrap=bootstrap, seed=seed)
+    if not 0 <= gamma < 1 or not 0 < level < 1:
         raise ParameterError(
-            "gamma lies in [0, 1), level in (0, 1), and bootstrap is 0 or more",
-            found=f"gamma={gamma}, level={level}, bootstrap={bootstrap}",
+            "gamma lies in [0, 1), and level in (0, 1)", found=f"gamma={gamma}, level={level}"
         )
     asked = parse_all(measures)
     m, size = _sample(ranks, n_items)
     table = read_table(truth, "truth", columns)
-    counts, lost = _counts(ranks, table.frame, relevance_threshold, m)
+    counts, lost = _counts(ranks, _positives(ranks, table), m)
     chances = rank_chances(size, m, replacement=ranks.protocol.replacement)
     cells = [cell for measure in asked for cell in measure.cells]
     values = np.concatenate([_of_one(measure, size) for measure in asked], axis=1)
@@ -168,24 +174,46 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
     return m, size
 
 
-def _counts(
-    ranks: Ranks, truth: pl.DataFrame, threshold: float | None, m: int
-) -> tuple[Floats, float]:
+def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
+    """Return the relevant users and items of the truth, with ids of the kind that ranks have."""
+    for role in ("user", "item"):
+        truth = align([ranks.as_table(), truth], role)[1]
+    relevant, threshold = truth.frame, ranks.relevance_threshold
+    if "relevance" in relevant.columns:
+        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
+        relevant = relevant.filter(good)
+    relevant = relevant.select(pl.col(role).cast(ranks.frame[role].dtype)
+                               for role in ("user", "item"))  # fmt: skip
+    again = relevant.filter(relevant.is_duplicated())
+    if len(again):
+        raise DuplicateError(
+            "an item stands twice for one user in the truth",
+            where=f"{truth.source}, user {again['user'][0]!r}",
+            found=f"item {again['item'][0]!r} more than once",
+        )
+    return relevant
+
+
+def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> tuple[Floats, float]:
     """Count sampled ranks, each user weighing 1 in all, shape (U, m + 1), and what has no rank.
 
     Equal scores are spread over the ranks that they leave open.
     """
-    relevant = truth
-    if "relevance" in truth.columns:
-        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
-        relevant = truth.filter(good)
-    kind = {role: ranks.frame[role].dtype for role in ("user", "item")}
-    relevant = relevant.select(pl.col("user").cast(kind["user"]), pl.col("item").cast(kind["item"]))
     own = relevant.with_columns(share=1.0 / pl.len().over("user")).join(
         ranks.frame, on=["user", "item"], how="inner"
     )
     if own.is_empty():
         raise EmptyError("no relevant item has a rank", where="ranks")
+    sizes = own.group_by("user").len().join(ranks.lengths, on="user")
+    short = sizes.filter(pl.col("length") != pl.col("len") + m)
+    if len(short):
+        raise InputError(
+            "these are not the relevant items and all of the negatives that were drawn",
+            where=f"user {short['user'][0]!r}",
+            found=f"{short['length'][0]} candidates, {short['len'][0]} of them relevant, and {m} "
+            f"negatives drawn ({len(short)} such users)",
+            hint="take the truth that was sampled for, exclude nothing, and score every item",
+        )
     # A relevant item competes with negatives alone: its user's other relevant items go.
     better = pl.col("score").rank("min", descending=True).over("user") - 1
     alike = pl.len().over("user", "score")

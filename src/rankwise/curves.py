@@ -23,8 +23,7 @@ from rankwise.io.tables import read_table
 from rankwise.measures.accuracy import AveragePrecision, HitRate, Precision, Recall, ReciprocalRank
 from rankwise.measures.arithmetic import discount, gain_of
 from rankwise.measures.graded import DCG, NDCG, NDCGBinary
-from rankwise.measures.measure import Measure
-from rankwise.measures.parsing import parse
+from rankwise.measures.parsing import parse_all
 from rankwise.prepare import Vocabularies, make_truth, who_counts
 from rankwise.ranking.places import Ranks
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from rankwise.core.block import Block
     from rankwise.io.columns import Columns
+    from rankwise.measures.measure import Measure
     from rankwise.measures.parsing import MeasureLike
 
 __all__ = ["curve"]
@@ -89,8 +89,7 @@ def curve(
     if not isinstance(ranks, Ranks):
         raise ParameterError("a curve is drawn from exact ranks", found=type(ranks).__name__,
                              hint="rw.rank_relevant finds them")  # fmt: skip
-    given: list[Any] = [measures] if isinstance(measures, str | Measure) else list(measures)  # type: ignore[arg-type]
-    asked: list[Measure] = [one if isinstance(one, Measure) else parse(one) for one in given]
+    asked = parse_all(measures, cutoffs=False)
     for measure in asked:
         _check(measure)
     listed, table = ranks.as_table(), read_table(truth, "truth", columns)

@@ -28,7 +28,7 @@ from rankwise.io.tables import Table, read_table
 from rankwise.knowledge import Knowledge
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
-from rankwise.merging import check_one_protocol, check_same_settings, check_same_tables
+from rankwise.merging import check_same_settings, check_same_tables
 from rankwise.prepare import (
     Duplicates,
     Vocabularies,
@@ -37,6 +37,7 @@ from rankwise.prepare import (
     make_truth,
     who_counts,
 )
+from rankwise.protocol import Protocol
 from rankwise.running import run
 from rankwise.summary import Asked, summarise
 from rankwise.surroundings import Surroundings, make_surroundings
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from rankwise.core.truth import Truth
     from rankwise.io.columns import Columns, Kind
     from rankwise.measures.parsing import MeasureLike
-    from rankwise.protocol import Protocol
     from rankwise.result import Result
 
 __all__ = ["Duplicates", "Evaluator", "Population"]
@@ -132,7 +132,6 @@ class Evaluator:
         self._around: tuple[tuple[Vocabularies, int, int], Surroundings] | None = None
         self._inputs: dict[str, Table] = {}
         self._ties_used: set[Ties] = set()
-        self._protocols: set[Protocol | None] = set()
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
         """Add the lists of some users; with ``truth``, also what is relevant to them.
@@ -167,6 +166,10 @@ class Evaluator:
                     {"truth": self._truth_table, **self._tables},
                     {"truth": other._truth_table, **other._tables},
                 )
+        parts = [p for other in others for p in ([other] if isinstance(other, Partial)
+                                                 else other._parts)]  # fmt: skip
+        for part in parts:
+            (self._parts or parts)[0].check_protocol(part.protocol)
         for other in others:
             if isinstance(other, Partial):
                 self._parts.append(other)
@@ -176,7 +179,6 @@ class Evaluator:
             self._knowledge.counts.update(other._knowledge.counts)
             self._inputs = {**other._inputs, **self._inputs}
             self._ties_used |= other._ties_used
-            self._note(*other._protocols)
         return self
 
     def partial(self) -> Partial:
@@ -208,7 +210,7 @@ class Evaluator:
                 "ties": "+".join(sorted(self._ties_used)),
                 "catalogue": "given" if "items" in self._tables else "every item seen",
             },
-            protocol=next(iter(self._protocols), None),
+            protocol=Protocol.read(merged.protocol),
         )
 
     @property
@@ -223,11 +225,6 @@ class Evaluator:
             "by": list(self._asked.by),
             "exact": self._plan.exact,
         }
-
-    def _note(self, *protocols: Protocol | None) -> None:
-        """Remember how candidates were chosen, which is one way for all pieces."""
-        check_one_protocol(self._protocols.union(protocols))
-        self._protocols.update(protocols)
 
     def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
         assert truth_table is not None
@@ -295,7 +292,8 @@ class Evaluator:
             progress=self._progress,
         )
         # Only now that all has gone well does the evaluator change.
-        self._note(listed.protocol)
+        part = replace(part, protocol="" if listed.protocol is None else listed.protocol.write())
+        (self._parts or [part])[0].check_protocol(part.protocol)
         self._parts.append(part)
         self._vocabularies = words
         if not whole:
@@ -353,4 +351,4 @@ class Evaluator:
             threads=1,
             progress=False,
         )
-        return merged.merge(rest)
+        return merged.merge(replace(rest, protocol=merged.protocol))

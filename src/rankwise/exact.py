@@ -50,6 +50,8 @@ def check_pieces(plan: Plan, listed: Table) -> None:
         raise ParameterError(
             "exact ranks go to Evaluator(exact=True), and nothing else does", found=listed.form
         )
+    if listed.k is not None:
+        _check_tail(plan, listed, listed.k)
     protocol = listed.protocol
     for leaf in [] if plan.exact else plan.leaves:
         if protocol is not None and protocol.sampled and leaf.ranks_candidates:
@@ -59,6 +61,18 @@ def check_pieces(plan: Plan, listed: Table) -> None:
                 found=protocol.label,
                 hint="rw.rank_relevant counts over the sample itself",
             )
+
+
+def _check_tail(plan: Plan, listed: Table, k: int) -> None:
+    """Raise if a measure would see what is there only because it ties with the last of a list."""
+    deep = [leaf for leaf in plan.leaves
+            if (leaf.cutoff != "none" and max(leaf.ks) > k) or leaf.ranks_candidates]  # fmt: skip
+    if deep and listed.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
+        raise MeasureError(
+            f"{deep[0]} looks further down than these lists were cut",
+            found=f"lists of {k}, some with more that ties with their last item",
+            hint='rank with a larger k, or order ties by id: ties="item"',
+        )
 
 
 def lists_of_ranks(
@@ -83,10 +97,10 @@ def lists_of_ranks(
     lengths = table.lengths.cast({"user": kind["user"]})
     asked = truth.frame.select("user", "item").cast(kind)  # type: ignore[arg-type]
     asked = asked.join(lengths, on="user", how="semi")
-    known = asked.join(frame, on=["user", "item"], how="semi")
-    unranked = table.counts.get("truth_rows_that_are_no_candidates", 0)
-    if len(asked) - len(known) > unranked:
-        lost = asked.join(frame, on=["user", "item"], how="anti")
+    lost = asked.join(frame, on=["user", "item"], how="anti")
+    if table.unranked is not None and len(lost):
+        lost = lost.join(table.unranked.cast(kind), on=["user", "item"], how="anti")  # type: ignore[arg-type]
+    if len(lost):
         raise InputError(
             "these ranks were found for another truth",
             where=f"user {lost['user'][0]!r}, item {lost['item'][0]!r}",

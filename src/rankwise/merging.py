@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Any
 from rankwise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from rankwise.io.tables import Table
-    from rankwise.protocol import Protocol
 
-__all__ = ["check_one_protocol", "check_same_settings", "check_same_tables"]
-
-
-def check_one_protocol(protocols: Collection[Protocol | None]) -> None:
-    """Raise unless candidates were chosen in one way."""
-    if len(protocols) > 1:
-        raise ParameterError(
-            "pieces of one evaluation were ranked from candidates that were chosen differently",
-            found=" beside ".join(sorted(map(str, protocols))),
-        )
+__all__ = ["check_same_settings", "check_same_tables"]
 
 
 def check_same_settings(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:

@@ -6,19 +6,19 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
 import polars as pl
 
 from rankwise.arguments import check_choice, check_positive
-from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation import DEFAULT_MEASURES, evaluate
 from rankwise.io.align import align, matching
 from rankwise.io.tables import Table, read_table
 from rankwise.measures.parsing import parse_all
-from rankwise.models.asking import Answers, ask, asks_many, check_model, log_failure
+from rankwise.models.asking import Answers, ask, asks_many, check_model
+from rankwise.models.predicting import Predictions
 from rankwise.progress import Progress
 from rankwise.ranking.pool import make_pool
-from rankwise.ranking.rank import rank_pool
+from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def evaluate_model(
     users: Any = None,
     exclude_seen: bool = False,
     candidates: Candidates | None = None,
+    ties: TieRule = "expected",
     failed: Failed = "zero",
     many: bool | None = None,
     batch_size: int = 1024,
@@ -83,9 +84,12 @@ def evaluate_model(
         Take items of ``train`` out of the lists: the model is asked for so many more.
     candidates : Candidates, optional
         What to rank, for ``predict`` alone: a model with ``recommend`` chooses for itself.
+    ties : {"expected", "item", "item_desc"}
+        What becomes of equal scores, for ``predict`` alone; see `rankwise.rank`.
     failed : {"zero", "leave_out"}
-        A user for whom the model raises, or says nothing readable, has no list and scores 0; or is
-        left out of the evaluation. Failures are logged and counted either way.
+        A user for whom the model raises, or says nothing readable, has no list and scores 0
+        (where ``population`` counts users without a list); or is left out of the evaluation.
+        Failures are logged and counted either way.
     many : bool, optional
         Whether ``recommend`` takes many users; by default if its first parameter is called
         ``users``, ``user_ids`` or the like. Where a call for many raises, each is asked alone.
@@ -99,8 +103,9 @@ def evaluate_model(
     Result
         Its ``counts`` say how many users the model failed for (``users_model_failed_for``) or
         gave fewer items than asked (``users_with_too_few_items``), and how many of the items were
-        repeated (and dropped), seen in training, or unknown: neither in ``items``, if they were
-        given, nor in train or truth.
+        repeated (and dropped), seen in training, or unknown: not in ``items`` if these were given,
+        else, if there is ``train``, neither in it nor in the truth. What did not occur has no
+        count.
 
     Examples
     --------
@@ -113,6 +118,7 @@ def evaluate_model(
     (0.5, 2)
     """
     check_choice("failed", failed, Failed)
+    check_choice("ties", ties, TieRule)
     check_positive(k=k, batch_size=batch_size, threads=threads)
     check_model(model)
     asked = parse_all(measures)
@@ -144,17 +150,19 @@ def evaluate_model(
     else:
         lists, counts, lost = _predicted(
             model, who, n, tables, exclude_seen=exclude_seen, candidates=candidates,
-            progress=progress,
+            ties=ties, batch_size=batch_size, progress=progress,
         )  # fmt: skip
-    truth_table = tables["truth"]
+    truth_table, catalogue = tables["truth"], tables.get("items")
     if failed == "leave_out" and lost:
+        if catalogue is None:  # items of users left out are items all the same
+            catalogue = _every_item([lists, *tables.values()])
         gone = pl.Series("user", lost, dtype=truth_table.frame["user"].dtype)
         truth_table = truth_table.with_frame(
             truth_table.frame.filter(~pl.col("user").is_in(gone.implode()))
         )
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate(
-        lists, truth_table, asked, train=tables.get("train"), items=tables.get("items"),
+        lists, truth_table, asked, train=tables.get("train"), items=catalogue,
         users=users,
         relevance_threshold=relevance_threshold, population=population, undefined=undefined, by=by,
         weights=weights, columns=columns, threads=threads, progress=progress,
@@ -192,7 +200,7 @@ def _recommended(
     with Progress(len(who), "users", shown=progress) as bar:
         answers = ask(
             model, who.to_list(), lambda some: n + max(more.get(user, 0) for user in some),
-            many=many, batch_size=batch_size, done=bar.advance,
+            kind=_kind_of(tables["truth"]), many=many, batch_size=batch_size, done=bar.advance,
         )  # fmt: skip
     if not any(items for items, _ in answers.lists):
         raise _nothing(answers)
@@ -202,6 +210,21 @@ def _recommended(
     columns = {name: name for name in frame.columns}
     table = Table(frame, "recommendations", "model", "lists of a model", columns)
     return table, counts, list(answers.failed)
+
+
+def _kind_of(truth: Table) -> type | None:
+    """Return what items must be; integers that were text in a file may be either."""
+    if truth.frame["item"].dtype == pl.String:
+        return str
+    return None if truth.is_text else int
+
+
+def _every_item(tables: Iterable[Table]) -> Table:
+    """Return the catalogue: every item that stands somewhere."""
+    whole = align(list(tables), "item")
+    kind = pl.String if whole[0].frame["item"].dtype == pl.String else pl.Int64
+    items = pl.concat([table.frame["item"].cast(kind) for table in whole]).unique().sort()
+    return Table(items.to_frame(), "items", "items", "every item seen", {"item": "item"})
 
 
 def _nothing(answers: Answers) -> EmptyError:
@@ -259,51 +282,28 @@ def _predicted(
     *,
     exclude_seen: bool,
     candidates: Candidates | None,
+    ties: TieRule,
+    batch_size: int,
     progress: bool | None,
 ) -> tuple[Table, dict[str, int], list[Any]]:
     """Rank the scores that a model predicts for every item; one call after the other."""
-    ids = who.to_list()
     names = tables["items"].frame["item"] if "items" in tables else None
-    lost: dict[Any, str] = {}
-
-    def scores_of(users: list[Any]) -> Any:
-        found = np.asarray(model.predict(users), dtype=np.float64)
-        if found.ndim != 2 or len(found) != len(users) or (width and found.shape[1] != width):
-            raise InputError(
-                "predict gives a row a user and a column an item",
-                found=f"shape {found.shape} for {len(users)} users and {width or 'some'} items",
-            )
-        if np.isnan(found).any() or (found == np.inf).any():
-            raise InputError("a predicted score is NaN or infinite")
-        return found
-
-    def block(rows: Any) -> Any:
-        users = [ids[row] for row in rows]
-        try:
-            return scores_of(users)
-        except Exception:  # noqa: BLE001 - find out for whom
-            return np.stack([one(user) for user in users])
-
-    def one(user: Any) -> Any:
-        try:
-            return scores_of([user])[0]
-        except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on
-            lost[user] = f"{type(error).__name__}: {error}".splitlines()[0]
-            log_failure(len(lost), user, lost[user])
-            return np.full(width, -np.inf)
-
-    width = 0 if names is None else len(names)
-    if not width:  # whoever is served first says how many items there are
-        width = next((len(found) for user in ids if np.size(found := one(user))), 0)
-    if not width:
-        raise EmptyError("the model predicted nothing for anybody",
-                         found=next(iter(lost.values()), None))  # fmt: skip
-    lost.clear()
+    scores = Predictions(model, who.to_list(), 0 if names is None else len(names))
     pool = make_pool(
-        Computed(block, len(ids), width, np.float64), None, None, None,
+        Computed(scores.of, len(who), scores.width, batch_size), None, None, None,
         exclude=tables["train"] if exclude_seen else None, candidates=candidates,
         user_ids=who, item_ids=names, only=None, columns=None,
     )  # fmt: skip
-    ranking = rank_pool(pool, n, "expected", 1, progress)
-    counts = {"users_model_failed_for": len(lost)}
-    return ranking.as_table(), counts, list(lost)
+    ranking = rank_pool(pool, n, ties, 1, progress)
+    counts = Counter(ranking.counts)
+    counts["users_model_failed_for"] = len(scores.lost)
+    counts["users_with_nothing_to_rank"] -= len(scores.lost)
+    counts["users_with_too_few_items"] = counts["users_with_nothing_to_rank"]
+    counts["users_with_too_few_items"] += counts.pop("lists_shorter_than_k")
+    if "train" in tables and not exclude_seen:
+        train = matching(tables["train"], "user", who)
+        past = matching(tables["train"].with_frame(train), "item", ranking.frame["item"])
+        past = past.select("user", "item")
+        seen = ranking.frame.join(past, on=["user", "item"], how="semi")
+        counts["seen_items_recommended"] = len(seen)
+    return replace(ranking.as_table(), counts={}), dict(counts), list(scores.lost)

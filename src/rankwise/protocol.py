@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -56,6 +57,15 @@ class Protocol:
         law = f", by {self.by}" if self.by not in ("", "uniform") else ""
         again = ", with replacement" if self.replacement else ""
         return f"sampled (m={self.negatives}, seed={self.seed}{law}{again})"
+
+    def write(self) -> str:
+        """Write it as text, the same for the same protocol."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Read what `write` wrote; None for nothing."""
+        return cls(**json.loads(text)) if text else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -11,6 +11,7 @@ from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation import evaluate
 from rankwise.io.columns import ROLES, choose, plain_name
 from rankwise.io.files import read_file
+from rankwise.measures.parsing import parse_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,10 +77,13 @@ def evaluate_ratings(
     (1.3229, 0.5)
     """
     frame = _frame(source, columns)
+    asked = parse_all(measures)
+    if all(measure.family == "rating" for measure in asked):
+        relevance_threshold = min(relevance_threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
     lists = frame.select("user", "item", "score")
     truth = frame.select("user", "item", "relevance")
     return evaluate(
-        lists, truth, measures, relevance_threshold=relevance_threshold, population=population,
+        lists, truth, asked, relevance_threshold=relevance_threshold, population=population,
         undefined=undefined, users=users, items=items, train=train, by=by,
         columns=_others(columns),
     )  # fmt: skip
@@ -106,7 +110,7 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or isinstance(source, Mapping):
-        return _named(pl.DataFrame(source), columns)
+        return _named(_table(source), columns)
     if isinstance(source, Iterable):
         return _from_predictions(list(source))
     raise InputError(
@@ -114,6 +118,19 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
         found=type(source).__name__,
         hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
     )
+
+
+def _table(source: Any) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(source)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError("these ratings do not make a table",
+                         found=str(error).splitlines()[0]) from error  # fmt: skip
+    except Exception as error:
+        if type(error).__module__.split(".")[0] != "pyarrow":
+            raise
+        raise InputError("these ratings do not make a table",
+                         found=str(error).splitlines()[0]) from error  # fmt: skip
 
 
 def _typed(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
@@ -143,6 +160,9 @@ def _is_columns(source: Mapping[Any, Any]) -> bool:
 def _from_users(source: Mapping[Any, Any]) -> pl.DataFrame:
     rows = []
     for user, pairs in source.items():
+        if not isinstance(pairs, list | tuple) or not pairs:
+            raise InputError("a user has ratings: (predicted, true) pairs",
+                             where=f"user {user!r}", found=repr(pairs)[:60])  # fmt: skip
         for item, pair in enumerate(pairs):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise InputError("ratings of a user are (predicted, true) pairs",

@@ -302,7 +302,7 @@ def _some(names: list[str], most: int = 12) -> str:
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    head = {"by": pl.String, "group": pl.String, "users": pl.Int64}
+    head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "label": pl.String}
     schema = {name: head.get(name, pl.Float64) for name in rows[0]}
     frame = pl.DataFrame(rows, schema=schema)
     return frame.with_columns(pl.exclude(*head).fill_null(float("nan")))

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from threadpoolctl import threadpool_limits
 
 from rankwise.core.engine import Setting, Slab, slabs, unlisted
 from rankwise.core.facts import Categories, Features, Popularity
-from rankwise.core.parallel import each
+from rankwise.core.parallel import each, one_blas_thread
 from rankwise.core.partial import Partial
 from rankwise.progress import Progress
 
@@ -69,10 +68,7 @@ def run(
         return _piece(plan, make())
 
     pieces, sums = [], dict[str, Any]()
-    # Blocks are what runs side by side: matrix products with threads of their own would only
-    # stand in each other's way, and could give another last digit.
-    blas = threadpool_limits(limits=1, user_api="blas")
-    with blas, Progress(len(setting.lists.user), "users", shown=progress) as bar:
+    with one_blas_thread(), Progress(len(setting.lists.user), "users", shown=progress) as bar:
         for piece in each(work, slabs(setting), threads):
             _add(sums, piece.sums)
             pieces.append(replace(piece, sums={}))  # a whole catalogue each

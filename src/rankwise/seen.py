@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankwise.errors import EmptyError, InputError
+from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.io.align import align, matching
 from rankwise.io.tables import Table
 
@@ -59,6 +59,12 @@ def _aligned(train: Table, others: list[Table]) -> pl.DataFrame:
 
 def with_history(users: Table | None, train: Table, others: list[Table]) -> Table:
     """Return the table of users with a column that says whether each has a history."""
+    if users is not None and HISTORY in users.frame.columns:
+        raise ParameterError(
+            f"warm_and_cold makes a column {HISTORY!r} of users, and they have one already",
+            where=users.source,
+            hint="call that column something else",
+        )
     every = [table.frame["user"] for table in others]
     if users is not None:
         every = [*every, matching(users, "user", every[0])["user"]]
@@ -93,5 +99,8 @@ def by_items(
         head = {"by": "relevant items", "group": group, "users": users}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
-    filled = pl.exclude("by", "group", "users").fill_null(float("nan"))
-    return replace(result, slices=slices.with_columns(filled))
+    filled = pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+    slices = slices.with_columns(filled)
+    if result.label:
+        slices = slices.with_columns(label=pl.lit(result.label))
+    return replace(result, slices=slices)

@@ -148,12 +148,17 @@ def summarise(
     per_user = users.select("user", "n_relevant", "list_length").with_columns(
         pl.Series(name, column) for name, column in each.items()
     )
+    slices = _slices(plan, everyone, asked, items)
+    if protocol is not None and protocol.sampled:  # no frame of values without it
+        label = pl.lit(protocol.label).alias("label")
+        per_user = per_user.with_columns(label)
+        slices = None if slices is None else slices.with_columns(label)
     return Result(
         measures=plan.measures,
         values=totals(plan.measures, everyone, items),
         per_user=per_user,
         counts=counts,
-        slices=_slices(plan, everyone, asked, items),
+        slices=slices,
         diagnostics={} if items is None else _diagnostics(plan, items),
         provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0))
         | {"candidates": None if protocol is None else protocol.to_dict()},

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import EmptyError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, InputError, ParameterError, ScoreError
 
 RATED = {
     "ann": [(4.5, 5.0), (4.0, 2.0), (3.0, 4.0), (1.0, 1.0)],
@@ -59,6 +59,12 @@ def test_against_the_engine(rated, k):
         (EmptyError, {"ann": []}, {}),
         (ScoreError, {"ann": [(1.0, float("nan"))]}, {}),
         (ScoreError, {"ann": [(1.0, 2.0, 3.0)]}, {}),
+        (ScoreError, {"ann": [("x", 2)]}, {}),
+        (ScoreError, {"ann": [(None, 2)]}, {}),
+        (ScoreError, {"ann": [5]}, {}),
+        (ScoreError, {"ann": None}, {}),
+        (ParameterError, [(1.0, 2.0)], {}),
+        (ParameterError, RATED, {"threshold": "high"}),
         (ParameterError, RATED, {"metrics": ["presicion"]}),
         (ParameterError, RATED, {"k": 0}),
     ],
@@ -111,7 +117,12 @@ def test_it_says_what_the_engine_says():
 def test_bad_models():
     with pytest.raises(ParameterError):
         rw.RecommenderEvaluator(k_values=[])
-    with pytest.raises(ParameterError):
-        rw.RecommenderEvaluator(k_values=[0])
+    for odd in ([0], 5, [1, "a"]):
+        with pytest.raises(ParameterError):
+            rw.RecommenderEvaluator(k_values=odd)
+    with pytest.raises(ParameterError, match="catalogue"):
+        rw.RecommenderEvaluator().evaluate(Model(), TRUTH, None)
+    with pytest.raises(InputError, match="set of items"):
+        rw.RecommenderEvaluator().evaluate(Model(), {"ann": 5}, 4)
     with pytest.raises(EmptyError, match="nothing to anybody"):
         rw.RecommenderEvaluator().evaluate(Model(), {"cyd": {"a"}}, 5)

@@ -10,12 +10,17 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.errors import EmptyError, ParameterError
 
 TRAIN = {"ann": ["a", "b"], "bob": ["c"]}
 TRUTH = {"ann": {"d"}, "bob": {"e"}, "cyd": {"a"}}
 LISTS = {"ann": ["a", "d", "b"], "bob": ["e", "d", "f"], "cyd": ["b", "c", "d"]}
 SCORES = [0.9, 0.8, 0.7]
+
+
+def raising():
+    yield "a"
+    raise KeyError("half way")
 
 
 def one(answer):
@@ -65,6 +70,10 @@ EXPECTED = {"recall@3": 2 / 3, "mrr@3": (1 / 2 + 1) / 3}
         one(lambda own: (np.array(own), np.array(SCORES))),
         one(lambda own: dict(zip(reversed(own), reversed(SCORES), strict=True))),
         one(lambda own: pl.DataFrame({"item": own, "score": SCORES})),
+        one(lambda own: pl.DataFrame({"item": own, "score": SCORES}).reverse()),
+        one(lambda own: pl.DataFrame({"item_id": own, "rank": [1, 2, 3]}).reverse()),
+        one(lambda own: pl.Series(own)),
+        one(lambda own: pd.Series(own)),
         many(lambda lists: lists),
         many(lambda lists: {u: list(zip(own, SCORES, strict=True)) for u, own in lists.items()}),
         many(lambda lists: list(lists.values())),
@@ -124,6 +133,14 @@ def test_a_batch_that_fails_is_asked_one_by_one():
         [("a", 1.0), "b"],
         (["a"], [1.0, 2.0]),
         pl.DataFrame({"thing": ["a"]}),
+        pl.DataFrame({"item": [None], "score": [1.0]}),
+        "abc",
+        b"abc",
+        [None],
+        [1.5],
+        [True],
+        [7],  # where the others got strings
+        raising(),
     ],
 )
 def test_what_cannot_be_read_is_a_failure(answer):
@@ -209,6 +226,60 @@ def test_nobody_is_asked_whose_list_would_not_count():
     assert asked == ["ann", "ann", "bob"]
 
 
+def test_failing_users_and_the_rest_of_the_evaluation():
+    class Model:
+        def recommend(self, user_id, n):
+            if user_id == "bob":
+                raise RuntimeError
+            return ["d"]
+
+    truth = {"ann": {"d"}, "bob": {"x", "y"}}
+    zero, out = (
+        rw.evaluate_model(Model(), truth, ["recall@1", "coverage@1"], failed=failed)
+        for failed in ("zero", "leave_out")
+    )
+    # The catalogue is what it was: x and y are in it, whoever is left out.
+    assert zero["catalog_coverage@1"] == out["catalog_coverage@1"] == pytest.approx(1 / 3)
+    assert (zero["recall@1"], out["recall@1"]) == (0.5, 1.0)
+
+
+def test_pairs_in_one_array_and_text_ids_of_a_file(tmp_path):
+    class Model:
+        def recommend(self, user_id, n):
+            return np.array([[7, 0.9], [3, 0.5]])
+
+    assert rw.evaluate_model(Model(), {1: {3}}, "mrr@2")["mrr@2"] == 0.5
+    (tmp_path / "truth.csv").write_text("user,item\n1,7\n2,3\n")
+
+    class Text:
+        def recommend(self, user_id, n):
+            return ["07", "3"]
+
+    result = rw.evaluate_model(Text(), tmp_path / "truth.csv", "mrr@2")
+    assert result["mrr@2"] == 0.25
+
+
+def test_predictions_are_asked_for_in_batches():
+    sizes = []
+
+    class Model:
+        def predict(self, users):
+            sizes.append(len(users))
+            return np.tile(np.arange(5.0), (len(users), 1))
+
+    truth = {user: {4} for user in range(10)}
+    frozen = rw.candidates.sampled(truth, 2, seed=1, items=range(5))
+    for candidates in (None, frozen):
+        sizes.clear()
+        result = rw.evaluate_model(Model(), truth, "mrr@2", items=range(5), batch_size=3,
+                                   train={0: [4]}, candidates=candidates)  # fmt: skip
+        assert sizes == [3, 3, 3, 1]
+        assert result["mrr@2"] == 1.0
+        assert result.counts["seen_items_recommended"] == 1
+    ties = rw.evaluate_model(Model(), truth, "mrr@2", ties="item_desc")
+    assert ties.provenance["settings"]["ties"] == "input"
+
+
 def test_many_can_be_said():
     class Model:
         def recommend(self, whom, n):
@@ -246,7 +317,7 @@ class Kinds:
         (EmptyError, Silent(), {}),
         (EmptyError, one(lambda own: []), {}),
         (EmptyError, Scorer(rows=2), {}),
-        (InputError, Kinds(), {}),
+        (EmptyError, Kinds(), {"truth": {"bob": {1}}}),
         (ParameterError, one(list), {"measures": "mrr"}),
         (ParameterError, one(list), {"k": 0}),
         (ParameterError, one(list), {"batch_size": 0}),
@@ -257,7 +328,7 @@ class Kinds:
 )
 def test_bad_input(error, model, options):
     with pytest.raises(error):
-        rw.evaluate_model(model, TRUTH, **{"measures": "mrr@3", **options})
+        rw.evaluate_model(model, **{"truth": TRUTH, "measures": "mrr@3", **options})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError, ScoreError
+from rankwise.errors import (
+    EmptyError,
+    IdError,
+    InputError,
+    MeasureError,
+    ParameterError,
+    ScoreError,
+)
 from rankwise.ranking import places
 from score_strategies import worlds_of_scores
 
@@ -68,6 +75,13 @@ def test_relevant_items_that_are_no_candidates_are_never_found():
     assert result.counts["users_without_scores"] == 1
 
 
+def test_nothing_relevant_is_a_candidate():
+    ranks = rw.rank_relevant(np.eye(3), truth={0: {99}, 1: {0}}, exclude={1: [0]})
+    result = rw.evaluate(ranks, {0: {99}, 1: {0}}, ["recall@2", "gauc"])
+    assert result.values == {"recall@2": 0.0, "gauc": 0.0}
+    assert rw.curve(ranks, {0: {99}, 1: {0}}, "recall")["recall"].to_list() == [0.0, 0.0, 0.0]
+
+
 def test_pieces_and_merges():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(6, 30))
@@ -119,6 +133,11 @@ def test_bad_input():
             rw.evaluate(ranks, TRUTH, measure, **around)
     with pytest.raises(MeasureError, match="catalogue"):
         rw.evaluate(ranks, TRUTH, "tn@2")
+    slack = rw.rank_relevant(np.eye(3), truth={0: {1, 99}, 1: {2}})
+    with pytest.raises(InputError, match="another truth"):  # as many rows, but others
+        rw.evaluate(slack, {0: {0}, 1: {2}}, "mrr")
+    with pytest.raises(IdError):
+        rw.rank_relevant(np.eye(3), truth={0: {"x"}})
     with pytest.raises(ParameterError, match="ties"):
         rw.evaluate(ranks, TRUTH, "mrr", ties="item")
     with pytest.raises(InputError, match="another truth"):

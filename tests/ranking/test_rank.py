@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import (
+    EmptyError,
+    IdError,
+    InputError,
+    MeasureError,
+    ParameterError,
+    ScoreError,
+)
 from rankwise.ranking import blocks
 from rankwise.ranking.scores import Factors, Matrix
 from rankwise.ranking.top import groups_for, top
@@ -258,6 +265,18 @@ FACTORS = {"users": np.ones((2, 3)), "items": np.ones((4, 3))}
         (IdError, {"scores": np.eye(2), "item_ids": [1.5, 2.5]}),
         (IdError, {"scores": np.eye(2), "exclude": {0: [-1]}}),
         (IdError, {"scores": np.eye(2), "exclude": {0: ["a"]}}),
+        (IdError, {"scores": np.eye(2), "exclude": {"a": ["x"]}}),
+        (InputError, {"scores": np.eye(3), "exclude": np.eye(3, dtype=int)}),
+        (InputError, {"scores": np.ma.masked_array([[1.0, 9.0]], [[0, 1]])}),
+        (ParameterError, {"scores": np.eye(2), "k": 10**30}),
+        (ParameterError, {"scores": np.eye(2), "k": None}),
+        (ParameterError, {"scores": np.eye(2), "threads": "2"}),
+        (ParameterError, {"scores": np.eye(2), "threads": 1.5}),
+        (IdError, {"scores": np.eye(2), "only": [None, 1]}),
+        (IdError, {"scores": np.eye(2), "only": [1.0]}),
+        (IdError, {"scores": np.eye(2), "only": [True]}),
+        (IdError, {"scores": np.eye(2), "only": "01"}),
+        (IdError, {"scores": np.eye(2), "only": [2**70]}),
         (EmptyError, {"scores": np.eye(2), "only": [7]}),
         (EmptyError, {"scores": np.eye(2), "only": []}),
         (EmptyError, {"scores": np.eye(2), "exclude": {0: [0, 1], 1: [0, 1]}}),
@@ -267,6 +286,64 @@ FACTORS = {"users": np.ones((2, 3)), "items": np.ones((4, 3))}
 def test_bad_input(error, options):
     with pytest.raises(error):
         rw.rank(**{"k": 2, **options})
+
+
+@pytest.mark.parametrize("dtype", [pl.UInt64, pl.UInt8, pl.Int16, pl.Int32])
+def test_ids_of_every_integer_type(dtype):
+    seen = pl.DataFrame({"user": [0, 1], "item": [1, 0]}).cast(dtype)
+    assert lists_of(rw.rank(np.eye(2), k=2, exclude=seen)) == {0: [0], 1: [1]}
+    named = rw.rank(np.eye(2), k=2, exclude=seen, user_ids=[1, 0], item_ids=[0, 1])
+    assert lists_of(named) == {1: [1], 0: [0]}
+
+
+def test_text_ids_of_files_are_text_everywhere(tmp_path):
+    (tmp_path / "t.csv").write_text("user,item\n0,1\n1,0\n")
+    path, names = tmp_path / "t.csv", {"user_ids": ["0", "1"], "item_ids": ["0", "1"]}
+    pick = rw.candidates
+    for candidates in (pick.of_truth(path), pick.per_user(path), pick.sampled(path, 1, seed=0)):
+        assert len(rw.rank(np.eye(2), k=2, candidates=candidates, **names)) >= 2
+    ranks = rw.rank_relevant(np.eye(2), truth=path, **names)
+    assert rw.evaluate(ranks, path, "mrr")["mrr"] == 0.5
+
+
+def test_the_tail_that_ties_is_not_recommended():
+    truth = {0: {0}}
+    lists = rw.rank(np.zeros((1, 10)), k=2)
+    assert rw.evaluate(lists, truth, "recall@2")["recall@2"] == pytest.approx(0.2)
+    for measure in ("recall", "recall@5", "num_retrieved@5", "gauc(seen=included)"):
+        with pytest.raises(MeasureError, match="further down"):
+            rw.evaluate(lists, truth, measure)
+    decided = rw.rank(np.zeros((1, 10)), k=2, ties="item")
+    assert rw.evaluate(decided, truth, "num_retrieved@5")["num_retrieved@5"] == 2
+    untied = rw.rank(np.arange(10.0)[None], k=2)
+    assert rw.evaluate(untied, truth, "recall@5")["recall@5"] == 0
+
+
+def test_factors_that_could_overflow_are_refused():
+    large = np.full((2, 2), 1e20, dtype=np.float32)
+    with pytest.raises(ScoreError, match="too large"):
+        rw.rank(users=large, items=-large, k=1)
+    assert len(rw.rank(users=large.astype(float), items=-large, k=1, ties="item")) == 2
+
+
+def test_concurrent_calls_leave_blas_as_it_was():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    before = [own["num_threads"] for own in threadpool_info()]
+    scores = np.random.default_rng(0).random((2000, 300))
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: rw.rank(scores, k=5, ties="item").frame, range(6)))
+    assert all(frame.equals(found[0]) for frame in found)
+    assert [own["num_threads"] for own in threadpool_info()] == before
+
+
+def test_equal_items_tie():
+    users = np.random.default_rng(1).normal(size=(100, 16))
+    items = np.repeat(np.random.default_rng(2).normal(size=(1, 16)), 100, axis=0)
+    ranks = rw.rank_relevant(users=users, items=items, truth={u: {u} for u in range(100)})
+    assert ranks.frame.select("first", "last").unique().rows() == [(1, 100)]
 
 
 def test_scores_look_the_same_pair_by_pair():

@@ -76,6 +76,20 @@ def test_draws_are_uniform_and_by_popularity():
     assert counts[4:].sum() == 0
 
 
+def test_a_heavy_head_does_not_take_for_ever():
+    train = {user: [0, 1, 2] for user in range(3000)} | {10**6: list(range(3, 60))}
+    truth = {user: {0} for user in range(300)}
+    popular = rw.candidates.sampled(truth, 12, seed=3, items=range(60), train=train,
+                                    by="popularity")  # fmt: skip
+    assert popular.frame.group_by("user").len()["len"].unique().to_list() == [13]
+    tail = np.bincount(popular.frame["item"], minlength=60)[3:]
+    assert tail == pytest.approx(300 * 12 / 57, rel=0.45)
+    many = {user: {0} for user in range(2000, 2300)} | {10**7: {0}}
+    once = rw.candidates.sampled({10**7: {0}, **many}, 12, seed=3, items=range(100), train=train,
+                                 by="popularity")  # fmt: skip
+    assert {1, 2} <= set(once.frame.filter(user=10**7)["item"])  # hardly missed by anyone
+
+
 def test_few_left_are_all_taken_and_counted():
     candidates = rw.candidates.sampled({1: {0}, 2: {1}}, 3, seed=0, items=range(5),
                                        train={1: [1, 2]})  # fmt: skip
@@ -112,6 +126,9 @@ def test_the_label_is_in_every_display_and_export(results, tmp_path):
     loaded = rw.load(sampled.save(tmp_path / "out"))
     assert loaded.label == label
     assert loaded.protocol == sampled.protocol
+    for frame in (sampled.per_user, sampled.slices, loaded.per_user, loaded.slices):
+        assert frame["label"].unique().to_list() == [label]
+    assert "label" not in exact.per_user.columns
     assert json.loads(exact.export("json"))["label"] == ""
 
 
@@ -125,13 +142,22 @@ def test_a_comparison_does_not_mix_them(results):
     forced = rw.compare({"a": sampled, "b": exact}, force=True)
     assert forced.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
     same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
-    assert rw.compare({"a": sampled, "b": same}).columns == ["measure", "a", "b"]
+    label = "sampled (m=30, seed=1)"
+    assert rw.compare({"a": sampled, "b": same}).columns == [
+        "measure", f"a, {label}", f"b, {label}"
+    ]  # fmt: skip
     elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
     third = rw.evaluate(rw.rank(SCORES, k=10, candidates=elsewhere), TRUTH, "ndcg@5")
     with pytest.raises(ParameterError, match="different samples"):
         rw.compare({"a": same, "b": third})
-    with pytest.raises(ParameterError):
-        rw.compare({})
+    whole = rw.evaluate(rw.rank(SCORES, k=5, exclude=TRAIN), TRUTH, "ndcg@5")
+    with pytest.raises(ParameterError, match="different candidates"):
+        rw.compare({"a": exact, "b": whole})
+    given = rw.evaluate({0: [1]}, TRUTH, "ndcg@5")
+    assert rw.compare({"a": exact, "b": given}).height == 2
+    for odd in ({}, [exact], {"a": 1}, {1: exact}, {"measure": exact}):
+        with pytest.raises(ParameterError):
+            rw.compare(odd)
 
 
 def test_counting_over_a_sample_with_replacement():
@@ -153,6 +179,27 @@ def test_area_over_a_sample_is_not_area_over_the_catalogue():
         rw.evaluate(lists, TRUTH, "auc", train=TRAIN)
     ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=drawn())
     assert 0.4 < rw.evaluate(ranks, TRUTH, "auc")["auc"] < 0.6
+
+
+def test_partials_carry_the_label():
+    from rankwise.core.partial import Partial
+
+    first, second = ({u: TRUTH[u] for u in users} for users in (range(20), range(20, 40)))
+
+    def part(truth, **options):
+        ranks = rw.rank_relevant(SCORES, truth=truth, **options)
+        return rw.Evaluator("ndcg@5", exact=True).update(ranks, truth).partial()
+
+    frozen = drawn()
+    parts = [part(first, candidates=frozen), part(second, candidates=frozen)]
+    parts = [Partial.from_bytes(own.to_bytes()) for own in parts]
+    assert rw.Evaluator("ndcg@5", exact=True).merge(*parts).result().label == frozen.protocol.label
+    with pytest.raises(ParameterError, match="differently"):
+        rw.Evaluator("ndcg@5", exact=True).merge(parts[0], part(second))
+    exact = rw.Evaluator("ndcg@5", exact=True).merge(part(second))
+    with pytest.raises(ParameterError, match="differently"):
+        exact.merge(parts[0])
+    assert exact.result().label == ""
 
 
 def test_pieces_are_of_one_protocol():

@@ -29,6 +29,7 @@ __all__ = [
     "StringVocabulary",
     "Vocabulary",
     "vocabulary_for",
+    "whole_numbers",
 ]
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -92,7 +93,7 @@ class IntegerVocabulary:
         # Seen as unsigned, negative numbers are huge: one pass tells whether all are in range.
         if values.view(f"u{values.dtype.itemsize}").max() < self.limit:
             return values.view(np.int64) if values.dtype == np.uint64 else values
-        ids = _as_int64(ids)
+        ids = whole_numbers(ids)
         outside = ~ids.is_between(0, self.limit, closed="left")
         far = ids.filter(outside)
         new = far.unique(maintain_order=True)
@@ -234,7 +235,8 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
     return IntegerVocabulary(largest + 1 if largest < 4 * rows + 1024 else 0)
 
 
-def _as_int64(ids: pl.Series) -> pl.Series:
+def whole_numbers(ids: pl.Series) -> pl.Series:
+    """Return integer ids as 64-bit numbers with a sign; raise if they do not fit."""
     try:
         return ids.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["default_threads", "each", "gather"]
+__all__ = ["default_threads", "each", "gather", "one_blas_thread"]
 
 _STEP = 1 << 18
 _T = TypeVar("_T")
@@ -36,6 +38,37 @@ def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, jobs)
+
+
+class _Guard:
+    """How many blocks of work want BLAS on one thread, and what to give back after the last."""
+
+    lock = threading.Lock()
+    inside = 0
+    limits: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep matrix products on one thread each, while threads of ours run side by side.
+
+    With threads of their own they would stand in each other's way, and could give another last
+    digit. The limit is the process's, so it is set by the first who enters and lifted by the last
+    who leaves.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with _Guard.lock:
+        if not _Guard.inside:
+            _Guard.limits = threadpool_limits(limits=1, user_api="blas")
+        _Guard.inside += 1
+    try:
+        yield
+    finally:
+        with _Guard.lock:
+            _Guard.inside -= 1
+            if not _Guard.inside:
+                _Guard.limits.restore_original_limits()
 
 
 def gather(values: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], threads: int) -> Any:

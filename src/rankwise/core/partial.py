@@ -35,12 +35,15 @@ class Partial:
         Counts that add up: rows read, users without truth, ties, ….
     outside : polars.Series or None
         Users who have a list and do not count: their lists must not come in two pieces either.
+    protocol : str
+        Which candidates lists were ranked from, as JSON; empty where nothing says so.
     """
 
     users: pl.DataFrame
     items: pl.DataFrame | None = None
     tally: dict[str, int] = field(default_factory=dict)
     outside: pl.Series | None = None
+    protocol: str = ""
 
     def merge(self, *others: Partial) -> Partial:
         """Put partials of different users together; the order does not matter.
@@ -52,6 +55,7 @@ class Partial:
         """
         parts = [self, *others]
         for part in parts:
+            self.check_protocol(part.protocol)
             for mine, theirs in ((self.users, part.users), (self.items, part.items)):
                 if (mine is None) != (theirs is None) or (
                     mine is not None and theirs is not None and mine.schema != theirs.schema
@@ -75,7 +79,15 @@ class Partial:
         if with_items:
             items = pl.concat(with_items).group_by("item").sum().sort("item")
         tally = reduce(lambda total, part: total + Counter(part.tally), parts, Counter[str]())
-        return Partial(users, items, dict(tally), outside)
+        return Partial(users, items, dict(tally), outside, self.protocol)
+
+    def check_protocol(self, other: str) -> None:
+        """Raise unless the same candidates were ranked."""
+        if other != self.protocol:
+            raise ParameterError(
+                "pieces of one evaluation were ranked from candidates that were chosen differently",
+                found=f"{other or 'not said'} beside {self.protocol or 'not said'}",
+            )
 
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
@@ -83,7 +95,8 @@ class Partial:
         outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {"users": self.users, "items": self.items, "outside": outside}
         there = [name for name, frame in frames.items() if frame is not None]
-        head = json.dumps({"tally": self.tally, "frames": there}).encode()
+        said = {"tally": self.tally, "frames": there, "protocol": self.protocol}
+        head = json.dumps(said).encode()
         buffer.write(len(head).to_bytes(8, "little") + head)
         for frame in frames.values():
             if frame is not None:
@@ -103,7 +116,7 @@ class Partial:
         head = json.loads(part())
         frames = {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
         outside = frames["outside"]["user"] if "outside" in frames else None
-        return cls(frames["users"], frames.get("items"), head["tally"], outside)
+        return cls(frames["users"], frames.get("items"), head["tally"], outside, head["protocol"])
 
 
 def _check_once(ids: pl.Series | None) -> None:

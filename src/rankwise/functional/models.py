@@ -6,7 +6,7 @@ import logging
 import math
 from typing import TYPE_CHECKING, Any
 
-from rankwise.errors import EmptyError, ParameterError
+from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.functional.catalogue import catalog_coverage, gini_coefficient
 from rankwise.functional.lists import precision_at_k, recall_at_k
 
@@ -48,9 +48,10 @@ class RecommenderEvaluator:
     """
 
     def __init__(self, k_values: Iterable[int] = (5, 10, 20)) -> None:
-        self.k_values = sorted(set(k_values))
-        if not self.k_values or not all(isinstance(k, int) and k > 0 for k in self.k_values):
-            raise ParameterError("k_values are whole numbers from 1", found=repr(self.k_values))
+        given = list(k_values) if hasattr(k_values, "__iter__") else []
+        if not given or not all(isinstance(k, int) and k > 0 for k in given):
+            raise ParameterError("k_values are whole numbers from 1", found=repr(k_values))
+        self.k_values = sorted(set(given))
         self.failed: dict[Hashable, Exception] = {}
         self.skipped = 0
 
@@ -80,6 +81,12 @@ class RecommenderEvaluator:
         EmptyError
             If the model failed for every user.
         """
+        if not isinstance(catalog_size, int) or catalog_size < 1:
+            raise ParameterError("a catalogue has at least one item", found=repr(catalog_size))
+        for user, items in test_data.items():
+            if isinstance(items, str) or not hasattr(items, "__len__"):
+                raise InputError("test_data holds a set of items for each user",
+                                 where=f"user {user!r}", found=repr(items))  # fmt: skip
         self.failed, lists = {}, {}
         wanted = {user: set(items) for user, items in test_data.items() if items}
         self.skipped = len(test_data) - len(wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
@@ -16,7 +17,7 @@ from rankwise.functional.labels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["compute_metrics"]
 
@@ -61,7 +62,12 @@ def compute_metrics(
     >>> compute_metrics(rated, ["precision", "recall", "rmse"], k=2)
     {'precision': 0.25, 'recall': 0.5, 'rmse': 1.1180339887498949}
     """
-    wanted = [metrics] if isinstance(metrics, str) else list(metrics)
+    wanted = [metrics] if isinstance(metrics, str) else list(metrics or ())
+    if not isinstance(user_pred_true, Mapping) or not isinstance(threshold, int | float):
+        raise ParameterError(
+            "ratings come as {user: [(predicted, true), …]}, and the threshold is a number",
+            found=f"{type(user_pred_true).__name__}, threshold={threshold!r}",
+        )
     for name in wanted:
         if name not in (*_OVER_ROWS, *_OVER_USERS):
             known = [*_OVER_USERS, *_OVER_ROWS]
@@ -87,7 +93,8 @@ def compute_metrics(
 def _of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> dict[str, float]:
     """Measure one user's items."""
     predicted = [own for own, _ in pairs]
-    gains = [true if true >= threshold else 0.0 for _, true in pairs]
+    # A rating is its own gain; relevant items of no gain leave nothing to be gained.
+    gains = [max(true, 0.0) if true >= threshold else 0.0 for _, true in pairs]
     relevant = [float(true >= threshold) for _, true in pairs]
     wanted = any(relevant)  # without, nothing can be hit; recall and ndcg are then NaN
     return {
@@ -100,14 +107,18 @@ def _of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> 
 
 def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     out = []
-    for row in rows:
-        if len(row) != 2 or not all(math.isfinite(value) for value in row):
+    for row in rows if isinstance(rows, list | tuple) else [rows]:
+        try:
+            predicted, true = map(float, row)
+        except (TypeError, ValueError):
+            predicted = true = math.nan
+        if not (math.isfinite(predicted) and math.isfinite(true)):
             raise ScoreError(
                 "ratings come as (predicted, true), both numbers",
                 where=f"user {user!r}",
                 found=repr(row),
             )
-        out.append((float(row[0]), float(row[1])))
+        out.append((predicted, true))
     return out
 
 

@@ -56,6 +56,10 @@ class Table:
     lengths : polars.DataFrame or None
         For exact ranks, each ``user`` and its number of candidates, ``length``. The rows are then
         judged items alone, with the ranks ``first`` to ``last`` that they may have.
+    unranked : polars.DataFrame or None
+        For exact ranks, judged items that were no candidates: ``user``, ``item``.
+    k : int or None
+        For lists that were cut at k, k; they also hold what ties with their last item.
     """
 
     frame: pl.DataFrame
@@ -69,6 +73,8 @@ class Table:
     protocol: Protocol | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     lengths: pl.DataFrame | None = None
+    unranked: pl.DataFrame | None = None
+    k: int | None = None
 
     def with_ids(self, role: str, ids: pl.Series) -> Table:
         """Return the table with other ids in the place of a role."""
@@ -109,6 +115,11 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     >>> table.frame["item"].to_list()
     [3, 1, 2]
     """
+    if isinstance(source, Table) or hasattr(source, "as_table"):  # read or made here already
+        made: Table = source if isinstance(source, Table) else source.as_table()
+        if made.frame.is_empty() and made.lengths is None:
+            raise EmptyError(f"the table of {kind} is empty", where=made.source, found="0 rows")
+        return made
     given = choose(columns, kind)
     table = _load(source, kind, given)
     for role in _IDS:
@@ -127,11 +138,6 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
 
 
 def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
-    if isinstance(source, Table):
-        return source
-    if hasattr(source, "as_table"):  # lists or ranks that were made here
-        made: Table = source.as_table()
-        return made
     if isinstance(source, str | Path):
         raw = read_file(source)
         return from_file(raw, kind, given)

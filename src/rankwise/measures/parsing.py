@@ -38,15 +38,20 @@ def parse(text: str) -> Measure:
     return found[0]
 
 
-def parse_all(measures: MeasureLike | Iterable[MeasureLike]) -> tuple[Measure, ...]:
+def parse_all(
+    measures: MeasureLike | Iterable[MeasureLike], *, cutoffs: bool = True
+) -> tuple[Measure, ...]:
     """Read measures given as text, objects or classes, in a list or alone.
+
+    Without ``cutoffs`` those that need a cut-off may be without one.
 
     Examples
     --------
     >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
     ['ndcg@10', 'recall@[5,10]']
     """
-    given: list[Any] = [measures] if isinstance(measures, str | Measure | type) else list(measures)
+    alone = isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__")
+    given: list[Any] = [measures] if alone else list(measures)  # type: ignore[arg-type]
     out: list[Measure] = []
     for entry in given:
         if isinstance(entry, str):
@@ -65,7 +70,8 @@ def parse_all(measures: MeasureLike | Iterable[MeasureLike]) -> tuple[Measure, .
         raise MeasureError("no measure was asked for", hint='pass measures=["ndcg@10"], say')
     cells: set[str] = set()
     for one in out:
-        one.require_cutoff()
+        if cutoffs:
+            one.require_cutoff()
         twice = cells.intersection(one.cells)
         if twice:
             raise MeasureError("a measure was asked for twice", found=min(twice))

@@ -177,7 +177,9 @@ class SNIPS(ByPropensity, _Reweighted):
               w_i = \frac{1}{\max(p_i, clip)}
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Its scale is kept:
-    equal propensities change nothing. Range [0, inf), that of recall [0, 1]; higher is better.
+    equal propensities change nothing. Where the measure weighs users by their relevant items, as
+    auc does, they are weighed by the weight of these. Range [0, inf), that of recall [0, 1]; higher
+    is better.
     Needs ``train``, or propensities in ``items``.
 
     Parameters

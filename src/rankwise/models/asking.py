@@ -31,8 +31,12 @@ Answer: TypeAlias = "tuple[list[Any], list[float] | None]"
 
 @dataclass
 class Answers:
-    """What a model said: lists in the order of users, and who got none and why."""
+    """What a model said: lists in the order of users, and who got none and why.
 
+    ``kind`` is what items are, ``str`` or ``int``; None: as the first answer has it.
+    """
+
+    kind: type | None = None
     users: list[Any] = field(default_factory=list)
     lists: list[Answer] = field(default_factory=list)
     failed: dict[Any, str] = field(default_factory=dict)
@@ -40,12 +44,13 @@ class Answers:
     def add(self, user: Any, answer: Any) -> None:
         """Take an answer, or note that it cannot be read."""
         try:
-            read = _read(answer)
-        except (InputError, TypeError, ValueError) as error:
+            items, scores = _read(answer)
+            self.kind = _kind(items, self.kind)
+        except Exception as error:  # noqa: BLE001 - an answer may be anything, lazy ones too
             self.fail(user, error)
             return
         self.users.append(user)
-        self.lists.append(read)
+        self.lists.append((items, scores))
 
     def fail(self, user: Any, error: BaseException | str) -> None:
         """Note that the model has nothing to say for a user, and log it."""
@@ -60,12 +65,7 @@ class Answers:
         flat = [item for items, _ in self.lists for item in items]
         starts = np.cumsum([0, *lengths])[:-1]
         ids = pl.Series("user", self.users, dtype=users.dtype)
-        try:
-            items = pl.Series("item", flat, strict=True)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-            kinds = sorted({type(item).__name__ for item in flat})
-            raise InputError("the model recommends items of several kinds",
-                             found=" and ".join(kinds)) from error  # fmt: skip
+        items = pl.Series("item", flat, dtype=pl.String if self.kind is str else pl.Int64)
         frame = pl.DataFrame({"user": ids.gather(owner), "item": items})
         frame = frame.with_columns(rank=np.arange(len(flat)) - np.repeat(starts, lengths) + 1)
         if all(scores is not None for _, scores in self.lists):
@@ -122,6 +122,7 @@ def ask(
     users: Sequence[Any],
     n_of: Callable[[Sequence[Any]], int],
     *,
+    kind: type | None,
     many: bool,
     batch_size: int,
     done: Callable[[int], None],
@@ -136,6 +137,8 @@ def ask(
         Their ids.
     n_of : callable
         How many items to ask for, for some users.
+    kind : type or None
+        What items are: ``str``, ``int``, or None for either.
     many : bool
         Whether ``recommend`` takes many users. Where it raises for some, each is asked alone.
     batch_size : int
@@ -143,7 +146,7 @@ def ask(
     done : callable
         Told how many users have been asked about.
     """
-    answers = Answers()
+    answers = Answers(kind)
     step = batch_size if many else 1
     for first in range(0, len(users), step):
         batch = users[first : first + step]
@@ -193,40 +196,46 @@ def _each(answer: Any, users: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     """Split an answer for many users into one for each."""
     if isinstance(answer, Mapping):
         return answer.items()
-    if hasattr(answer, "__arrow_c_stream__"):
+    if _is_table(answer):
         return _of_table(pl.DataFrame(answer))
     if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) == 2:
         answer = [(items, scores) for items, scores in zip(*answer, strict=True)]
     rows = list(answer)
-    if len(rows) != len(users):
+    if len(rows) != len(users) or any(np.isscalar(row) for row in rows):
         raise InputError("a model that is asked for many users gives a list for each",
-                         found=f"{len(rows)} lists for {len(users)} users")  # fmt: skip
+                         found=f"{len(rows)} answers for {len(users)} users")  # fmt: skip
     return zip(users, rows, strict=True)
 
 
+def _is_table(answer: Any) -> bool:
+    return hasattr(answer, "__arrow_c_stream__") and hasattr(answer, "columns")
+
+
 def _of_table(frame: pl.DataFrame) -> Iterable[tuple[Any, Any]]:
-    names = {name.lower().replace("_", "").removesuffix("id"): name for name in frame.columns}
+    names = _names(frame)
     if "user" not in names or "item" not in names:
         raise InputError("a table of recommendations has users and items",
                          found=", ".join(frame.columns))  # fmt: skip
-    if "rank" in names:
-        frame = frame.sort(names["rank"], maintain_order=True)
     for (user,), own in frame.group_by(names["user"], maintain_order=True):
-        items = own[names["item"]].to_list()
-        yield user, (items, own[names["score"]].to_list()) if "score" in names else items
+        yield user, own
+
+
+def _names(frame: pl.DataFrame) -> dict[str, str]:
+    return {name.lower().replace("_", "").removesuffix("id"): name for name in frame.columns}
 
 
 def _read(answer: Any) -> Answer:
-    """Read items, pairs of item and score, ``{item: score}``, or two arrays."""
+    """Read items, pairs of item and score, ``{item: score}``, a table, or two arrays.
+
+    Lists are taken in their order, tables by rank, else by score, as tables are everywhere.
+    """
+    if isinstance(answer, str | bytes):
+        raise InputError("a list of items is not text", found=repr(answer)[:60])
     if isinstance(answer, Mapping):
         pairs = sorted(answer.items(), key=lambda pair: -pair[1])
         return [item for item, _ in pairs], _numbers([score for _, score in pairs])
-    if hasattr(answer, "__arrow_c_stream__"):
-        frame = pl.DataFrame(answer)
-        if "item" not in frame.columns:
-            raise InputError("a table of recommendations has items", found=str(frame.columns))
-        scores = frame["score"].to_list() if "score" in frame.columns else None
-        return frame["item"].to_list(), None if scores is None else _numbers(scores)
+    if _is_table(answer):
+        return _read_table(pl.DataFrame(answer))
     if isinstance(answer, tuple) and len(answer) == 2 and all(_is_row(part) for part in answer):
         items, scores = (_plain(part) for part in answer)
         if len(items) != len(scores):
@@ -235,10 +244,35 @@ def _read(answer: Any) -> Answer:
         return items, _numbers(scores)
     rows = _plain(answer)
     if rows and all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
-        return [row[0] for row in rows], _numbers([row[1] for row in rows])
-    if any(isinstance(row, tuple | list | Mapping) for row in rows):
-        raise InputError("a list holds items or (item, score) pairs", found=repr(rows[0])[:60])
+        items = [row[0] for row in rows]
+        if isinstance(answer, np.ndarray):  # one array for both makes floats of the items
+            items = [int(i) if isinstance(i, float) and i.is_integer() else i for i in items]
+        return items, _numbers([row[1] for row in rows])
     return rows, None
+
+
+def _read_table(frame: pl.DataFrame) -> Answer:
+    names = _names(frame)
+    if "item" not in names:
+        raise InputError("a table of recommendations has items", found=str(frame.columns))
+    if "rank" in names:
+        frame = frame.sort(names["rank"], maintain_order=True)
+    elif "score" in names:
+        frame = frame.sort(names["score"], descending=True, maintain_order=True)
+    items = frame[names["item"]].to_list()
+    return items, _numbers(frame[names["score"]].to_list()) if "score" in names else None
+
+
+def _kind(items: list[Any], wanted: type | None) -> type | None:
+    """Return what items are; raise unless they are all of the kind that is wanted."""
+    for item in items:
+        own = str if isinstance(item, str) else int
+        if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
+            raise InputError("items are integers or strings", found=repr(item)[:60])
+        if own is not (wanted or own):
+            raise InputError("items are integers here and strings there", found=repr(item)[:60])
+        wanted = own
+    return wanted
 
 
 def _is_row(part: Any) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from rankwise.core.parallel import each
+from rankwise.core.parallel import each, one_blas_thread
 from rankwise.core.segments import Ints, offsets
 from rankwise.errors import ScoreError
 from rankwise.progress import Progress
@@ -64,9 +63,7 @@ def dense_blocks(
         return len(users), work(users, own[: len(users)])
 
     jobs = range(0, len(pool.ranked), rows)
-    # Blocks run side by side; products with threads of their own would stand in their way.
-    one = threadpool_limits(limits=1, user_api="blas")
-    with one, Progress(len(pool.ranked), "users", shown=progress) as bar:
+    with one_blas_thread(), Progress(len(pool.ranked), "users", shown=progress) as bar:
         for done, out in each(block, jobs, max(1, min(threads, fitting))):
             bar.advance(done)
             yield out
@@ -121,8 +118,7 @@ def offered_blocks(
         stop = min(max(stop, first + 1), len(pool.ranked))
         jobs.append(slice(first, stop))
         first = stop
-    one = threadpool_limits(limits=1, user_api="blas")
-    with one, Progress(len(pool.ranked), "users", shown=progress) as bar:
+    with one_blas_thread(), Progress(len(pool.ranked), "users", shown=progress) as bar:
         for done, out in each(block, jobs, threads):
             bar.advance(done)
             yield out

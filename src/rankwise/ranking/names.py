@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from rankwise.core.ids import whole_numbers
 from rankwise.errors import IdError, ParameterError
 from rankwise.io.align import align
 from rankwise.io.tables import Table
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankwise.core.segments import Ints
 
-__all__ = ["Names"]
+__all__ = ["Names", "ids_of"]
 
 
 class Names:
@@ -41,7 +42,8 @@ class Names:
     def __init__(self, role: Literal["user", "item"], ids: Iterable[Any] | None, size: int) -> None:
         self.role = role
         self.numbered = ids is None
-        self.ids = pl.Series(role, np.arange(size)) if ids is None else _series(role, ids)
+        given = f"{role}_ids"
+        self.ids = pl.Series(role, np.arange(size)) if ids is None else ids_of(role, ids, given)
         if len(self.ids) != size:
             raise ParameterError(
                 f"{role}_ids has an id for every {role} that has scores",
@@ -64,11 +66,10 @@ class Names:
         """
         own = table.frame[self.role]
         if self.numbered and own.dtype.is_integer():
-            codes = own.to_numpy()
+            codes = whole_numbers(own).to_numpy()
             # Seen as unsigned, negative numbers are huge: one pass tells whether all are known.
-            if not len(codes) or codes.view(f"u{codes.dtype.itemsize}").max() < len(self.ids):
+            if not len(codes) or codes.view(np.uint64).max() < len(self.ids):
                 return codes
-            codes = own.cast(pl.Int64).to_numpy()
             if codes.min() < 0:
                 row = int(np.argmax(codes < 0))
                 raise IdError(
@@ -81,7 +82,10 @@ class Names:
         mine = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
         wanted = align([mine, table], self.role)[1].frame.select(self.role).with_row_index("row")
         numbers = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})
-        rows = wanted.cast({self.role: self.ids.dtype}).join(numbers, on=self.role, how="inner")
+        if self.ids.dtype != pl.String:
+            wanted = wanted.with_columns(whole_numbers(wanted[self.role]))
+            numbers = numbers.with_columns(whole_numbers(numbers[self.role]))
+        rows = wanted.join(numbers, on=self.role, how="inner")
         codes = np.full(len(own), -1, dtype=np.int64)
         codes[rows["row"].to_numpy()] = rows["code"].to_numpy()
         return codes
@@ -100,13 +104,18 @@ class Names:
         return Names(self.role, self.ids.gather(codes), len(codes))
 
 
-def _series(role: str, ids: Iterable[Any]) -> pl.Series:
+def ids_of(role: str, ids: Iterable[Any], where: str) -> pl.Series:
+    """Read ids that were given one after the other."""
     try:
-        out = ids if isinstance(ids, pl.Series) else pl.Series(role, list(ids), strict=True)
+        whole = isinstance(ids, str | bytes | pl.DataFrame)
+        listed = [None] if whole else ids if isinstance(ids, pl.Series) else list(ids)
+        out = pl.Series(role, listed, strict=True)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         out = pl.Series(role, [None])
+    if not len(out):
+        out = out.cast(pl.Int64)
     out = out.cast(pl.String) if isinstance(out.dtype, pl.Categorical | pl.Enum) else out
     if out.null_count() or not (out.dtype.is_integer() or out.dtype == pl.String):
-        raise IdError("ids are integers or strings, and all of one kind", where=f"{role}_ids",
+        raise IdError("ids are integers or strings, and all of one kind", where=where,
                       found=str(out.dtype))  # fmt: skip
     return out.alias(role)

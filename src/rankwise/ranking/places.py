@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +52,8 @@ class Ranks:
         What was out of the ordinary; results carry it.
     eligible : polars.DataFrame or None
         For sampled candidates, from how many items each user's negatives were drawn.
+    relevance_threshold : float or None
+        For sampled candidates, the relevance from which items were positives.
     """
 
     frame: pl.DataFrame
@@ -60,6 +62,7 @@ class Ranks:
     protocol: Protocol
     counts: dict[str, int]
     eligible: pl.DataFrame | None = None
+    relevance_threshold: float | None = None
 
     def __repr__(self) -> str:
         words = self.protocol.label or self.protocol.candidates
@@ -70,7 +73,7 @@ class Ranks:
         return Table(
             self.frame, "recommendations", "ranks", "exact ranks",
             {name: name for name in self.frame.columns}, protocol=self.protocol,
-            counts=self.counts, lengths=self.lengths,
+            counts=self.counts, lengths=self.lengths, unranked=self.unranked,
         )  # fmt: skip
 
 
@@ -141,7 +144,7 @@ def rank_relevant(
     table = table.with_frame(table.frame.select("user", "item").unique(maintain_order=True))
     pool = make_pool(
         scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
-        item_ids=item_ids, only=table.frame["user"], columns=columns,
+        item_ids=item_ids, only=table, columns=columns,
     )  # fmt: skip
     user, item = pool.rows(table)
     known = (user >= 0) & (item >= 0)
@@ -163,12 +166,23 @@ def rank_relevant(
     counts = Counter(pool.counts)
     counts["users_with_nothing_to_rank"] = int((found.length == 0).sum())
     lengths = lengths.filter(pl.col("length") > 0)
-    rows = table.frame.cast({"user": frame["user"].dtype, "item": frame["item"].dtype})
-    rows = rows.join(lengths, on="user", how="semi")
-    unranked = rows.join(frame, on=["user", "item"], how="anti")
+    width = len(pool.items.ids)
+    missed = ~np.isin(user * width + item, found.user * width + found.item) | (item < 0)
+    served = np.zeros(len(pool.users.ids), dtype=bool)
+    served[pool.ranked[found.length > 0]] = True
+    missed &= (user >= 0) & served[user]
+    unranked = pl.DataFrame(
+        {
+            "user": pool.users.ids.gather(user[missed]),
+            "item": table.frame["item"].filter(missed).cast(frame["item"].dtype),
+        }
+    )
     counts["truth_rows_that_are_no_candidates"] = len(unranked)
-    eligible = None if candidates is None else candidates.eligible
-    return Ranks(frame, lengths, unranked, pool.protocol, dict(counts), eligible)
+    ranks = Ranks(frame, lengths, unranked, pool.protocol, dict(counts))
+    if candidates is None:
+        return ranks
+    threshold = candidates.relevance_threshold
+    return replace(ranks, eligible=candidates.eligible, relevance_threshold=threshold)
 
 
 @dataclass(frozen=True)

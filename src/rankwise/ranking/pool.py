@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from rankwise.core.facts import UserItems
 from rankwise.core.parallel import default_threads, gather
 from rankwise.core.segments import Ints, bucket
-from rankwise.errors import EmptyError, IdError, ParameterError
+from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.io.tables import Table, read_table
 from rankwise.protocol import Protocol
-from rankwise.ranking.names import Names
+from rankwise.ranking.names import Names, ids_of
 from rankwise.ranking.scores import Scores, open_scores
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def make_pool(
     candidates: Candidates | None,
     user_ids: Iterable[Any] | None,
     item_ids: Iterable[Any] | None,
-    only: Iterable[Any] | None,
+    only: Iterable[Any] | Table | None,
     columns: Columns | None,
 ) -> Pool:
     """Read everything that decides who is ranked over what."""
@@ -99,6 +98,7 @@ def make_pool(
             given, item_names = given.only(own), item_names.only(own)
     excluded = None
     if exclude is not None:
+        _check_mask(exclude, given)
         table = read_table(exclude, "train", columns)
         excluded = _per_user("excluded", table, user_names, item_names, counts)
         words = f"{protocol.candidates} less seen"
@@ -113,6 +113,17 @@ def make_pool(
         protocol,
         counts,
     )
+
+
+def _check_mask(exclude: Any, scores: Scores) -> None:
+    """Raise for an array as large as the scores: it would be read as lists of items."""
+    shape = getattr(exclude, "shape", None)
+    if shape == (scores.n_users, scores.n_items) and not hasattr(exclude, "tocoo") and shape[1] > 2:
+        raise InputError(
+            "exclude= takes users and items, not a mask of the shape of the scores",
+            found=f"an array of shape {shape}",
+            hint="pass scipy.sparse.csr_array(mask), or set those scores to minus infinity",
+        )
 
 
 def _check_candidates(candidates: object) -> None:
@@ -140,15 +151,14 @@ def _per_user(
     return UserItems(starts, gather(item, order, default_threads()))
 
 
-def _ranked(only: Iterable[Any] | None, users: Names, counts: Counter[str]) -> Ints:
+def _ranked(only: Iterable[Any] | Table | None, users: Names, counts: Counter[str]) -> Ints:
     if only is None:
         return np.arange(len(users.ids))
-    try:
-        ids = only if isinstance(only, pl.Series) else pl.Series("user", list(only), strict=True)
-    except (TypeError, pl.exceptions.PolarsError) as error:
-        raise IdError("ids are integers or strings, and all of one kind", where="only") from error
-    table = Table(ids.unique(maintain_order=True).to_frame("user"), "users", "only", "ids", {})
-    codes = users.codes(table)
+    if not isinstance(only, Table):
+        ids = ids_of("user", only, "only")
+        only = Table(ids.to_frame(), "users", "only", "ids", {})
+    ids = only.frame["user"].unique(maintain_order=True)
+    codes = users.codes(only.with_frame(ids.to_frame()))
     counts["users_without_scores"] += int((codes < 0).sum())
     if not (codes >= 0).any():
         raise EmptyError(

@@ -91,8 +91,9 @@ class Ranking:
     def as_table(self) -> Table:
         """Return the lists as what `rankwise.evaluate` reads."""
         columns = {name: name for name in self.frame.columns}
+        k = self.k if self.ties == "expected" else None
         return Table(self.frame, "recommendations", "ranking", "ranking", columns,
-                     protocol=self.protocol, counts=self.counts)  # fmt: skip
+                     protocol=self.protocol, counts=self.counts, k=k)  # fmt: skip
 
 
 def rank(
@@ -170,9 +171,9 @@ def rank(
     0.75
     """
     check_choice("ties", ties, TieRule)
-    check_positive(threads=threads)
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise ParameterError("k is a whole number from 1", found=f"k={k!r}")
+    check_positive(threads=threads, k=k)
+    if k is None:
+        raise ParameterError("k must be a whole number from 1", found="k=None")
     pool = make_pool(
         scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
         item_ids=item_ids, only=only, columns=columns,

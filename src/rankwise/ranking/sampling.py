@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
+from rankwise.core.ids import whole_numbers
 from rankwise.core.segments import Ints, bucket, offsets, ragged_rows
 from rankwise.errors import EmptyError
 from rankwise.io.align import align
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Drawn", "draw"]
 
 _CELLS = 1 << 23  # users times items held at a time where whole rows are drawn from
+_ROUNDS = 20  # of drawing and passing over, before what is left is written out
 _SPARSE = 4  # rejection is used where at least this many times what is wanted is left
 
 
@@ -86,6 +88,10 @@ def _aligned(
     kind = pl.String if ids[0].dtype == pl.String else pl.Int64
     of_user = pl.String if whole["truth"]["user"].dtype == pl.String else pl.Int64
     same = {"user": of_user, "item": kind}
+    for frame in whole.values():
+        for role in {"user", "item"} & set(frame.columns):
+            if frame[role].dtype != pl.String:
+                whole_numbers(frame[role])  # or say that they do not fit
     truth = whole["truth"].cast(same)  # type: ignore[arg-type]
     train = whole["train"].select("user", "item").cast(same) if "train" in whole else None  # type: ignore[arg-type]
     return truth, train, pl.concat([column.cast(kind) for column in ids]).unique().sort()
@@ -113,9 +119,10 @@ class _Drawing:
         """Draw up to n items a user: by rejection where much is left, else among all that is."""
         left = self.eligible
         few = left < _SPARSE * n
+        some = np.flatnonzero(few & (left > 0))
         parts = [
             self._rejecting(np.flatnonzero(~few), n, rng, replacement=replacement),
-            self._among(np.flatnonzero(few & (left > 0)), n, rng, replacement=replacement),
+            self._among(some, np.full(len(some), n), rng, again=replacement),
         ]
         user, item = (np.concatenate([part[j] for part in parts]) for j in (0, 1))
         order = np.argsort(user, kind="stable")
@@ -134,7 +141,9 @@ class _Drawing:
         heads = None if self.law is None else np.cumsum(self.law)
         kept, done = np.empty(0, dtype=np.int64), [np.empty(0, dtype=np.int64)]
         lack = np.full(len(users), n)
-        while lack.any():
+        for _ in range(_ROUNDS):
+            if not lack.any():
+                break
             owner = np.repeat(np.arange(len(users)), lack)
             if heads is None:
                 item = rng.integers(0, width, len(owner))
@@ -150,36 +159,58 @@ class _Drawing:
             full = lack[kept // width] == 0
             done.append(kept[full])
             kept = kept[~full]
-        found = np.concatenate(done)
-        return users[found // width], found % width
+        found = np.concatenate([*done, kept])
+        user, item = users[found // width], found % width
+        if lack.any():  # what is left is hardly ever drawn: write it out
+            late = np.flatnonzero(lack)
+            more = self._among(users[late], lack[late], rng, kept=(user, item), again=replacement)
+            user, item = (np.concatenate(pair) for pair in zip((user, item), more, strict=True))
+        return user, item
 
     def _among(
-        self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool
+        self,
+        users: Ints,
+        n: Ints,
+        rng: np.random.Generator,
+        *,
+        kept: tuple[Ints, Ints] | None = None,
+        again: bool,
     ) -> tuple[Ints, Ints]:
-        """Draw from everything that is left, written out."""
+        """Draw n items for each of these users from everything that is left, written out."""
         step = max(1, _CELLS // self.n_items)
         out_user, out_item = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for first in range(0, len(users), step):
-            chosen = users[first : first + step]
-            law = np.ones(self.n_items) if self.law is None else self.law
-            weight = np.tile(law, (len(chosen), 1))
-            lengths = np.diff(self.starts)[chosen]
-            rows = ragged_rows(self.starts[chosen], lengths)
-            weight[np.repeat(np.arange(len(chosen)), lengths), self.taken[rows]] = 0.0
-            if replacement:
-                for at, own in enumerate(weight):
-                    out_user.append(np.repeat(chosen[at], n))
-                    out_item.append(rng.choice(self.n_items, n, p=own / own.sum()))
+            chosen, wanted = users[first : first + step], n[first : first + step]
+            weight = self._weights(chosen, None if again else kept)
+            if again:
+                for user, size, own in zip(chosen, wanted, weight, strict=True):
+                    out_user.append(np.repeat(user, size))
+                    out_item.append(rng.choice(self.n_items, size, p=own / own.sum()))
                 continue
             # The smallest of exponential times, one an item, at rates as the weights.
             with np.errstate(divide="ignore"):
                 time = rng.exponential(size=weight.shape) / weight
-            order = np.argsort(time, axis=1)[:, :n]
+            order = np.argsort(time, axis=1)[:, : wanted.max()]
             good = np.take_along_axis(time, order, axis=1) < np.inf
+            good &= np.arange(order.shape[1]) < wanted[:, None]
             row, column = np.nonzero(good)
             out_user.append(chosen[row])
             out_item.append(order[row, column])
         return np.concatenate(out_user), np.concatenate(out_item)
+
+    def _weights(self, users: Ints, kept: tuple[Ints, Ints] | None) -> np.ndarray[Any, Any]:
+        """Return the weight of every item for some users; 0 for what is theirs, or drawn."""
+        law = np.ones(self.n_items) if self.law is None else self.law
+        weight = np.tile(law, (len(users), 1))
+        lengths = np.diff(self.starts)[users]
+        rows = ragged_rows(self.starts[users], lengths)
+        weight[np.repeat(np.arange(len(users)), lengths), self.taken[rows]] = 0.0
+        if kept is not None:
+            place = np.full(len(self.starts) - 1, -1)
+            place[users] = np.arange(len(users))
+            mine = place[kept[0]] >= 0
+            weight[place[kept[0][mine]], kept[1][mine]] = 0.0
+        return weight
 
 
 def _among_sorted(values: Ints, ordered: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -58,18 +58,18 @@ class Scores(ABC):
 class Matrix(Scores):
     """A matrix of scores, users by items; minus infinity marks what is no candidate."""
 
-    def __init__(self, values: Floats) -> None:
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
         self.values = values
         self.n_users, self.n_items = values.shape
-        self.dtype = values.dtype
+        self.dtype = _floating(values)
 
     def fill(self, users: Ints, out: Floats) -> None:
-        """Copy rows."""
+        """Copy rows, as floats."""
         out[: len(users), : self.n_items] = self.values[users]
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Look up cells."""
-        return self.values[users, items]
+        return self.values[users, items].astype(self.dtype)
 
     def only(self, items: Ints) -> Matrix:
         """Copy columns."""
@@ -83,7 +83,8 @@ class Factors(Scores):
     """
 
     def __init__(self, users: Floats, items: Floats, bias: Floats | None = None) -> None:
-        self.dtype = np.result_type(users, items, *([] if bias is None else [bias]))
+        given = [users, items, *([] if bias is None else [bias])]
+        self.dtype = np.result_type(*(_floating(values) for values in given))
         if bias is not None:
             items = np.column_stack([items, bias])
         self._ones = bias is not None
@@ -94,13 +95,11 @@ class Factors(Scores):
     def fill(self, users: Ints, out: Floats) -> None:
         """Multiply."""
         own = _padded(self._of(users), len(out))
-        with np.errstate(over="ignore", invalid="ignore"):  # found and named where scores are read
-            np.matmul(own, self._items.T, out=out[:, : len(self._items)])
+        np.matmul(own, self._items.T, out=out[:, : len(self._items)])
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Multiply pair by pair."""
-        found: Floats = np.einsum("nd,nd->n", self._of(users), self._items[items])
-        return found
+        return np.asarray(np.einsum("nd,nd->n", self._of(users), self._items[items]))
 
     def only(self, items: Ints) -> Factors:
         """Copy the factors of these items."""
@@ -116,26 +115,33 @@ class Factors(Scores):
 
 
 class Computed(Scores):
-    """Scores that a function gives for some users at a time, shape (B, I)."""
+    """Scores that a function gives, for at most ``most`` users at a time, shape (B, I)."""
 
     def __init__(
-        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, dtype: Any
+        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, most: int
     ) -> None:
-        self.function = function
-        self.n_users, self.n_items, self.dtype = n_users, n_items, np.dtype(dtype)
+        self.function, self.most = function, most
+        self.n_users, self.n_items, self.dtype = n_users, n_items, np.dtype(np.float64)
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Call the function."""
-        out[: len(users), : self.n_items] = self.function(users)
+        for first in range(0, len(users), self.most):
+            some = users[first : first + self.most]
+            out[first : first + len(some), : self.n_items] = self.function(some)
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Call the function for each user once, and look cells up."""
         everyone, row = np.unique(users, return_inverse=True)
-        return self.function(everyone)[row, items]
+        found = np.empty(len(users))
+        for first in range(0, len(everyone), self.most):
+            scores = self.function(everyone[first : first + self.most])
+            near = np.flatnonzero((row >= first) & (row < first + self.most))
+            found[near] = scores[row[near] - first, items[near]]
+        return found
 
     def only(self, items: Ints) -> Computed:
         """Look columns up."""
-        return Computed(lambda u: self.function(u)[:, items], self.n_users, len(items), self.dtype)
+        return Computed(lambda u: self.function(u)[:, items], self.n_users, len(items), self.most)
 
 
 def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
@@ -179,15 +185,20 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     for name, values in (("users", user), ("items", item), ("bias", own)):
         if values is not None:
             _check_finite(name, values)
-    return Factors(user, item, own)
+    made = Factors(user, item, own)
+    _check_size(user, item, own, made.dtype)
+    return made
 
 
-def _array(name: str, values: Any, dimensions: int) -> Floats:
+def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
     if hasattr(values, "tocoo"):
         raise InputError(
             f"{name}: a sparse matrix does not hold a score for every item",
             hint="pass it to rw.evaluate as it is, or a dense matrix here",
         )
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{name}: masks are not looked at",
+                         hint="fill what is masked with minus infinity")  # fmt: skip
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients
@@ -200,9 +211,26 @@ def _array(name: str, values: Any, dimensions: int) -> Floats:
             ],
             found=f"{array.dtype} of shape {array.shape}",
         )
-    if array.dtype in (np.float32, np.float64):
-        return array
-    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    return array
+
+
+def _floating(values: np.ndarray[Any, Any]) -> np.dtype[Any]:
+    """Return the kind of float that values are worked with in."""
+    small = values.dtype in (np.float16, np.float32)
+    return np.dtype(np.float32 if small else np.float64)
+
+
+def _check_size(user: Floats, item: Floats, bias: Floats | None, dtype: np.dtype[Any]) -> None:
+    """Raise if a product could pass the largest float: minus infinity would mean no candidate."""
+    largest = [float(np.abs(values).max()) for values in (user, item)]
+    bound = largest[0] * largest[1] * user.shape[1]
+    bound += 0.0 if bias is None else float(np.abs(bias).max())
+    if bound >= float(np.finfo(dtype).max):
+        raise ScoreError(
+            "the products of these factors may be too large for their kind of float",
+            found=f"{dtype} numbers up to {max(largest):g}",
+            hint="scale the factors down, or pass them as float64",
+        )
 
 
 def _check_finite(name: str, values: Floats) -> None:

@@ -61,7 +61,8 @@ def slice_rows(result: Result) -> list[tuple[str, ...]]:
     groups = result.slices.to_dicts()
     head = [f"{row['by']}={'–' if row['group'] is None else row['group']}" for row in groups]
     users = [f"{row['users']:,}" for row in groups]
-    cells = [name for name in result.slices.columns if name not in ("by", "group", "users")]
+    heads = ("by", "group", "users", "label")
+    cells = [name for name in result.slices.columns if name not in heads]
     body = [(name, *(number(row[name]) for row in groups)) for name in cells]
     return [(_corner("group", result), *head), ("users", *users), *body]
 
