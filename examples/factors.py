@@ -92,7 +92,7 @@ def main() -> dict[str, rw.Result]:
         print(error, "\n")
 
     print("5. What the sample says of the whole catalogue.\n")
-    print(rw.correct(sampled, truth, ["hit_rate@10", "ndcg@10"], **options), "\n")
+    print(rw.correct(sampled, truth, ["hit_rate@10", "ndcg@10"]), "\n")
 
     print("6. The same nDCG, every relevant item by how unlikely it was to be seen.\n")
     names_of = ["ndcg@10", "snips(ndcg)@10", "stratified(ndcg)@10"]

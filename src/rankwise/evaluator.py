@@ -271,6 +271,7 @@ class Evaluator:
             lists = lists_of_ranks(listed, truth_table, words, ties, tally)
         else:
             lists = make_lists(listed, words, ties, self._duplicates, tally, self._threads)
+            lists = replace(lists, limit=listed.k)
         tally.update(listed.counts)
         counted = who_counts(self._population, lists, truth, words.users.size, tally)
         around = self._surroundings(words, dict(zip(coded, others, strict=True)))

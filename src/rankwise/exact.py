@@ -50,8 +50,6 @@ def check_pieces(plan: Plan, listed: Table) -> None:
         raise ParameterError(
             "exact ranks go to Evaluator(exact=True), and nothing else does", found=listed.form
         )
-    if listed.k is not None:
-        _check_tail(plan, listed, listed.k)
     protocol = listed.protocol
     for leaf in [] if plan.exact else plan.leaves:
         if protocol is not None and protocol.sampled and leaf.ranks_candidates:
@@ -61,17 +59,18 @@ def check_pieces(plan: Plan, listed: Table) -> None:
                 found=protocol.label,
                 hint="rw.rank_relevant counts over the sample itself",
             )
+    if listed.k is not None:
+        _check_tail(plan, listed, listed.k)
 
 
 def _check_tail(plan: Plan, listed: Table, k: int) -> None:
-    """Raise if a measure would see what is there only because it ties with the last of a list."""
-    deep = [leaf for leaf in plan.leaves
-            if (leaf.cutoff != "none" and max(leaf.ks) > k) or leaf.ranks_candidates]  # fmt: skip
+    """Raise if a measure would take what ties with the last of a list for what follows it."""
+    deep = [leaf for leaf in plan.leaves if leaf.ranks_candidates]
     if deep and listed.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
         raise MeasureError(
-            f"{deep[0]} looks further down than these lists were cut",
-            found=f"lists of {k}, some with more that ties with their last item",
-            hint='rank with a larger k, or order ties by id: ties="item"',
+            f"{deep[0]} cannot tell what ties with the last item of a list from what follows it",
+            found=f"lists of {k}, some with more items of their last score",
+            hint="rw.rank_relevant counts over all candidates",
         )
 
 

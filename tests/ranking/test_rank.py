@@ -309,10 +309,18 @@ def test_text_ids_of_files_are_text_everywhere(tmp_path):
 def test_the_tail_that_ties_is_not_recommended():
     truth = {0: {0}}
     lists = rw.rank(np.zeros((1, 10)), k=2)
-    assert rw.evaluate(lists, truth, "recall@2")["recall@2"] == pytest.approx(0.2)
-    for measure in ("recall", "recall@5", "num_retrieved@5", "gauc(seen=included)"):
-        with pytest.raises(MeasureError, match="further down"):
-            rw.evaluate(lists, truth, measure)
+    result = rw.evaluate(
+        lists, truth, ["recall@[2,5]", "recall", "mrr", "num_retrieved@5", "gini@[2,5]",
+                       "item_coverage@5", "precision@5"], items=range(10),
+    )  # fmt: skip
+    assert [result[f"recall{at}"] for at in ("@2", "@5", "")] == pytest.approx([0.2] * 3)
+    assert result["mrr"] == pytest.approx((1 + 1 / 2) / 10)
+    assert result["precision@5"] == pytest.approx(0.2 / 5)
+    assert result["num_retrieved@5"] == result["item_coverage@5"] == 2
+    assert result["gini@5"] == result["gini@2"]
+    assert result.per_user["list_length"].to_list() == [2]
+    with pytest.raises(MeasureError, match="cannot tell"):
+        rw.evaluate(lists, truth, "gauc(seen=included)")
     decided = rw.rank(np.zeros((1, 10)), k=2, ties="item")
     assert rw.evaluate(decided, truth, "num_retrieved@5")["num_retrieved@5"] == 2
     untied = rw.rank(np.arange(10.0)[None], k=2)

@@ -103,6 +103,7 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
         repeats=_shared(setting.history, cut, truth) if "repeats" in needs else None,
         baseline=_shared(setting.baseline, cut, truth) if "baseline" in needs else None,
         facts=setting.facts,
+        limit=part.limit,
     )
 
 
@@ -135,11 +136,13 @@ def _listed(cut: Cut, setting: Setting, relevant: Ints) -> Listed:
     part, number, n_items = cut.part, cut.number, setting.n_items
     user = np.repeat(number, np.diff(part.starts))
     rank = positions(part.starts) + 1
+    if part.limit is not None:
+        user = np.where(rank <= part.limit, user, -1)  # the tail was not recommended
     label = None
     if part.scores is not None:
         label = np.zeros(len(rank))
         label[relevant] = 1.0
-    if number.size == 0 or number.min() >= 0:
+    if user.size == 0 or user.min() >= 0:
         return Listed(user, rank, part.items, n_items, part.scores, label)
     kept = np.flatnonzero(user >= 0)
     score = None if part.scores is None else part.scores[kept]
@@ -196,6 +199,8 @@ def _shared(other: UserItems | None, cut: Cut, truth: Truth) -> Shared:
     apart[match(items, starts, truth.items[relevant], edges).rows] = False
     lists = owners(cut.part.starts, found.rows)
     mine = cut.counted[lists]
+    if cut.part.limit is not None:
+        mine = mine & (found.rows - cut.part.starts[lists] < cut.part.limit)
     return Shared(
         user=cut.number[lists][mine],
         rank=(found.rows - cut.part.starts[lists] + 1)[mine],

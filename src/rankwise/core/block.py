@@ -121,6 +121,8 @@ class Block:
         ``repeats`` and ``baseline`` what lists share with the history and with another run.
     facts : mapping of Fact to object
         What is known about items and users.
+    limit : int or None
+        The rank at which lists end, where what ties with their last item is there too.
     weight : array of float, shape (n_items,), or None
         How much each relevant item counts; None: all the same. ``user_weight``, shape (U,),
         multiplies it.
@@ -143,6 +145,7 @@ class Block:
     repeats: Shared | None = None
     baseline: Shared | None = None
     facts: Facts = field(default_factory=dict)
+    limit: int | None = None
     weight: Array | None = None
     user_weight: Array | None = None
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
@@ -274,7 +277,7 @@ class Block:
         key = name, cutoff
         if key not in self._rows:
             xp = namespace(rows.rank)
-            near = rows.rank <= cutoff
+            near = rows.rank <= (cutoff if self.limit is None else min(cutoff, self.limit))
             if bool(xp.all(near)):
                 self._rows[key] = None, rows.user
             else:

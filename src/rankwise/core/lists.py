@@ -77,11 +77,16 @@ class Lists:
     """How many repetitions each list lost; None if none did."""
     places: Places | None = None
     """Where rows stand, if lists hold only the judged items of longer rankings."""
+    limit: int | None = None
+    """The length of lists that also hold what ties with their last item; None: as they are."""
 
     @property
     def length(self) -> Ints:
         """How many items each list ranks."""
-        return np.diff(self.starts) if self.places is None else self.places.length
+        if self.places is not None:
+            return self.places.length
+        lengths = np.diff(self.starts)
+        return lengths if self.limit is None else np.minimum(lengths, self.limit)
 
     def part(self, chosen: slice) -> Lists:
         """Return some lists."""

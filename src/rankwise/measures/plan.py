@@ -127,10 +127,11 @@ class Plan:
 
     def item_sums(self, block: Block) -> dict[str, Any]:
         """Add up what is kept for every item."""
+        last = math.inf if block.limit is None else block.limit
         return {
             f"{tally.column(k)}#{part}": sums
             for tally, k in self.tallies
-            for part, sums in tally.sums(block, k).items()
+            for part, sums in tally.sums(block, int(min(k, last))).items()
         }
 
     def _defined(self, leaf: PerUser, block: Block, values: Floats) -> Floats:

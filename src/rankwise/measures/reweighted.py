@@ -178,9 +178,8 @@ class SNIPS(ByPropensity, _Reweighted):
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Its scale is kept:
     equal propensities change nothing. Where the measure weighs users by their relevant items, as
-    auc does, they are weighed by the weight of these. Range [0, inf), that of recall [0, 1]; higher
-    is better.
-    Needs ``train``, or propensities in ``items``.
+    auc does, they are weighed by the weight of these. Range [0, inf), that of recall [0, 1];
+    higher is better. Needs ``train``, or propensities in ``items``.
 
     Parameters
     ----------
