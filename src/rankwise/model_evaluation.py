@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.arguments import check_choice, check_positive
-from rankwise.errors import EmptyError, ParameterError
+from rankwise.errors import ParameterError
 from rankwise.evaluation import DEFAULT_MEASURES, evaluate
-from rankwise.io.align import align, matching
+from rankwise.io.align import align
 from rankwise.io.tables import Table, read_table
 from rankwise.measures.parsing import parse_all
-from rankwise.models.asking import Answers, ask, asks_many, check_model
-from rankwise.models.predicting import Predictions
-from rankwise.progress import Progress
-from rankwise.ranking.pool import make_pool
-from rankwise.ranking.rank import TieRule, rank_pool
-from rankwise.ranking.scores import Computed
+from rankwise.model_lists import predicted, recommended
+from rankwise.models.asking import asks_many, check_model
+from rankwise.ranking.rank import TieRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -142,24 +138,21 @@ def evaluate_model(
                 "a model with recommend() chooses its candidates itself",
                 hint="candidates= is for predict(), rw.rank and rw.rank_relevant",
             )
-        lists, counts, lost = _recommended(
+        lists, counts, lost = recommended(
             model, who, n, tables, exclude_seen=exclude_seen,
             many=asks_many(model) if many is None else many, batch_size=batch_size,
             progress=progress,
         )  # fmt: skip
     else:
-        lists, counts, lost = _predicted(
+        lists, counts, lost = predicted(
             model, who, n, tables, exclude_seen=exclude_seen, candidates=candidates,
             ties=ties, batch_size=batch_size, progress=progress,
         )  # fmt: skip
     truth_table, catalogue = tables["truth"], tables.get("items")
     if failed == "leave_out" and lost:
-        if catalogue is None:  # items of users left out are items all the same
-            catalogue = _every_item([lists, *tables.values()])
-        gone = pl.Series("user", lost, dtype=truth_table.frame["user"].dtype)
-        truth_table = truth_table.with_frame(
-            truth_table.frame.filter(~pl.col("user").is_in(gone.implode()))
-        )
+        # Items of users who are left out are items all the same.
+        catalogue = catalogue or _every_item([lists, *tables.values()])
+        truth_table = _without(truth_table, lost)
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate(
         lists, truth_table, asked, train=tables.get("train"), items=catalogue,
@@ -181,42 +174,9 @@ def _who(truth: Table, threshold: float | None, population: Population) -> pl.Se
     return frame["user"].unique(maintain_order=True)
 
 
-def _recommended(
-    model: Any,
-    who: pl.Series,
-    n: int,
-    tables: Mapping[str, Table],
-    *,
-    exclude_seen: bool,
-    many: bool,
-    batch_size: int,
-    progress: bool | None,
-) -> tuple[Table, dict[str, int], list[Any]]:
-    """Return a model's own lists, what is odd about them, and for whom it failed."""
-    seen = matching(tables["train"], "user", who) if "train" in tables else None
-    more: dict[Any, int] = {}
-    if exclude_seen and seen is not None:
-        more = dict(seen.group_by("user").agg(pl.col("item").n_unique()).iter_rows())
-    with Progress(len(who), "users", shown=progress) as bar:
-        answers = ask(
-            model, who.to_list(), lambda some: n + max(more.get(user, 0) for user in some),
-            kind=_kind_of(tables["truth"]), many=many, batch_size=batch_size, done=bar.advance,
-        )  # fmt: skip
-    if not any(items for items, _ in answers.lists):
-        raise _nothing(answers)
-    frame, counts = _tidied(answers.frame(who), n, seen, tables, exclude_seen=exclude_seen)
-    counts["users_model_failed_for"] = len(answers.failed)
-    counts["users_with_too_few_items"] += sum(not items for items, _ in answers.lists)
-    columns = {name: name for name in frame.columns}
-    table = Table(frame, "recommendations", "model", "lists of a model", columns)
-    return table, counts, list(answers.failed)
-
-
-def _kind_of(truth: Table) -> type | None:
-    """Return what items must be; integers that were text in a file may be either."""
-    if truth.frame["item"].dtype == pl.String:
-        return str
-    return None if truth.is_text else int
+def _without(truth: Table, users: list[Any]) -> Table:
+    gone = pl.Series("user", users, dtype=truth.frame["user"].dtype)
+    return truth.with_frame(truth.frame.filter(~pl.col("user").is_in(gone.implode())))
 
 
 def _every_item(tables: Iterable[Table]) -> Table:
@@ -225,85 +185,3 @@ def _every_item(tables: Iterable[Table]) -> Table:
     kind = pl.String if whole[0].frame["item"].dtype == pl.String else pl.Int64
     items = pl.concat([table.frame["item"].cast(kind) for table in whole]).unique().sort()
     return Table(items.to_frame(), "items", "items", "every item seen", {"item": "item"})
-
-
-def _nothing(answers: Answers) -> EmptyError:
-    first = next(iter(answers.failed.items()), None)
-    return EmptyError(
-        "the model recommended nothing to anybody",
-        found=f"{len(answers.failed)} of {len(answers.failed) + len(answers.users)} users failed"
-        + (f", the first, {first[0]!r}, with {first[1]}" if first else ""),
-    )
-
-
-def _tidied(
-    frame: pl.DataFrame,
-    n: int,
-    seen: pl.DataFrame | None,
-    tables: Mapping[str, Table],
-    *,
-    exclude_seen: bool,
-) -> tuple[pl.DataFrame, Counter[str]]:
-    """Drop repetitions, and what was seen if that is asked for, cut at n, and count it all."""
-    counts: Counter[str] = Counter()
-    once = frame.filter(pl.struct("user", "item").is_first_distinct())
-    counts["items_repeated"] = len(frame) - len(once)
-    listed = Table(once, "recommendations", "model", "lists of a model", {})
-    if seen is not None:
-        train = tables["train"].with_frame(seen.select("user", "item"))
-        align([listed, train], "item")  # ids of two kinds would never meet
-        past = seen.select("user", "item").cast({"item": once["item"].dtype})
-        if exclude_seen:
-            kept = once.join(past, on=["user", "item"], how="anti", maintain_order="left")
-            counts["seen_items_taken_out"] = len(once) - len(kept)
-            once = kept
-    once = once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
-    once = once.filter(pl.col("rank") <= n)
-    if seen is not None and not exclude_seen:
-        counts["seen_items_recommended"] = len(once.join(past, on=["user", "item"], how="semi"))
-    given = [tables["items"]] if "items" in tables else [tables[k] for k in ("train", "truth")
-                                                        if k in tables]  # fmt: skip
-    if "items" in tables or "train" in tables:
-        align([listed, *given], "item")
-        known = pl.concat([t.frame["item"].cast(once["item"].dtype) for t in given]).unique()
-        unknown = ~once["item"].is_in(known.implode())
-        counts["items_unknown"] = int(unknown.sum())
-    sizes = once.group_by("user").len()["len"]
-    counts["users_with_too_few_items"] = int((sizes < n).sum())
-    counts["users_with_too_few_items"] += frame["user"].n_unique() - len(sizes)
-    return once, counts
-
-
-def _predicted(
-    model: Any,
-    who: pl.Series,
-    n: int,
-    tables: Mapping[str, Table],
-    *,
-    exclude_seen: bool,
-    candidates: Candidates | None,
-    ties: TieRule,
-    batch_size: int,
-    progress: bool | None,
-) -> tuple[Table, dict[str, int], list[Any]]:
-    """Rank the scores that a model predicts for every item; one call after the other."""
-    names = tables["items"].frame["item"] if "items" in tables else None
-    scores = Predictions(model, who.to_list(), 0 if names is None else len(names))
-    pool = make_pool(
-        Computed(scores.of, len(who), scores.width, batch_size), None, None, None,
-        exclude=tables["train"] if exclude_seen else None, candidates=candidates,
-        user_ids=who, item_ids=names, only=None, columns=None,
-    )  # fmt: skip
-    ranking = rank_pool(pool, n, ties, 1, progress)
-    counts = Counter(ranking.counts)
-    counts["users_model_failed_for"] = len(scores.lost)
-    counts["users_with_nothing_to_rank"] -= len(scores.lost)
-    counts["users_with_too_few_items"] = counts["users_with_nothing_to_rank"]
-    counts["users_with_too_few_items"] += counts.pop("lists_shorter_than_k")
-    if "train" in tables and not exclude_seen:
-        train = matching(tables["train"], "user", who)
-        past = matching(tables["train"].with_frame(train), "item", ranking.frame["item"])
-        past = past.select("user", "item")
-        seen = ranking.frame.join(past, on=["user", "item"], how="semi")
-        counts["seen_items_recommended"] = len(seen)
-    return replace(ranking.as_table(), counts={}), dict(counts), list(scores.lost)

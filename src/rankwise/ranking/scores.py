@@ -18,10 +18,10 @@ __all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-PAD = 64
-"""Blocks hold a multiple of so many items, and users are multiplied by `ROWS` at a time: BLAS works
-on panels that divide these, so that a score has the same last bit wherever in a block it stands."""
-ROWS = 48
+PAD, ROWS = 64, 48
+"""Blocks hold a multiple of so many items and of so many users: BLAS works on panels whose sides
+divide these, so that a score has the same last bit wherever in a block it stands. That was seen of
+OpenBLAS on x86-64, and is promised by nobody."""
 
 
 class Scores(ABC):
