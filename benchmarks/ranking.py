@@ -7,17 +7,18 @@
 256 users at a time into one buffer, with as many BLAS threads as there are processors, and looks
 at nothing. Every job runs in turns with it, after a run of each to warm up; a line is the median of
 the ratios of neighbouring runs. implicit and FAISS are timed if they are installed; both get the
-same float32 factors and as many threads. Memory is the growth of the largest resident size of a
-process that holds the inputs already.
+same float32 factors and as many threads. Memory is the largest size of a process that loads the
+inputs and works, less that of one that only loads them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,22 @@ class Inputs:
         draws = rng.integers(0, MOVIELENS_ITEMS, (users, SEEN))
         rows = pl.DataFrame({"user": np.repeat(np.arange(users), SEEN), "item": draws.ravel()})
         self.seen = rows.unique(maintain_order=True)
+
+    def save(self, folder: Path) -> None:
+        """Write everything, for a process that only loads it."""
+        np.save(folder / "users.npy", self.users)
+        np.save(folder / "items.npy", self.items)
+        self.truth.write_parquet(folder / "truth.parquet")
+        self.seen.write_parquet(folder / "seen.parquet")
+
+    @classmethod
+    def load(cls, folder: Path) -> Inputs:
+        """Read what `save` wrote."""
+        out = cls.__new__(cls)
+        out.users, out.items = np.load(folder / "users.npy"), np.load(folder / "items.npy")
+        out.truth = pl.read_parquet(folder / "truth.parquet")
+        out.seen = pl.read_parquet(folder / "seen.parquet")
+        return out
 
     @property
     def factors(self) -> dict[str, Any]:
@@ -128,34 +145,40 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
     return found
 
 
-def memory(users: int) -> list[Line]:
-    """Return how much a process grows by that holds the inputs already."""
+def memory(given: Inputs) -> list[Line]:
+    """Return the largest size of a process that loads and works, beyond one that only loads."""
+    words = {"measured": "rank and six measures", "seen": "with seen items taken out",
+             "exact": "exact ranks of 2 million items"}  # fmt: skip
     out = []
-    for what in ("measured", "seen", "exact"):
-        command = [sys.executable, __file__, "--grow", what, "--users", str(users)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        words = {"measured": "rank and six measures", "seen": "with seen items taken out",
-                 "exact": "exact ranks of 2 million items"}  # fmt: skip
-        most = 1024 if what != "exact" else None
-        grown = float(done.stdout.split()[-1])
-        out.append(Line(f"memory beyond the inputs, {words[what]}", grown, " MiB", most=most))
+    with TemporaryDirectory() as folder:
+        given.save(Path(folder))
+        sizes = {}
+        for what in ("nothing", *words):
+            command = [sys.executable, __file__, "--size", what, "--folder", folder]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            sizes[what] = float(done.stdout.split()[-1])
+        for what, said in words.items():
+            most = 1024 if what != "exact" else None
+            grown = sizes[what] - sizes["nothing"]
+            out.append(Line(f"memory beyond the inputs, {said}", grown, " MiB", most=most))
     return out
 
 
-def grow(what: str, users: int) -> float:
-    """Run one job and return the growth of the largest resident size, in MiB."""
-    given = Inputs(users)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pages = int(open("/proc/self/statm").read().split()[1])  # noqa: PTH123, SIM115
-    now = pages * resource.getpagesize() / 1024
-    # What making the inputs left free again would hide growth: fill it.
-    ballast = np.ones(max(0, int((before - now) * 1024)), dtype=np.uint8)
-    run: Callable[[], object] = {"measured": given.measured, "exact": given.exact,
-           "seen": lambda: given.measured(exclude=given.seen)}[what]  # fmt: skip
-    run()
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    del ballast
-    return grown / 1024
+def size(what: str, folder: Path) -> float:
+    """Load, run one job, and return the largest resident size in MiB."""
+    given = Inputs.load(folder)
+    one: dict[str, Any] = {"users": given.users[:64], "items": given.items[:64], "ties": "item"}
+    rw.evaluate(rw.rank(**one, k=2), {0: {1}}, "mrr")  # from here on everything is imported
+    run: dict[str, Callable[[], object]] = {
+        "nothing": lambda: None,
+        "measured": given.measured,
+        "seen": lambda: given.measured(exclude=given.seen),
+        "exact": given.exact,
+    }
+    run[what]()
+    # The largest size of this process alone: that of getrusage holds what started it, too.
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def main() -> None:
@@ -164,13 +187,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--users", type=int)
-    parser.add_argument("--grow")
+    parser.add_argument("--size")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
     users = options.users or (MOVIELENS_USERS // 10 if options.quick else MOVIELENS_USERS)
-    if options.grow:
-        print(grow(options.grow, users))
+    if options.size:
+        print(size(options.size, options.folder))
         return
     given = Inputs(users)
+    if options.memory:
+        print(markdown(memory(given)))
+        return
     lines = []
     for name, (job, most) in jobs(given).items():
         product, own = in_turns([given.product, job], options.turns)
@@ -178,7 +206,7 @@ def main() -> None:
         lines.append(Line(name, ratio(own, product), most=most, note=note))
         print(markdown(lines[-1:]).splitlines()[-1], flush=True)
     print()
-    print(markdown([*lines, *memory(users)]))
+    print(markdown([*lines, *memory(given)]))
 
 
 if __name__ == "__main__":
