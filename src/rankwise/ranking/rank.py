@@ -98,8 +98,8 @@ class Ranking:
 
 def rank(
     scores: Any = None,
+    k: int | None = None,
     *,
-    k: int,
     users: Any = None,
     items: Any = None,
     bias: Any = None,
@@ -123,7 +123,7 @@ def rank(
     scores : array, shape (U, I), optional
         A score for every user and item; minus infinity marks what is no candidate.
     k : int
-        The length of the lists. A user with fewer candidates gets a shorter one, and is counted.
+        The length of the lists; it must be given. A user with fewer candidates gets a shorter one, and is counted.
     users, items : array, shape (U, d) and (I, d), optional
         Factors, in the place of scores.
     bias : array, shape (I,), optional
@@ -164,7 +164,7 @@ def rank(
     >>> import numpy as np
     >>> import rankwise as rw
     >>> scores = np.array([[0.9, 0.1, 0.5], [0.2, 0.8, 0.4]])
-    >>> lists = rw.rank(scores, k=2, exclude={0: [0]})
+    >>> lists = rw.rank(scores, 2, exclude={0: [0]})
     >>> lists.frame.rows()
     [(0, 2, 0.5), (0, 1, 0.1), (1, 1, 0.8), (1, 2, 0.4)]
     >>> rw.evaluate(lists, {0: {2}, 1: {2}}, "mrr@2")["mrr@2"]
@@ -173,7 +173,7 @@ def rank(
     check_choice("ties", ties, TieRule)
     check_positive(threads=threads, k=k)
     if k is None:
-        raise ParameterError("k must be a whole number from 1", found="k=None")
+        raise ParameterError("lists have a length", found="no k", hint="rw.rank(scores, 10)")
     pool = make_pool(
         scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
         item_ids=item_ids, only=only, columns=columns,
