@@ -123,7 +123,8 @@ def rank(
     scores : array, shape (U, I), optional
         A score for every user and item; minus infinity marks what is no candidate.
     k : int
-        The length of the lists; it must be given. A user with fewer candidates gets a shorter one, and is counted.
+        The length of the lists; it must be given. A user with fewer candidates gets a shorter
+        one, and is counted.
     users, items : array, shape (U, d) and (I, d), optional
         Factors, in the place of scores.
     bias : array, shape (I,), optional
