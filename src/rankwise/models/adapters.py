@@ -2,7 +2,7 @@
 
 Each adapter has ``recommend(user_ids, n)``, which gives ``{user: [(item, score), …]}``, best first;
 a user whom the model does not know is not in it. Padding and masked places that a library fills
-lists up with are taken out. The libraries are imported by none of this but where it is said.
+lists up with are taken out. No library is imported before it is asked.
 """
 
 from __future__ import annotations
