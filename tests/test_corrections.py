@@ -115,7 +115,7 @@ def test_bad_input(world):
     with pytest.raises(InputError, match="fewer"):
         rw.correct(ranks(n=ITEMS - 1), truth, "mrr")
     good = ranks()
-    for options in ({"method": "magic"}, {"gamma": 1.0}, {"level": 1.0}, {"bootstrap": -1},
+    for options in ({"method": "magic"}, {"gamma": 1.0}, {"gamma": 0.0}, {"level": 1.0}, {"bootstrap": -1},
                     {"n_items": 20}, {"n_items": 10**8}, {"n_items": 300.5}, {"seed": -1},
                     {"bootstrap": 1.5}, {"level": "high"}):  # fmt: skip
         with pytest.raises(ParameterError):
@@ -142,5 +142,10 @@ def test_what_was_relevant_when_negatives_were_drawn_is_relevant():
     frozen = rw.candidates.sampled(truth, 10, seed=1, items=range(60), relevance_threshold=4)
     ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
     found = rw.correct(ranks, truth, "hit_rate@3", bootstrap=0)
+    for options in ({}, {"relevance_threshold": 3}):
+        with pytest.raises(ParameterError, match="another threshold"):
+            rw.evaluate(ranks, truth, "hit_rate@3", **options)
+        with pytest.raises(ParameterError, match="another threshold"):
+            rw.curve(ranks, truth, "recall", **options)
     result = rw.evaluate(ranks, truth, "hit_rate@3", relevance_threshold=4)
     assert found["sampled"].item() == pytest.approx(result["hit_rate@3"])

@@ -39,8 +39,6 @@ class Candidates:
     eligible : polars.DataFrame or None
         For sampled candidates: each ``user``, and from how many items (``eligible``) its negatives
         were drawn.
-    relevance_threshold : float or None
-        For sampled candidates: the relevance from which items were positives.
     is_text : bool
         Whether ids were text in files, and may become text again.
     """
@@ -49,7 +47,6 @@ class Candidates:
     protocol: Protocol
     counts: dict[str, int] = field(default_factory=dict)
     eligible: pl.DataFrame | None = None
-    relevance_threshold: float | None = None
     is_text: bool = False
 
     @property
@@ -190,11 +187,10 @@ def sampled(
         "items": None if items is None else read_table(items, "items", columns),
     }
     drawn = draw(tables, n, seed, by, relevance_threshold, replacement=replacement)
-    protocol = Protocol("sampled", n, seed, by, replacement, _digest(drawn.frame))
+    digest = _digest(drawn.frame)
+    protocol = Protocol("sampled", n, seed, by, replacement, digest, relevance_threshold)
     is_text = all(table.is_text for table in tables.values() if table is not None)
-    return Candidates(
-        drawn.frame, protocol, drawn.counts, drawn.eligible, relevance_threshold, is_text
-    )
+    return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible, is_text)
 
 
 def _shared(table: Table, words: str) -> Candidates:

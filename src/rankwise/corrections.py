@@ -55,8 +55,9 @@ def correct(
 
     Every relevant item is taken alone, against its user's negatives: a measure is then a function
     of one rank, and its value the mean over the user's relevant items and over users. What is
-    estimated is that mean for the true ranks, among :math:`N` items. `rankwise.stats.sampled_ranks`
-    has the formulas.
+    estimated is that mean for the true ranks, among :math:`N` items. Where users have one relevant
+    item it is what `rankwise.evaluate` says of exact ranks; where they have several, it is not:
+    there they stand in one another's way. `rankwise.stats.sampled_ranks` has the formulas.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def correct(
         The distribution of true ranks by expectation maximisation; bias against variance; the
         unbiased rank.
     gamma : float
-        What variance weighs against bias, for ``"bv"``. In [0, 1).
+        What variance weighs against bias, for ``"bv"``. In [1e-6, 1).
     n_items : int, optional
         The number of items that a relevant one competes with, itself included; by default the mean
         over users of what negatives were drawn from, plus one.
@@ -87,8 +88,8 @@ def correct(
     Returns
     -------
     polars.DataFrame
-        A row a value: ``measure``, ``sampled`` (the value over the sample), ``corrected``, ``low``
-        and ``high``, ``method``, ``label``. Relevant items without a rank count 0 in all.
+        A row a value: ``measure``, ``sampled`` (over the sample, each item alone), ``corrected``,
+        ``low`` and ``high``, ``method``, ``label``. Relevant items without a rank count 0 in all.
 
     References
     ----------
@@ -112,9 +113,10 @@ def correct(
     check_number("level", level)
     check_positive(n_items=n_items)
     check_positive(least=0, bootstrap=bootstrap, seed=seed)
-    if not 0 <= gamma < 1 or not 0 < level < 1:
+    if not 1e-6 <= gamma < 1 or not 0 < level < 1:
         raise ParameterError(
-            "gamma lies in [0, 1), and level in (0, 1)", found=f"gamma={gamma}, level={level}"
+            "gamma lies in [1e-6, 1), below which values explode, and level in (0, 1)",
+            found=f"gamma={gamma}, level={level}",
         )
     asked = parse_all(measures)
     m, size = _sample(ranks, n_items)
@@ -178,7 +180,7 @@ def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
     """Return the relevant users and items of the truth, with ids of the kind that ranks have."""
     for role in ("user", "item"):
         truth = align([ranks.as_table(), truth], role)[1]
-    relevant, threshold = truth.frame, ranks.relevance_threshold
+    relevant, threshold = truth.frame, ranks.protocol.relevance_threshold
     if "relevance" in relevant.columns:
         good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
         relevant = relevant.filter(good)

@@ -18,7 +18,7 @@ from rankwise.arguments import check_number, check_positive
 from rankwise.core.engine import Setting, slabs
 from rankwise.core.segments import Ints, offsets, positions
 from rankwise.errors import EmptyError, MeasureError, ParameterError
-from rankwise.exact import lists_of_ranks
+from rankwise.exact import check_threshold, lists_of_ranks
 from rankwise.io.tables import read_table
 from rankwise.measures.accuracy import AveragePrecision, HitRate, Precision, Recall, ReciprocalRank
 from rankwise.measures.arithmetic import discount, gain_of
@@ -92,6 +92,7 @@ def curve(
     asked = parse_all(measures, cutoffs=False)
     for measure in asked:
         _check(measure)
+    check_threshold(ranks.protocol, relevance_threshold)
     listed, table = ranks.as_table(), read_table(truth, "truth", columns)
     words = Vocabularies([listed, table], count_items=False)
     listed, table = words.align([listed, table])

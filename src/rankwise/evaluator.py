@@ -228,7 +228,7 @@ class Evaluator:
 
     def _add(self, listed: Table, truth_table: Table | None, *, whole_truth: bool) -> None:
         assert truth_table is not None
-        check_pieces(self._plan, listed)
+        check_pieces(self._plan, listed, self._threshold)
         ties = ties_for(listed, self._ties)
         check_scores(self._plan, listed)
         # Items whose order and number nobody asks for may be compared by hash.

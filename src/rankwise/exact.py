@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from rankwise.io.tables import Table
     from rankwise.measures.plan import Plan
     from rankwise.prepare import Vocabularies
+    from rankwise.protocol import Protocol
 
-__all__ = ["check_exact", "check_pieces", "lists_of_ranks", "no_ranks"]
+__all__ = ["check_exact", "check_pieces", "check_threshold", "lists_of_ranks", "no_ranks"]
 
 _WHOLE = {"listed", "repeats", "baseline"}
 
@@ -41,7 +42,7 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
             )
 
 
-def check_pieces(plan: Plan, listed: Table) -> None:
+def check_pieces(plan: Plan, listed: Table, threshold: float | None) -> None:
     """Raise unless exact ranks come where they are awaited, and nowhere else.
 
     Nor may a measure count the catalogue where only a sample of it was ranked.
@@ -51,6 +52,7 @@ def check_pieces(plan: Plan, listed: Table) -> None:
             "exact ranks go to Evaluator(exact=True), and nothing else does", found=listed.form
         )
     protocol = listed.protocol
+    check_threshold(protocol, threshold)
     for leaf in [] if plan.exact else plan.leaves:
         if protocol is not None and protocol.sampled and leaf.ranks_candidates:
             raise MeasureError(
@@ -63,9 +65,19 @@ def check_pieces(plan: Plan, listed: Table) -> None:
         _check_tail(plan, listed, listed.k)
 
 
+def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
+    """Raise unless relevant is what was relevant when candidates were drawn."""
+    if protocol is not None and protocol.sampled and protocol.relevance_threshold != threshold:
+        raise ParameterError(
+            "candidates were sampled for another threshold of relevance",
+            found=f"relevance_threshold={threshold}, drawn for {protocol.relevance_threshold}",
+            hint="say the same here, or draw candidates anew",
+        )
+
+
 def _check_tail(plan: Plan, listed: Table, k: int) -> None:
     """Raise if a measure would take what ties with the last of a list for what follows it."""
-    deep = [leaf for leaf in plan.leaves if leaf.ranks_candidates]
+    deep = [leaf for leaf in plan.leaves if leaf.beyond_cut]
     if deep and listed.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
         raise MeasureError(
             f"{deep[0]} cannot tell what ties with the last item of a list from what follows it",

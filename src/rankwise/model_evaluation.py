@@ -58,10 +58,13 @@ def evaluate_model(
 ) -> Result:
     """Ask a model for the lists of all users of the truth, and evaluate them.
 
+    Users without relevant items are not asked about where ``population`` does not count them.
+
     Parameters
     ----------
     model : object
-        With ``recommend(user_id, n)``, which gives items or (item, score) pairs, best first; or
+        With ``recommend(user_id, n)``, which gives items or (item, score) pairs, best first, whose
+        order is taken as it is; or
         ``recommend(user_ids, n)``, which gives a list for each user, ``{user: list}``, a table, or
         two arrays (items, scores) with a row a user; or ``predict(user_ids)``, which gives a score
         for every item, in the order of ``items``. Models of other libraries are wrapped:
@@ -71,7 +74,8 @@ def evaluate_model(
     measures : str, measure, or a list of them
         What to evaluate.
     k : int, optional
-        How many items to ask for; by default the largest cut-off of the measures.
+        How many items to ask for; by default the largest cut-off of the measures. Measures
+        without a cut-off see that many.
     train : table, path or mapping, optional
         Training interactions: as in `rankwise.evaluate`, and to count what was seen.
     items, users
@@ -88,7 +92,8 @@ def evaluate_model(
         Failures are logged and counted either way.
     many : bool, optional
         Whether ``recommend`` takes many users; by default if its first parameter is called
-        ``users``, ``user_ids`` or the like. Where a call for many raises, each is asked alone.
+        ``users``, ``user_ids``, ``uids``, ``user_list`` or ``queries``. Where a call for many
+        raises, each is asked alone.
     batch_size : int
         Users asked about at a time.
     relevance_threshold, population, undefined, by, weights, columns, threads, progress
@@ -133,10 +138,10 @@ def evaluate_model(
         raise ParameterError("exclude_seen needs to know what was seen", hint="pass train=")
     who = _who(tables["truth"], relevance_threshold, population)
     if callable(getattr(model, "recommend", None)):
-        if candidates is not None:
+        if candidates is not None or ties != "expected":
             raise ParameterError(
-                "a model with recommend() chooses its candidates itself",
-                hint="candidates= is for predict(), rw.rank and rw.rank_relevant",
+                "a model with recommend() chooses its candidates, and their order, itself",
+                hint="candidates= and ties= are for predict(), rw.rank and rw.rank_relevant",
             )
         lists, counts, lost = recommended(
             model, who, n, tables, exclude_seen=exclude_seen,

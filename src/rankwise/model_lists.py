@@ -131,7 +131,13 @@ def predicted(
         exclude=tables["train"] if exclude_seen else None, candidates=candidates,
         user_ids=who, item_ids=names, only=None, columns=None,
     )  # fmt: skip
-    ranking = rank_pool(pool, n, ties, 1, progress)
+    try:
+        ranking = rank_pool(pool, n, ties, 1, progress)
+    except EmptyError as error:
+        if len(scores.lost) < len(who):
+            raise
+        raise EmptyError("the model predicted nothing for anybody",
+                         found=next(iter(scores.lost.values()))) from error  # fmt: skip
     counts = Counter(ranking.counts)
     counts["users_model_failed_for"] = len(scores.lost)
     counts["users_with_nothing_to_rank"] -= len(scores.lost)

@@ -28,6 +28,8 @@ class Protocol:
         The law that negatives were drawn by: ``"uniform"`` or ``"popularity"``.
     replacement : bool
         Whether a negative could be drawn twice.
+    relevance_threshold : float or None
+        The relevance from which items were positives of the sample.
     digest : str or None
         A hash of the candidates of all users; None for the catalogue.
 
@@ -43,6 +45,7 @@ class Protocol:
     by: str = ""
     replacement: bool = False
     digest: str | None = None
+    relevance_threshold: float | None = None
 
     @property
     def sampled(self) -> bool:

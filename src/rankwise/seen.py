@@ -46,7 +46,10 @@ def take_out_seen(listed: Table, train: Table, truth: Table) -> Table:
         "seen_items_taken_out": len(listed.frame) - len(left),
         "truth_rows_seen_in_training": len(lost),
     }
-    return replace(listed, frame=left, counts={**listed.counts, **counts})
+    protocol = listed.protocol
+    if protocol is not None:
+        protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")
+    return replace(listed, frame=left, counts={**listed.counts, **counts}, protocol=protocol)
 
 
 def _aligned(train: Table, others: list[Table]) -> pl.DataFrame:

@@ -139,6 +139,7 @@ def test_a_batch_that_fails_is_asked_one_by_one():
         [None],
         [1.5],
         [True],
+        {"a", "b"},
         [7],  # where the others got strings
         raising(),
     ],
@@ -280,6 +281,42 @@ def test_predictions_are_asked_for_in_batches():
     assert ties.provenance["settings"]["ties"] == "input"
 
 
+def test_answers_that_look_like_others():
+    class Pairs:
+        def recommend(self, user_ids, n):
+            return tuple([(f"{user}a", 0.9), (f"{user}b", 0.8)] for user in user_ids)
+
+    truth = {"x": {"xa", "xb"}, "y": {"ya", "yb"}}
+    assert rw.evaluate_model(Pairs(), truth, "recall@2")["recall@2"] == 1.0
+
+    class Series:
+        def recommend(self, user_id, n):
+            return pd.Series([0.2, 0.9], index=[3, 7])
+
+    assert rw.evaluate_model(Series(), {1: {7}}, "mrr@2")["mrr@2"] == 1.0
+
+    class Builtin:
+        recommend = staticmethod(max)
+
+    with pytest.raises(EmptyError):
+        rw.evaluate_model(Builtin(), TRUTH, "mrr@2")
+
+
+def test_a_first_call_that_fails_does_not_stay():
+    calls = []
+
+    class Model:
+        def predict(self, users):
+            calls.append(users)
+            if len(calls) == 1:
+                raise RuntimeError("warming up")
+            return np.tile(np.arange(3.0), (len(users), 1))
+
+    result = rw.evaluate_model(Model(), {0: {2}, 1: {2}}, "mrr@2")
+    assert result["mrr@2"] == 1.0
+    assert "users_model_failed_for" not in result.counts
+
+
 def test_many_can_be_said():
     class Model:
         def recommend(self, whom, n):
@@ -323,6 +360,8 @@ class Kinds:
         (ParameterError, one(list), {"batch_size": 0}),
         (ParameterError, one(list), {"failed": "ignore"}),
         (ParameterError, one(list), {"exclude_seen": True}),
+        (ParameterError, one(list), {"ties": "item"}),
+        (EmptyError, Scorer(rows=2), {"items": list("abcdef")}),
         (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
     ],
 )

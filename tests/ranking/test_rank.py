@@ -319,8 +319,17 @@ def test_the_tail_that_ties_is_not_recommended():
     assert result["num_retrieved@5"] == result["item_coverage@5"] == 2
     assert result["gini@5"] == result["gini@2"]
     assert result.per_user["list_length"].to_list() == [2]
-    with pytest.raises(MeasureError, match="cannot tell"):
-        rw.evaluate(lists, truth, "gauc(seen=included)")
+    for measure in ("gauc(seen=included)", "partial_auc@1", "bpref"):
+        with pytest.raises(MeasureError, match="cannot tell"):
+            rw.evaluate(lists, truth, measure)
+    items = {"item": range(6), "genres": list("abcdef")}
+    graded = {0: {4: 1, 5: 1, 0: 0, 1: 0}}
+    cells = ["alpha_ndcg@[2,6]", "subtopic_recall@[2,6]", "mae"]
+    ours, theirs = (
+        rw.evaluate(rw.rank(np.zeros((1, 6)), k=2, ties=ties), graded, cells, items=items)
+        for ties in ("expected", "item")
+    )
+    assert ours.values == theirs.values
     decided = rw.rank(np.zeros((1, 10)), k=2, ties="item")
     assert rw.evaluate(decided, truth, "num_retrieved@5")["num_retrieved@5"] == 2
     untied = rw.rank(np.arange(10.0)[None], k=2)

@@ -79,6 +79,8 @@ def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = N
         user[relevant], rank[relevant], gain[relevant], item[relevant], edges, setting.ties
     )
     judged = None
+    if part.limit is not None:
+        mine = mine & (rank <= part.limit)  # as any list of what is tied with its last item
     if "judged" in needs:
         score = None if part.scores is None else part.scores[rows[mine]]
         label = relevant[mine].astype(np.float64)

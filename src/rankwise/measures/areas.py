@@ -35,6 +35,7 @@ class _Area(Pooled):
 
     additive: ClassVar[bool] = True
     ranks_candidates: ClassVar[bool] = True
+    beyond_cut: ClassVar[bool] = True
     needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
     seen: Literal["excluded", "included"] = "excluded"
     negatives: Literal["exact", "one_more"] = "exact"

@@ -66,6 +66,8 @@ class Measure:
     """Whether it is a sum over relevant items, each of which can be given a weight."""
     ranks_candidates: ClassVar[bool] = False
     """Whether it needs the history only to count candidates, which exact ranks know."""
+    beyond_cut: ClassVar[bool] = False
+    """Whether it compares places further down than any cut-off."""
     only_cells: ClassVar[bool] = False
     """Whether it has cells alone, and no value of its own."""
 

@@ -51,6 +51,7 @@ class BPref(PerUser):
     """
 
     additive: ClassVar[bool] = True
+    beyond_cut: ClassVar[bool] = True
     without_judged: Literal["one", "undefined"] = "one"
 
     def values(self, block: Block, k: Array) -> Array:
@@ -149,6 +150,7 @@ class PartialAUC(PerUser):
     """
 
     additive: ClassVar[bool] = True
+    beyond_cut: ClassVar[bool] = True
     positives: Literal["all", "top"] = "all"
 
     def values(self, block: Block, k: Array) -> Array:

@@ -89,6 +89,11 @@ class _Reweighted(ByWeight, Pooled):
         """Every user has a value."""
         return True
 
+    @property
+    def beyond_cut(self) -> bool:  # type: ignore[override]
+        """As the measure says."""
+        return self.of.beyond_cut
+
     def require_cutoff(self) -> None:
         """Raise if the measure needs a cut-off."""
         at_cutoffs(self.of, self.k).require_cutoff()

@@ -109,9 +109,13 @@ def asks_many(model: Any) -> bool:
     >>> asks_many(Model())
     True
     """
+    try:
+        signature = inspect.signature(model.recommend)
+    except (TypeError, ValueError):  # compiled code may have none
+        return False
     names = [
         parameter.name
-        for parameter in inspect.signature(model.recommend).parameters.values()
+        for parameter in signature.parameters.values()
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     return bool(names) and names[0].replace("_", "").lower() in _MANY
@@ -198,7 +202,8 @@ def _each(answer: Any, users: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
         return answer.items()
     if _is_table(answer):
         return _of_table(pl.DataFrame(answer))
-    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) == 2:
+    arrays = isinstance(answer, tuple) and all(hasattr(part, "shape") for part in answer)
+    if arrays and len(answer) == 2 and np.ndim(answer[0]) == 2:
         answer = [(items, scores) for items, scores in zip(*answer, strict=True)]
     rows = list(answer)
     if len(rows) != len(users) or any(np.isscalar(row) for row in rows):
@@ -229,8 +234,13 @@ def _read(answer: Any) -> Answer:
 
     Lists are taken in their order, tables by rank, else by score, as tables are everywhere.
     """
-    if isinstance(answer, str | bytes):
-        raise InputError("a list of items is not text", found=repr(answer)[:60])
+    if isinstance(answer, str | bytes | set | frozenset):
+        raise InputError("a list of items is neither text nor a set, which has no order",
+                         found=repr(answer)[:60])  # fmt: skip
+    if hasattr(answer, "to_dict") and hasattr(answer, "index"):  # a pandas Series of scores
+        labels = list(answer.index)
+        if labels != list(range(len(labels))):
+            answer = dict(zip(labels, _plain(answer), strict=True))
     if isinstance(answer, Mapping):
         pairs = sorted(answer.items(), key=lambda pair: -pair[1])
         return [item for item, _ in pairs], _numbers([score for _, score in pairs])

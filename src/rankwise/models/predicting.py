@@ -79,4 +79,6 @@ class Predictions:
             )
         if np.isnan(found).any() or (found == np.inf).any():
             raise InputError("a predicted score is NaN or infinite")
+        for user in users:  # it may have failed for them when it was asked before
+            self.lost.pop(user, None)
         return found

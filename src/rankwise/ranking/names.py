@@ -79,6 +79,14 @@ class Names:
                     hint="drop padding, or name the rows and columns with user_ids= and item_ids=",
                 )
             return np.where(codes < len(self.ids), codes, -1)
+        if self.numbered and not table.is_text:
+            raise IdError(
+                f"{self.role}s of the scores are numbers from 0, and these have names",
+                where=table.source,
+                found=repr(own[0]) if len(own) else str(own.dtype),
+                hint=f"pass {self.role}_ids=, the ids of rows and columns in order"
+                + (" (to evaluate_model: items=)" if self.role == "item" else ""),
+            )
         mine = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
         wanted = align([mine, table], self.role)[1].frame.select(self.role).with_row_index("row")
         numbers = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})

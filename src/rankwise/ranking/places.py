@@ -52,8 +52,6 @@ class Ranks:
         What was out of the ordinary; results carry it.
     eligible : polars.DataFrame or None
         For sampled candidates, from how many items each user's negatives were drawn.
-    relevance_threshold : float or None
-        For sampled candidates, the relevance from which items were positives.
     """
 
     frame: pl.DataFrame
@@ -62,7 +60,6 @@ class Ranks:
     protocol: Protocol
     counts: dict[str, int]
     eligible: pl.DataFrame | None = None
-    relevance_threshold: float | None = None
 
     def __repr__(self) -> str:
         words = self.protocol.label or self.protocol.candidates
@@ -106,7 +103,8 @@ def rank_relevant(
     truth : table, path, mapping or sparse matrix
         The truth, as `rankwise.evaluate` takes it; all its rows are ranked, relevant or not.
     users, items : array, shape (U, d) and (I, d), optional
-        Factors, in the place of scores.
+        Factors, in the place of scores. BLAS may give float32 products that are equal another last
+        bit, by place and by thread: pass float64 where exact ties between factors matter.
     bias : array, shape (I,), optional
         What is added to the scores of each item.
     exclude : table, path, mapping or sparse matrix, optional
@@ -179,10 +177,7 @@ def rank_relevant(
     )
     counts["truth_rows_that_are_no_candidates"] = len(unranked)
     ranks = Ranks(frame, lengths, unranked, pool.protocol, dict(counts))
-    if candidates is None:
-        return ranks
-    threshold = candidates.relevance_threshold
-    return replace(ranks, eligible=candidates.eligible, relevance_threshold=threshold)
+    return ranks if candidates is None else replace(ranks, eligible=candidates.eligible)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,8 @@ def rank(
     r"""Rank items for every user: the exact top k, from scores or from factors.
 
     With factors the score is :math:`p_u \cdot q_i + b_i`. It is worked out for a block of users at
-    a time: users times items is never held. Scores keep the precision that they come in.
+    a time: users times items is never held. Scores keep the precision that they come in. Cut-offs
+    above k, and none, end where the lists end: at k.
 
     Parameters
     ----------
@@ -126,7 +127,8 @@ def rank(
         The length of the lists; it must be given. A user with fewer candidates gets a shorter
         one, and is counted.
     users, items : array, shape (U, d) and (I, d), optional
-        Factors, in the place of scores.
+        Factors, in the place of scores. BLAS may give float32 products that are equal another last
+        bit, by place and by thread: pass float64 where exact ties between factors matter.
     bias : array, shape (I,), optional
         What is added to the scores of each item.
     exclude : table, path, mapping or sparse matrix, optional
@@ -156,9 +158,11 @@ def rank(
     Raises
     ------
     InputError
-        If a score is NaN, shapes do not fit, or nobody has anything left to rank.
+        If a score is NaN, shapes do not fit, nobody has anything left to rank, or more ties with
+        the last items of lists than can be kept.
     ParameterError
-        If the question makes no sense.
+        If the question makes no sense, or candidates were drawn with replacement, which make no
+        list.
 
     Examples
     --------

@@ -20,8 +20,9 @@ Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 PAD, ROWS = 64, 48
 """Blocks hold a multiple of so many items and of so many users: BLAS works on panels whose sides
-divide these, so that a score has the same last bit wherever in a block it stands. That was seen of
-OpenBLAS on x86-64, and is promised by nobody."""
+divide these, so that no block is worked on otherwise than the others, whatever its size. Inside a
+panel OpenBLAS may still sum float32 products in another order from row to row; float64 was not
+seen to differ."""
 
 
 class Scores(ABC):

@@ -32,13 +32,22 @@ def rank_chances(n_items: int, n_negatives: int, *, replacement: bool) -> Floats
     >>> rank_chances(3, 1, replacement=False).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
-    from scipy.stats import binom, hypergeom
+    from scipy.special import gammaln, xlog1py, xlogy
 
-    above = np.arange(n_items)[:, None]
-    seen = np.arange(n_negatives + 1)[None, :]
+    def choose(n: Any, k: Any) -> Any:
+        """Return the logarithm of n over k."""
+        return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+    m, others = n_negatives, n_items - 1
+    above, seen = np.arange(n_items)[:, None], np.arange(m + 1)[None, :]
     if replacement:
-        return np.asarray(binom.pmf(seen, n_negatives, above / (n_items - 1)))
-    return np.asarray(hypergeom.pmf(seen, n_items - 1, above, n_negatives))
+        share = above / others
+        logs = choose(m, seen) + xlogy(seen, share) + xlog1py(m - seen, -share)
+        return np.asarray(np.exp(logs))
+    possible = (seen <= above) & (m - seen <= others - above)
+    up, down = np.where(possible, above, m), np.where(possible, others - above, m)
+    logs = choose(up, seen) + choose(down, m - seen) - choose(others, m)
+    return np.where(possible, np.exp(logs), 0.0)
 
 
 def interpolated(values: Floats, n_negatives: int) -> Floats:
