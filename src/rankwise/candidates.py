@@ -90,6 +90,13 @@ def of_truth(truth: Any, *, columns: Columns | None = None) -> Candidates:
 def these(items: Any, *, columns: Columns | None = None) -> Candidates:
     """Take these items for everybody: ids, or a table of items.
 
+    Parameters
+    ----------
+    items : iterable of ids, table or path
+        The items; a table has a column of items.
+    columns : mapping, optional
+        Which column has which role.
+
     Examples
     --------
     >>> these([7, 8]).frame["item"].to_list()
@@ -102,6 +109,14 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     """Take each user's own items: ``{user: [items]}`` or a table of users and items.
 
     Given the truth itself, items are only ranked against the user's other test items.
+
+    Parameters
+    ----------
+    source : table, path, mapping or sparse matrix
+        Rows of user and item. A repetition is ranked once, and counted; users without a row have
+        nothing to rank.
+    columns : mapping, optional
+        Which column has which role.
 
     Examples
     --------
