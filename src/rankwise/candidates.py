@@ -196,14 +196,16 @@ def sampled(
         raise ParameterError(
             "drawing by popularity needs training interactions", hint="pass train="
         )
+    n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
+    threshold = None if relevance_threshold is None else float(relevance_threshold)
     tables = {
         "truth": read_table(truth, "truth", columns),
         "train": None if train is None else read_table(train, "train", columns),
         "items": None if items is None else read_table(items, "items", columns),
     }
-    drawn = draw(tables, n, seed, by, relevance_threshold, replacement=replacement)
+    drawn = draw(tables, n, seed, by, threshold, replacement=replacement)
     digest = _digest(drawn.frame)
-    protocol = Protocol("sampled", n, seed, by, replacement, digest, relevance_threshold)
+    protocol = Protocol("sampled", n, seed, by, replacement, digest, threshold)
     is_text = all(table.is_text for table in tables.values() if table is not None)
     return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible, is_text)
 

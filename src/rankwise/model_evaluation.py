@@ -123,7 +123,7 @@ def evaluate_model(
     check_positive(k=k, batch_size=batch_size, threads=threads)
     check_model(model)
     asked = parse_all(measures)
-    n = k or max((cutoff for measure in asked for cutoff in measure.k), default=0)
+    n = int(k) if k else max((cutoff for measure in asked for cutoff in measure.k), default=0)
     if not n:
         raise ParameterError(
             "how many items to ask for follows from the cut-offs, and there is none",

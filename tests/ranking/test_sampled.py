@@ -51,6 +51,14 @@ def test_the_same_seed_draws_the_same_for_rows_in_any_order():
     assert first.protocol.digest != other.protocol.digest
 
 
+def test_numpy_s_numbers_are_numbers(tmp_path):
+    frozen = rw.candidates.sampled(TRUTH, np.int64(3), seed=np.int64(1), items=ITEMS,
+                                   relevance_threshold=np.float32(3))  # fmt: skip
+    ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=frozen)
+    result = rw.evaluate(ranks, TRUTH, "mrr", relevance_threshold=3)
+    assert rw.load(result.save(tmp_path / "out")).label == "sampled (m=3, seed=1)"
+
+
 def test_text_ids_and_a_threshold():
     truth = pl.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "z"], "rating": [5, 1, 4]})
     candidates = rw.candidates.sampled(
