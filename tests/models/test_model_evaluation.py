@@ -74,6 +74,7 @@ EXPECTED = {"recall@3": 2 / 3, "mrr@3": (1 / 2 + 1) / 3}
         one(lambda own: pl.DataFrame({"item_id": own, "rank": [1, 2, 3]}).reverse()),
         one(lambda own: pl.Series(own)),
         one(lambda own: pd.Series(own)),
+        one(lambda own: pd.DataFrame({"item": own, "score": SCORES}, index=[5, 9, 7])),
         many(lambda lists: lists),
         many(lambda lists: {u: list(zip(own, SCORES, strict=True)) for u, own in lists.items()}),
         many(lambda lists: list(lists.values())),

@@ -237,6 +237,8 @@ def _read(answer: Any) -> Answer:
     if isinstance(answer, str | bytes | set | frozenset):
         raise InputError("a list of items is neither text nor a set, which has no order",
                          found=repr(answer)[:60])  # fmt: skip
+    if _is_table(answer):
+        return _read_table(pl.DataFrame(answer))
     if hasattr(answer, "to_dict") and hasattr(answer, "index"):  # a pandas Series of scores
         labels = list(answer.index)
         if labels != list(range(len(labels))):
@@ -244,8 +246,6 @@ def _read(answer: Any) -> Answer:
     if isinstance(answer, Mapping):
         pairs = sorted(answer.items(), key=lambda pair: -pair[1])
         return [item for item, _ in pairs], _numbers([score for _, score in pairs])
-    if _is_table(answer):
-        return _read_table(pl.DataFrame(answer))
     if isinstance(answer, tuple) and len(answer) == 2 and all(_is_row(part) for part in answer):
         items, scores = (_plain(part) for part in answer)
         if len(items) != len(scores):
