@@ -59,6 +59,13 @@ def test_errors_need_nothing_relevant():
         rw.evaluate_ratings(low, ["rmse", "ndcg@2"])
 
 
+def test_a_file_with_a_word_for_a_number(tmp_path):
+    (tmp_path / "rated.csv").write_text("user,item,prediction,rating\n1,2,3.5,4\n1,3,high,2\n")
+    with pytest.raises(InputError, match="not a number") as raised:
+        rw.evaluate_ratings(tmp_path / "rated.csv")
+    assert "line 3" in str(raised.value)
+
+
 def test_groups():
     users = {"user": ["ann", "bob"], "group": ["x", "y"]}
     result = rw.evaluate_ratings(FRAME, "mae", users=users, by="group")

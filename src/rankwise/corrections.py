@@ -180,12 +180,8 @@ def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
     """Return the relevant users and items of the truth, with ids of the kind that ranks have."""
     for role in ("user", "item"):
         truth = align([ranks.as_table(), truth], role)[1]
-    relevant, threshold = truth.frame, ranks.protocol.relevance_threshold
-    if "relevance" in relevant.columns:
-        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
-        relevant = relevant.filter(good)
-    relevant = relevant.select(pl.col(role).cast(ranks.frame[role].dtype)
-                               for role in ("user", "item"))  # fmt: skip
+    kind = {role: ranks.frame[role].dtype for role in ("user", "item")}
+    relevant = truth.relevant(ranks.protocol.relevance_threshold).select("user", "item").cast(kind)  # type: ignore[arg-type]
     again = relevant.filter(relevant.is_duplicated())
     if len(again):
         raise DuplicateError(

@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.arguments import check_number, check_positive
 from rankwise.core.engine import Setting, slabs
-from rankwise.core.segments import Ints, offsets, positions
+from rankwise.core.segments import Ints, offsets, positions, runs
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.exact import check_threshold, lists_of_ranks
 from rankwise.io.tables import read_table
@@ -148,11 +148,10 @@ def _add(steps: Floats, measure: Measure, block: Block, last: int) -> None:
     worth = np.concatenate([terms, np.zeros(len(norm))])
     order = np.lexsort((at_rank, at_user))
     at_user, at_rank, worth = at_user[order], at_rank[order], worth[order]
-    new = np.ones(len(at_user), dtype=bool)
-    new[1:] = at_user[1:] != at_user[:-1]
-    heads = np.flatnonzero(new)
+    edges = runs(at_user)
+    heads = edges[:-1]
     total = np.cumsum(worth)
-    before = np.repeat(total[heads] - worth[heads], np.diff(heads, append=len(new)))
+    before = np.repeat(total[heads] - worth[heads], np.diff(edges))
     by = norm[starts[at_user] + np.minimum(at_rank, ends[at_user]) - 1]
     value = np.divide(total - before, by, out=np.zeros(len(by)), where=by > 0)
     step = np.diff(value, prepend=0.0)

@@ -146,11 +146,7 @@ class Evaluator:
                 "truth is given once to the Evaluator or with every piece, and only one of these",
                 hint="pass truth to Evaluator(…) or to update(…)",
             )
-        listed = (
-            recommendations
-            if isinstance(recommendations, Table)
-            else read_table(recommendations, "recommendations", self._columns)
-        )
+        listed = read_table(recommendations, "recommendations", self._columns)
         if truth is None:
             self._add(listed, self._truth_table, whole_truth=False)
         else:
@@ -159,22 +155,20 @@ class Evaluator:
 
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add what other evaluators, or partials from elsewhere, have worked out."""
+        parts: list[Partial] = []
+        evaluators = [other for other in others if isinstance(other, Evaluator)]
         for other in others:
-            if isinstance(other, Evaluator):
-                check_same_settings(self._settings, other._settings)
-                check_same_tables(
-                    {"truth": self._truth_table, **self._tables},
-                    {"truth": other._truth_table, **other._tables},
-                )
-        parts = [p for other in others for p in ([other] if isinstance(other, Partial)
-                                                 else other._parts)]  # fmt: skip
+            parts += [other] if isinstance(other, Partial) else other._parts
+        for evaluator in evaluators:
+            check_same_settings(self._settings, evaluator._settings)
+            check_same_tables(
+                {"truth": self._truth_table, **self._tables},
+                {"truth": evaluator._truth_table, **evaluator._tables},
+            )
         for part in parts:
             (self._parts or parts)[0].check_protocol(part.protocol)
-        for other in others:
-            if isinstance(other, Partial):
-                self._parts.append(other)
-                continue
-            self._parts += other._parts
+        self._parts += parts
+        for other in evaluators:
             self._truth_tally = self._truth_tally or Counter(other._truth_tally)
             self._knowledge.counts.update(other._knowledge.counts)
             self._inputs = {**other._inputs, **self._inputs}

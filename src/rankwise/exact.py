@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from rankwise.core.lists import Lists, Places
@@ -29,13 +29,13 @@ _WHOLE = {"listed", "repeats", "baseline"}
 def check_exact(plan: Plan, tables: Collection[str]) -> None:
     """Raise if a measure looks at more than the ranks of judged items."""
     for leaf in plan.leaves:
-        waived = {"repeats"} if leaf.ranks_candidates else set()
-        if (leaf.requires & _WHOLE) - waived:
+        waived = plan.waived(leaf)
+        if (leaf.requires - waived) & _WHOLE:
             raise MeasureError(
                 f"{leaf} describes whole lists, and exact ranks are those of judged items alone",
                 hint="rank lists with rw.rank, and evaluate those",
             )
-        if leaf.needs_catalogue == "whole" and not leaf.ranks_candidates and "items" not in tables:
+        if leaf.needs_catalogue == "whole" and not waived and "items" not in tables:
             raise MeasureError(
                 f"{leaf} needs the size of the catalogue, which exact ranks do not tell",
                 hint="pass items=",
@@ -142,6 +142,5 @@ def lists_of_ranks(
 
 def no_ranks() -> Lists:
     """Return no lists at all, of the kind that exact ranks are."""
-    empty = np.empty(0, dtype=np.int64)
-    return Lists(empty, np.zeros(1, dtype=np.int64), empty, np.empty(0), has_ties=False,
-                 places=Places(empty, empty, empty))  # fmt: skip
+    none = Lists.none()
+    return replace(none, places=Places(none.items, none.items, none.items))

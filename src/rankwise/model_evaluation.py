@@ -172,10 +172,7 @@ def evaluate_model(
 
 def _who(truth: Table, threshold: float | None, population: Population) -> pl.Series:
     """Return the users to ask about: nobody is asked for whose list would not count."""
-    frame = truth.frame
-    if population in ("truth", "both") and "relevance" in frame.columns:
-        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
-        frame = frame.filter(good)
+    frame = truth.relevant(threshold) if population in ("truth", "both") else truth.frame
     return frame["user"].unique(maintain_order=True)
 
 

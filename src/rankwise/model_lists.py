@@ -87,9 +87,7 @@ def _tidied(
     counts["items_repeated"] = len(frame) - len(once)
     listed = Table(once, "recommendations", "model", "lists of a model", {})
     if seen is not None:
-        train = tables["train"].with_frame(seen.select("user", "item"))
-        align([listed, train], "item")  # ids of two kinds would never meet
-        past = seen.select("user", "item").cast({"item": once["item"].dtype})
+        past = _past(seen, listed, tables["train"])
         if exclude_seen:
             kept = once.join(past, on=["user", "item"], how="anti", maintain_order="left")
             counts["seen_items_taken_out"] = len(once) - len(kept)
@@ -144,9 +142,13 @@ def predicted(
     counts["users_with_too_few_items"] = counts["users_with_nothing_to_rank"]
     counts["users_with_too_few_items"] += counts.pop("lists_shorter_than_k")
     if "train" in tables and not exclude_seen:
-        train = matching(tables["train"], "user", who)
-        past = matching(tables["train"].with_frame(train), "item", ranking.frame["item"])
-        past = past.select("user", "item")
+        past = _past(matching(tables["train"], "user", who), ranking.as_table(), tables["train"])
         seen = ranking.frame.join(past, on=["user", "item"], how="semi")
         counts["seen_items_recommended"] = len(seen)
     return replace(ranking.as_table(), counts={}), dict(counts), list(scores.lost)
+
+
+def _past(seen: pl.DataFrame, listed: Table, train: Table) -> pl.DataFrame:
+    """Return what users have seen, items of the kind that lists have; raise if none could meet."""
+    own = align([listed, train.with_frame(seen.select("user", "item"))], "item")[1].frame
+    return own.cast({"item": listed.frame["item"].dtype})

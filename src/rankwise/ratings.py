@@ -10,7 +10,8 @@ import polars as pl
 from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation import evaluate
 from rankwise.io.columns import ROLES, choose, plain_name
-from rankwise.io.files import read_file
+from rankwise.io.files import RawFile, read_file
+from rankwise.io.tables import from_file
 from rankwise.measures.parsing import parse_all
 
 if TYPE_CHECKING:
@@ -102,11 +103,7 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
     if isinstance(source, Mapping) and not _is_columns(source):
         return _from_users(source)
     if isinstance(source, str) or hasattr(source, "__fspath__"):
-        raw = read_file(source)
-        frame = raw.frame
-        if raw.is_text:
-            frame = _typed(frame, columns)
-        return _named(frame, columns)
+        return _from_file(read_file(source), columns)
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or isinstance(source, Mapping):
@@ -123,34 +120,22 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
 def _table(source: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(source)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError("these ratings do not make a table",
-                         found=str(error).splitlines()[0]) from error  # fmt: skip
-    except Exception as error:
-        if type(error).__module__.split(".")[0] != "pyarrow":
-            raise
+    except (
+        TypeError,
+        ValueError,
+        pl.exceptions.PolarsError,
+    ) as error:  # PyArrow's too
         raise InputError("these ratings do not make a table",
                          found=str(error).splitlines()[0]) from error  # fmt: skip
 
 
-def _typed(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
-    """Turn the text of a file into numbers, and ids into integers where all of them are."""
-    for role in ("score", "relevance"):
-        name = _find(frame, role, columns)
-        number = frame[name].str.strip_chars().cast(pl.Float64, strict=False)
-        if number.null_count():
-            row = int(number.is_null().arg_true()[0])
-            raise ColumnError(
-                f"column {name!r} is not a number",
-                where=f"ratings, row {row + 1}",
-                found=repr(frame[name][row]),
-            )
-        frame = frame.with_columns(number)
-    for role in ("user", "item"):
-        name = _find(frame, role, columns)
-        if frame[name].str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
-            frame = frame.with_columns(frame[name].cast(pl.Int64))
-    return frame
+def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
+    """Read the file as lists and as truth: its rows are both."""
+    named: dict[str, str | None] = {role: _find(raw.frame, role, columns)
+                                    for role in ("user", "item", "score", "relevance")}  # fmt: skip
+    lists = from_file(raw, "recommendations", {**named, "rank": None}).frame
+    truth = from_file(raw, "truth", {**named, "timestamp": None}).frame
+    return lists.with_columns(truth["relevance"])
 
 
 def _is_columns(source: Mapping[Any, Any]) -> bool:

@@ -21,7 +21,7 @@ from rankwise.errors import (
 )
 from rankwise.ranking import blocks
 from rankwise.ranking.scores import Factors, Matrix
-from rankwise.ranking.top import groups_for, top
+from rankwise.ranking.top import groups_for, largest_of_groups, top
 
 
 @st.composite
@@ -82,7 +82,7 @@ def test_sizes_around_groups(items, k):
 
 def test_top_keeps_few_more_than_asked():
     scores = np.random.default_rng(0).normal(size=(50, 4096))
-    rows = top(scores, 10, groups_for(10, 4096))
+    rows = top(scores, largest_of_groups(scores, groups_for(10, 4096)), 10)
     assert 10 * 50 <= len(rows.user) < 20 * 50
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rankwise.core.block import Block, Ideal, Judged, Listed, Rows, Shared
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.match import Matches, match
-from rankwise.core.segments import Ints, offsets, owners, positions, ragged_rows
+from rankwise.core.segments import Ints, offsets, owners, positions, ragged_rows, runs
 
 if TYPE_CHECKING:
     from rankwise.core.engine import Setting
@@ -128,10 +128,7 @@ def _hits(
 
 def _places(user: Ints) -> Ints:
     """Return how many rows of the same user stand before each row; users are in order."""
-    rows = np.arange(len(user))
-    first = np.ones(len(user), dtype=bool)
-    first[1:] = user[1:] != user[:-1]
-    return rows - np.maximum.accumulate(np.where(first, rows, 0))
+    return positions(runs(user))
 
 
 def _listed(cut: Cut, setting: Setting, relevant: Ints) -> Listed:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rankwise.core.backend import Array, bincount, namespace
-from rankwise.core.segments import Ints, bucket, offsets, positions, ragged_rows
+from rankwise.core.segments import Ints, bucket, offsets, positions, ragged_rows, runs
 
 if TYPE_CHECKING:
     from rankwise.core.ids import Codes
@@ -236,7 +236,5 @@ def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
 
 
 def _tie_starts(user: Ints, low: Ints) -> tuple[Ints, Ints]:
-    new = np.ones(len(user), dtype=bool)
-    new[1:] = (user[1:] != user[:-1]) | (low[1:] != low[:-1])
-    starts = np.append(np.flatnonzero(new), len(user))
+    starts = runs(user, low)
     return starts, np.diff(starts)

@@ -11,7 +11,7 @@ from rankwise.core.parallel import each
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Ints", "bucket", "offsets", "owners", "positions", "ragged_rows", "reorder"]
+__all__ = ["Ints", "bucket", "offsets", "owners", "positions", "ragged_rows", "reorder", "runs"]
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
@@ -35,6 +35,19 @@ def positions(starts: Ints) -> Ints:
     """
     places: Ints = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
     return places
+
+
+def runs(*keys: Ints) -> Ints:
+    """Return where each run of rows with equal keys starts, and after them where the last ends.
+
+    >>> runs(np.array([4, 4, 7, 7]), np.array([0.5, 0.5, 0.5, 0.1])).tolist()
+    [0, 2, 3, 4]
+    """
+    new = np.ones(len(keys[0]), dtype=bool)
+    new[1:] = False
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return np.append(np.flatnonzero(new), len(new))
 
 
 def owners(starts: Ints, rows: Ints) -> Ints:

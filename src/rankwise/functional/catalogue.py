@@ -22,7 +22,8 @@ __all__ = [
 Lists: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
 
 
-def _mean(values: Iterable[float]) -> float:
+def mean_of_defined(values: Iterable[float]) -> float:
+    """Return the mean of the values that are numbers; NaN if none is."""
     defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 
@@ -39,7 +40,7 @@ def mean_average_precision_at_k(
     >>> mean_average_precision_at_k({1: [5, 6]}, {1: {5}, 2: {6}}, 2)
     0.5
     """
-    return _mean(
+    return mean_of_defined(
         average_precision_at_k(recommendations.get(user, []), relevant, k, normaliser=normaliser)
         for user, relevant in ground_truth.items()
     )
@@ -57,7 +58,7 @@ def mean_ndcg_at_k(
     >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5: 3}, 2: {6: 1}}, 2)
     0.5
     """
-    return _mean(
+    return mean_of_defined(
         ndcg_at_k(recommendations.get(user, []), scores, k, gain=gain)
         for user, scores in relevance_scores.items()
     )

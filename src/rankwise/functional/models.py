@@ -7,7 +7,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.functional.catalogue import catalog_coverage, gini_coefficient
+from rankwise.functional.catalogue import (
+    catalog_coverage,
+    gini_coefficient,
+    mean_of_defined,
+)
 from rankwise.functional.lists import precision_at_k, recall_at_k
 
 if TYPE_CHECKING:
@@ -104,8 +108,10 @@ class RecommenderEvaluator:
             )
         out: dict[str, float] = {}
         for k in self.k_values:
-            p = _mean([precision_at_k(own, wanted[user], k) for user, own in lists.items()])
-            r = _mean([recall_at_k(own, wanted[user], k) for user, own in lists.items()])
+            p = mean_of_defined(
+                [precision_at_k(own, wanted[user], k) for user, own in lists.items()]
+            )
+            r = mean_of_defined([recall_at_k(own, wanted[user], k) for user, own in lists.items()])
             out[f"precision@{k}"], out[f"recall@{k}"] = p, r
             out[f"f1@{k}"] = 2 * p * r / (p + r) if p + r else 0.0
             out[f"coverage@{k}"] = catalog_coverage(lists, catalog_size, k)
@@ -117,7 +123,3 @@ def _items(recommended: Iterable[Any]) -> list[Any]:
     """Return the items of a list of items or of (item, score) pairs, each once."""
     items = [pair[0] if isinstance(pair, tuple | list) else pair for pair in recommended]
     return list(dict.fromkeys(items))
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)

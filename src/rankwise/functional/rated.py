@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.functional import ratings
+from rankwise.functional.catalogue import mean_of_defined
 from rankwise.functional.labels import (
     hit_rate_score,
     ndcg_score,
@@ -85,7 +86,9 @@ def compute_metrics(
         _LOG.info("%d of %d users have no relevant item: left out of recall and ndcg",
                   without, len(each))  # fmt: skip
     return {
-        name: _OVER_ROWS[name](rows) if name in _OVER_ROWS else _mean(own[name] for own in each)
+        name: _OVER_ROWS[name](rows)
+        if name in _OVER_ROWS
+        else mean_of_defined(own[name] for own in each)
         for name in wanted
     }
 
@@ -120,8 +123,3 @@ def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[fl
             )
         out.append((predicted, true))
     return out
-
-
-def _mean(values: Iterable[float]) -> float:
-    defined = [value for value in values if not math.isnan(value)]
-    return sum(defined) / len(defined) if defined else math.nan

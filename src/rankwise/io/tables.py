@@ -80,6 +80,13 @@ class Table:
         """Return the table with other ids in the place of a role."""
         return replace(self, frame=self.frame.with_columns(ids.alias(role)))
 
+    def relevant(self, threshold: float | None) -> pl.DataFrame:
+        """Return the rows that are relevant: all, if nothing says how much."""
+        if "relevance" not in self.frame.columns:
+            return self.frame
+        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
+        return self.frame.filter(good)
+
     def with_frame(self, frame: pl.DataFrame) -> Table:
         """Return the table with other rows."""
         return replace(self, frame=frame)

@@ -30,8 +30,7 @@ class _Weighted(ByWeight, PerUser):
         hits, xp = block.hits, namespace(block.list_length)
         weights = self.weight(block.facts)
         self.known(xp.take(weights, block.rows("relevant").item))  # found or not
-        weight = hits.mean(xp.take(weights, hits.item))
-        terms = hits.chance * weight
+        terms = hits.weighted(xp.take(weights, hits.item)).chance
         return block.sum_hits(terms * discount(hits.rank) if discounted else terms, k)
 
     def _of_relevant(self, block: Block) -> Array:

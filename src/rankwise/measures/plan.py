@@ -57,14 +57,14 @@ class Plan:
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset[Any]().union(*(leaf.requires - self._waived(leaf) for leaf in self.leaves))
+        return frozenset[Any]().union(*(leaf.requires - self.waived(leaf) for leaf in self.leaves))
 
     @cached_property
     def facts(self) -> dict[Fact, Measure]:
         """What must be known, each with the first measure that needs it."""
         found: dict[Fact, Measure] = {}
         for measure in self.every:
-            waived = {Fact("history")} if self._waived(measure) else set()
+            waived = {Fact("history")} if self.waived(measure) else set()
             for fact in measure.all_facts:
                 if fact not in waived:
                     found.setdefault(fact, measure)
@@ -73,7 +73,7 @@ class Plan:
                 found.setdefault(Fact("user_group", tally.by), self.measures[0])
         return found
 
-    def _waived(self, measure: Measure) -> Needs:
+    def waived(self, measure: Measure) -> Needs:
         """Return what a measure does without, because exact ranks know it."""
         counts = self.exact and measure.ranks_candidates
         return frozenset({"repeats"}) if counts else frozenset()
@@ -82,7 +82,7 @@ class Plan:
     def needs_catalogue(self) -> bool:
         """Whether some measure needs the size of the catalogue."""
         return any(
-            leaf.needs_catalogue != "" and (leaf.tallies or not self._waived(leaf))
+            leaf.needs_catalogue != "" and (leaf.tallies or not self.waived(leaf))
             for leaf in self.leaves
         )
 

@@ -12,7 +12,7 @@ from rankwise.core.parallel import each, one_blas_thread
 from rankwise.core.segments import Ints, offsets
 from rankwise.errors import ScoreError
 from rankwise.progress import Progress
-from rankwise.ranking.scores import ROWS, Floats
+from rankwise.ranking.scores import ROWS, Floats, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,17 +20,12 @@ if TYPE_CHECKING:
     from rankwise.core.facts import UserItems
     from rankwise.ranking.pool import Pool
 
-__all__ = ["Offered", "bad_score", "dense_blocks", "offered_blocks", "width_of"]
+__all__ = ["Offered", "check_scores", "dense_blocks", "offered_blocks"]
 
 _CELLS = 1 << 22  # cells of a block: a few times the last cache, so that products are worth it
 _BYTES = 1 << 29  # of all buffers together
 _PAIRS = 1 << 20  # users and candidates scored at a time where each user has its own
 _T = TypeVar("_T")
-
-
-def width_of(n_items: int, groups: int) -> int:
-    """Return the columns of a block: the items, rounded up to whole groups."""
-    return -(-n_items // groups) * groups
 
 
 def dense_blocks(
@@ -45,7 +40,7 @@ def dense_blocks(
 
     ``work`` gets codes of users and their scores, shape (B, width), which it may change.
     """
-    scores, width = pool.scores, width_of(pool.scores.n_items, groups)
+    scores, width = pool.scores, rounded_up(pool.scores.n_items, groups)
     rows = max(ROWS, _CELLS // width // ROWS * ROWS)
     while rows > 1 and rows * width * scores.dtype.itemsize > _BYTES // 2:
         rows //= 2
@@ -106,7 +101,7 @@ def offered_blocks(
         if bad.any():
             at = int(np.argmax(bad))
             owner = int(np.searchsorted(starts, at, side="right")) - 1
-            raise bad_score(pool, int(users[owner]), int(items[at]), found[at])
+            raise _bad_score(pool, int(users[owner]), int(items[at]), found[at])
         kept = found > -np.inf
         if not kept.all():
             starts, items, found = offsets(kept)[starts], items[kept], found[kept]
@@ -127,16 +122,26 @@ def offered_blocks(
 def _less(starts: Ints, items: Ints, excluded: UserItems, users: Ints) -> tuple[Ints, Ints]:
     """Take excluded items out of candidates; a candidate may stand there more than once."""
     gone, edges = excluded.rows_of(users)
-    keep = np.ones(len(items), dtype=bool)
-    # The excluded are the ones that do not repeat, so they are what is looked up.
     width = max(int(items.max(initial=0)), int(excluded.items.max(initial=0))) + 1
     own = np.repeat(np.arange(len(users)), np.diff(starts)) * width + items
     out = np.repeat(np.arange(len(users)), np.diff(edges)) * width + excluded.items[gone]
-    keep[np.isin(own, out)] = False
+    keep = ~np.isin(own, out)
     return offsets(keep)[starts], items[keep]
 
 
-def bad_score(pool: Pool, user: int, item: int, value: Any) -> ScoreError:
+def check_scores(pool: Pool, users: Ints, scores: Floats, largest: Floats) -> None:
+    """Raise if a score is NaN or infinite: the largest of any of a user's then is.
+
+    ``scores`` has shape (B, I), and ``largest`` (B, n) the maxima of parts of its rows.
+    """
+    bad = (np.isnan(largest) | (largest == np.inf)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        item = int(np.argmax(np.isnan(scores[row]) | (scores[row] == np.inf)))
+        raise _bad_score(pool, int(users[row]), item, scores[row, item])
+
+
+def _bad_score(pool: Pool, user: int, item: int, value: Any) -> ScoreError:
     """Name the user and the item of a score that is no number."""
     return ScoreError(
         "a score is NaN or infinite",

@@ -12,9 +12,9 @@ import polars as pl
 from rankwise.arguments import check_positive
 from rankwise.core.facts import UserItems
 from rankwise.core.parallel import default_threads
-from rankwise.core.segments import Ints, bucket, owners
+from rankwise.core.segments import Ints, bucket, runs
 from rankwise.io.tables import Table, read_table
-from rankwise.ranking.blocks import Offered, bad_score, dense_blocks, offered_blocks
+from rankwise.ranking.blocks import Offered, check_scores, dense_blocks, offered_blocks
 from rankwise.ranking.pool import Pool, make_pool
 from rankwise.ranking.rank import nothing_left
 from rankwise.ranking.scores import PAD
@@ -208,12 +208,7 @@ def _parts(pool: Pool, wanted: UserItems, threads: int, progress: bool | None) -
         return
 
     def dense(users: Ints, scores: Floats) -> _Found:
-        largest = scores.max(axis=1)
-        bad = np.isnan(largest) | (largest == np.inf)
-        if bad.any():
-            row = int(np.argmax(bad))
-            item = int(np.argmax(np.isnan(scores[row]) | (scores[row] == np.inf)))
-            raise bad_score(pool, int(users[row]), item, scores[row, item])
+        check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
         return _of_scores(users, scores, wanted)
 
     yield from dense_blocks(pool, dense, groups=PAD, threads=threads, progress=progress)
@@ -245,9 +240,7 @@ def _of_lists(block: Offered, wanted: UserItems) -> _Found:
     owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
     by = np.lexsort((-block.scores, owner))
     score, item = block.scores[by], block.items[by]
-    edge = np.ones(len(by), dtype=bool)
-    edge[1:] = (owner[1:] != owner[:-1]) | (score[1:] != score[:-1])
-    bounds = np.append(np.flatnonzero(edge), len(by))
+    bounds = runs(owner, score)
     size = np.diff(bounds)
     above = np.repeat(bounds[:-1], size) - block.starts[owner]
     rows, starts = wanted.rows_of(block.users)
@@ -267,8 +260,8 @@ def _ordered(
     user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints, good: Ints
 ) -> _Found:
     """Put what is a candidate in order of user, as they came, and of rank."""
-    heads = np.flatnonzero(np.diff(user, prepend=-1))
-    group = owners(np.append(heads, len(user)), np.arange(len(user)))
+    edges = runs(user)
+    group = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
     by = np.lexsort((item, above, group))
     by = by[good[by]]
     first = above[by] + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,8 +101,7 @@ def make_pool(
         _check_mask(exclude, given)
         table = read_table(exclude, "train", columns)
         excluded = _per_user("excluded", table, user_names, item_names, counts)
-        words = f"{protocol.candidates} less seen"
-        protocol = Protocol(**{**protocol.to_dict(), "candidates": words})
+        protocol = replace(protocol, candidates=f"{protocol.candidates} less seen")
     return Pool(
         given,
         user_names,

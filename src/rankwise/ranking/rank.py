@@ -12,11 +12,12 @@ import polars as pl
 
 from rankwise.arguments import check_choice, check_positive
 from rankwise.core.parallel import default_threads
+from rankwise.core.segments import positions, runs
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.io.tables import Table
-from rankwise.ranking.blocks import Offered, bad_score, dense_blocks, offered_blocks
+from rankwise.ranking.blocks import Offered, check_scores, dense_blocks, offered_blocks
 from rankwise.ranking.pool import Pool, make_pool
-from rankwise.ranking.top import Rows, cut, groups_for, top
+from rankwise.ranking.top import Rows, cut, groups_for, largest_of_groups, top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,10 +72,7 @@ class Ranking:
         )
         if self.ties == "expected":
             return frame
-        starts = np.flatnonzero(np.diff(rows.user, prepend=-1))
-        lengths = np.diff(starts, append=len(rows.user))
-        place = np.arange(1, len(rows.user) + 1) - np.repeat(starts, lengths)
-        return frame.with_columns(rank=place)
+        return frame.with_columns(rank=positions(runs(rows.user)) + 1)
 
     def __len__(self) -> int:
         return len(self._rows.user)
@@ -246,11 +244,8 @@ def _parts(
     groups = groups_for(k, pool.scores.n_items)
 
     def dense(users: Ints, scores: Floats) -> Rows:
-        found = top(scores, k, groups)
-        if isinstance(found, int):
-            own = scores[found]
-            item = int(np.argmax(np.isnan(own) | (own == np.inf)))
-            raise bad_score(pool, int(users[found]), item, own[item])
-        return finish(found, users)
+        largest = largest_of_groups(scores, groups)
+        check_scores(pool, users, scores, largest)
+        return finish(top(scores, largest, k), users)
 
     yield from dense_blocks(pool, dense, groups=groups, threads=threads, progress=progress)

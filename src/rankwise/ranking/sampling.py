@@ -44,11 +44,8 @@ def draw(
     replacement: bool,
 ) -> Drawn:
     """Draw n items for every user with a relevant item, none that the user has already."""
-    truth, train, catalogue = _aligned(tables)
-    relevant = truth
-    if "relevance" in truth.columns:
-        good = pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
-        relevant = truth.filter(good)
+    answers, train, catalogue = _aligned(tables)
+    truth, relevant = answers.frame, answers.relevant(threshold)
     if relevant.is_empty():
         raise EmptyError("no item is relevant", where="truth", hint="lower the threshold")
     users = relevant["user"].unique().sort()
@@ -76,12 +73,13 @@ def draw(
 
 def _aligned(
     tables: Mapping[str, Table | None],
-) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Series]:
+) -> tuple[Table, pl.DataFrame | None, pl.Series]:
     """Return truth, training and the catalogue in order, with ids of one kind."""
     given = [table for table in tables.values() if table is not None]
     for role in ("user", "item"):
         given = align(given, role)
     whole = {table.kind: table.frame for table in given}
+    answers = next(table for table in given if table.kind == "truth")
     ids = [whole[kind]["item"] for kind in ("items",) if kind in whole] or [
         frame["item"] for frame in whole.values()
     ]
@@ -92,7 +90,7 @@ def _aligned(
         for role in {"user", "item"} & set(frame.columns):
             if frame[role].dtype != pl.String:
                 whole_numbers(frame[role])  # or say that they do not fit
-    truth = whole["truth"].cast(same)  # type: ignore[arg-type]
+    truth = answers.with_frame(answers.frame.cast(same))  # type: ignore[arg-type]
     train = whole["train"].select("user", "item").cast(same) if "train" in whole else None  # type: ignore[arg-type]
     return truth, train, pl.concat([column.cast(kind) for column in ids]).unique().sort()
 

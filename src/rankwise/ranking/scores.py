@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from rankwise.core.segments import Ints
 
-__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores"]
+__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores",
+           "rounded_up"]  # fmt: skip
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
@@ -91,7 +92,7 @@ class Factors(Scores):
         self._ones = bias is not None
         self.n_users, self.n_items = len(users), len(items)
         self._users = users
-        self._items = _padded(items.astype(self.dtype, copy=False), _up(self.n_items))
+        self._items = _padded(items.astype(self.dtype, copy=False), rounded_up(self.n_items, PAD))
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Multiply."""
@@ -107,7 +108,7 @@ class Factors(Scores):
         out = Factors.__new__(Factors)
         out.dtype, out._ones, out._users = self.dtype, self._ones, self._users
         out.n_users, out.n_items = self.n_users, len(items)
-        out._items = _padded(self._items[items], _up(len(items)))
+        out._items = _padded(self._items[items], rounded_up(len(items), PAD))
         return out
 
     def _of(self, users: Ints) -> Floats:
@@ -246,9 +247,9 @@ def _check_finite(name: str, values: Floats) -> None:
         )
 
 
-def _up(size: int) -> int:
-    """Round up to whole panels, and those to what a block may ask for."""
-    return -(-size // PAD) * PAD
+def rounded_up(size: int, step: int) -> int:
+    """Round up to whole steps."""
+    return -(-size // step) * step
 
 
 def _padded(values: Floats, rows: int) -> Floats:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwise.core.segments import positions, runs
+
 if TYPE_CHECKING:
     from rankwise.core.segments import Ints
     from rankwise.ranking.scores import Floats
 
-__all__ = ["Rows", "cut", "groups_for", "top"]
+__all__ = ["Rows", "cut", "groups_for", "largest_of_groups", "top"]
 
 _GROUPS = 16  # groups for every item wanted: few of the wanted then share one
 
@@ -42,29 +44,31 @@ def groups_for(k: int, n_items: int) -> int:
     return min(1 << (wanted - 1).bit_length(), most)
 
 
-def top(scores: Floats, k: int, groups: int) -> Rows | int:
+def largest_of_groups(scores: Floats, groups: int) -> Floats:
+    """Return the largest score of every group, shape (B, groups); items are dealt in turn."""
+    largest: Floats = scores.reshape(len(scores), -1, groups).max(axis=1)
+    return largest
+
+
+def top(scores: Floats, largest: Floats, k: int) -> Rows:
     """Return every row whose score is at least its user's k-th largest, and perhaps a few more.
 
     Parameters
     ----------
     scores : array of float, shape (B, width)
-        Minus infinity where there is no candidate; ``width`` is a multiple of ``groups``.
+        Minus infinity where there is no candidate; ``width`` is a multiple of the groups.
+    largest : array of float, shape (B, groups)
+        From `largest_of_groups`.
     k : int
         How many items are wanted.
-    groups : int
-        From `groups_for`.
 
     Returns
     -------
-    Rows or int
-        In order of user; or the number of a user with a score that is NaN or infinite.
+    Rows
+        In order of user.
     """
-    n = len(scores)
+    n, groups = largest.shape
     dealt = scores.reshape(n, -1, groups)
-    largest = dealt.max(axis=1)
-    bad = np.isnan(largest) | (largest == np.inf)
-    if bad.any():
-        return int(np.argmax(bad.any(axis=1)))
     if k < groups:
         least = np.partition(largest, groups - k, axis=1)[:, groups - k]
     else:
@@ -98,13 +102,10 @@ def cut(rows: Rows, k: int | None, order: Ints | None, *, falling: bool, keep_ti
     user, item, score = rows.user[by], rows.item[by], rows.score[by]
     if k is None or not len(user):
         return Rows(user, item, score)
-    new = np.ones(len(user), dtype=bool)
-    new[1:] = user[1:] != user[:-1]
-    heads = np.flatnonzero(new)
-    lengths = np.diff(heads, append=len(user))
-    place = np.arange(len(user)) - np.repeat(heads, lengths)
-    keep = place < k
+    starts = runs(user)
+    lengths = np.diff(starts)
+    keep = positions(starts) < k
     if keep_ties:
-        kth = score[heads + np.minimum(lengths, k) - 1]
+        kth = score[starts[:-1] + np.minimum(lengths, k) - 1]
         keep |= score == np.repeat(kth, lengths)
     return Rows(user[keep], item[keep], score[keep])
