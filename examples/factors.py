@@ -16,7 +16,7 @@ import polars as pl
 import rankwise as rw
 from rankwise.datasets.synthetic import synthetic
 from rankwise.models.baselines import Popularity
-from rankwise.splits.temporal import time_based_split
+from rankwise.splits import time_based_split
 
 DIMENSIONS = 12
 

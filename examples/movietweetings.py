@@ -21,8 +21,7 @@ import polars as pl
 import rankwise as rw
 from rankwise.io.tables import read_table
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
-from rankwise.splits.filters import k_core
-from rankwise.splits.temporal import time_based_split
+from rankwise.splits import KCore, time_based_split
 
 RELEVANT = 8
 FAMILIES = {
@@ -51,7 +50,7 @@ RATING = ["rmse", "mae"]
 def tables(data: Path, work: Path) -> None:
     """Write the split and what is known about films and users."""
     ratings = read_table(data / "ratings.dat", "truth").frame
-    train, test = time_based_split(k_core(ratings, 5), test_ratio=0.2)
+    train, test = time_based_split(KCore(5).apply(ratings), test_ratio=0.2)
     train.write_parquet(work / "train.parquet")
     test.write_parquet(work / "test.parquet")
     films = read_table(data / "movies.dat", "items").frame

@@ -27,9 +27,21 @@ ALLOWED = {
         "protocol",
     },
     "report": {"report", "result"},
-    "cli": {"cli", "errors", "_version", "evaluation", "measures", "io", "result", "demo"},
+    "cli": {
+        "cli",
+        "errors",
+        "_version",
+        "evaluation",
+        "measures",
+        "io",
+        "result",
+        "demo",
+        "splits",
+        "auditing",
+    },
     "models": {"models", "errors"},
-    "splits": {"splits", "errors"},
+    "splits": {"splits", "core", "io", "errors", "arguments", "_version"},
+    "auditing": {"auditing", "splits", "models", "core", "io", "errors", "arguments"},
     "datasets": {"datasets", "errors"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))

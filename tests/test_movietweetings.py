@@ -9,7 +9,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.io.tables import read_table
-from rankwise.splits.filters import k_core
+from rankwise.splits import KCore
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "movietweetings.py"
 
@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "movietweetings.py"
 def test_the_core_has_the_known_size(movietweetings):
     ratings = read_table(movietweetings / "ratings.dat", "truth").frame
     assert ratings["item"].str.contains("^0").any()  # leading zeros kept
-    core = k_core(ratings, 5)
+    core = KCore(5).apply(ratings)
     assert (len(core), core["user"].n_unique(), core["item"].n_unique()) == (68_055, 4_333, 2_414)
 
 

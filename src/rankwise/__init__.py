@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rankwise._version import __version__
 
 if TYPE_CHECKING:
-    from rankwise import candidates, functional, models
+    from rankwise import candidates, functional, models, splits
+    from rankwise.auditing.audit import audit
     from rankwise.comparison import compare
     from rankwise.core.partial import Partial
     from rankwise.corrections import correct
@@ -64,6 +65,7 @@ _HOME_OF = {
     "Ranks": "rankwise.ranking.places",
     "Result": "rankwise.result",
     "RecommenderEvaluator": "rankwise.functional.models",
+    "audit": "rankwise.auditing.audit",
     "compare": "rankwise.comparison",
     "compute_metrics": "rankwise.functional.rated",
     "correct": "rankwise.corrections",
@@ -88,6 +90,7 @@ __all__ = [
     "RecommenderEvaluator",
     "Result",
     "__version__",
+    "audit",
     "candidates",
     "compare",
     "compute_metrics",
@@ -103,11 +106,12 @@ __all__ = [
     "rank",
     "rank_relevant",
     "read_chunks",
+    "splits",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("candidates", "functional", "models"):
+    if name in ("candidates", "functional", "models", "splits"):
         return import_module(f"rankwise.{name}")
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)

@@ -20,7 +20,8 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
     results : mapping of str to Result
         Results by name.
     force : bool
-        Compare what was ranked from different candidates all the same.
+        Compare all the same what was ranked from different candidates, or tested on different
+        splits.
 
     Returns
     -------
@@ -31,9 +32,10 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
     Raises
     ------
     ParameterError
-        If candidates were chosen in different ways, as where some are a sample and others are not:
-        values are then different quantities, and their difference says nothing. Lists that do not
-        say what they were ranked from stand beside all but sampled ones.
+        If candidates were chosen in different ways, as where some are a sample and others are not,
+        or test parts are of different splits: values are then different quantities, and their
+        difference says nothing. Lists that do not say what they were ranked from stand beside all
+        but sampled ones, and a truth that does not say which split it is of beside all.
 
     Examples
     --------
@@ -56,6 +58,7 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
                                  found=f"{name!r}: {type(result).__name__}")  # fmt: skip
     if not force:
         _check_candidates(results)
+        _check_splits(results)
     cells = dict.fromkeys(cell for result in results.values() for cell in result.values)
     columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
     for name, result in results.items():
@@ -89,4 +92,15 @@ def _check_candidates(results: Mapping[str, Result]) -> None:
         found="; ".join(each) + tables,
         hint="rank every model from the same candidates, or correct sampled values with "
         "rw.correct; force=True compares them all the same",
+    )
+
+
+def _check_splits(results: Mapping[str, Result]) -> None:
+    cards = {name: result.split for name, result in results.items() if result.split is not None}
+    if len({card["id"] for card in cards.values()}) < 2:
+        return
+    raise ParameterError(
+        "these results are of different splits",
+        found="; ".join(f"{name}: {results[name].tested_on}" for name in cards),
+        hint="evaluate every model on the same split; force=True compares them all the same",
     )

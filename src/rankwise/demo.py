@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rankwise.datasets import synthetic
 from rankwise.evaluation import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
-from rankwise.splits.temporal import time_based_split
+from rankwise.splits import time_based_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,6 +8,7 @@ from rankwise.errors import ParameterError
 from rankwise.evaluator import Evaluator
 from rankwise.io.chunks import read_chunks
 from rankwise.io.tables import Table, read_table
+from rankwise.opening import open_split
 from rankwise.seen import HISTORY, by_items, take_out_seen, with_history
 
 if TYPE_CHECKING:
@@ -60,9 +61,11 @@ def evaluate(
         ``rank`` column; without one by falling ``score``; without either as the rows lie.
         Also ``{user: [items]}``, ``{user: [(item, score)]}``, a dense array of item ids with a
         row a user, best first, or a SciPy sparse matrix of scores.
-    truth : table, path, mapping or sparse matrix
+    truth : table, path, mapping, sparse matrix or Split
         Rows of user and item with an optional ``relevance``; or ``{user: {items}}``,
-        ``{user: {item: relevance}}``, or a sparse matrix of relevances.
+        ``{user: {item: relevance}}``, or a sparse matrix of relevances. A `rankwise.splits.Split`,
+        or the folder of one, stands for its test part; its training part is then ``train`` unless
+        that is given, and its card is kept in the result.
     measures : str, measure, or a list of them
         ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
     train : table, path or mapping, optional
@@ -144,6 +147,7 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
+    truth, train = open_split(truth, train)
     seen = exclude_seen or warm_and_cold
     if seen and (train is None or chunk_rows is not None):
         raise ParameterError(

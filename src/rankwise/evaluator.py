@@ -29,6 +29,7 @@ from rankwise.knowledge import Knowledge
 from rankwise.measures.parsing import parse_all
 from rankwise.measures.plan import Plan, Undefined
 from rankwise.merging import check_same_settings, check_same_tables
+from rankwise.opening import open_split
 from rankwise.prepare import (
     Duplicates,
     Vocabularies,
@@ -113,6 +114,7 @@ class Evaluator:
         self._threads = threads or default_threads()
         self._block_size = block_size
         self._progress = progress
+        truth, train = open_split(truth, train)
         asked = parse_all(measures)
         self._asked = Asked.read(users, by, weights, columns)
         self._plan = Plan(asked, undefined, self._asked.by, exact)

@@ -17,6 +17,7 @@ from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse, parse_all
 from rankwise.protocol import Protocol
+from rankwise.splits.card import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +74,16 @@ class Result:
         """Which candidates lists were ranked from; None for lists that do not say."""
         saved = self.provenance.get("candidates")
         return None if saved is None else Protocol.of(saved)
+
+    @property
+    def split(self) -> dict[str, Any] | None:
+        """The card of the split whose test part was the truth; None where that is not known."""
+        return self.provenance.get("split")
+
+    @property
+    def tested_on(self) -> str:
+        """Which split the truth is of, on one line; empty where that is not known."""
+        return "" if self.split is None else in_words(self.split)
 
     @property
     def label(self) -> str:

@@ -234,7 +234,9 @@ def _provenance(
     rows: int,
 ) -> dict[str, Any]:
     tables: dict[str, Table] = {**inputs, **knowledge.tables}  # type: ignore[dict-item]
+    truth = inputs.get("truth")
     return {
+        "split": None if truth is None or truth.split is None else dict(truth.split),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "rankwise": __version__,

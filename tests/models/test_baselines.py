@@ -6,7 +6,7 @@ import pytest
 import rankwise as rw
 from rankwise.datasets import synthetic
 from rankwise.models.baselines import ItemNeighbours, Popularity, Random
-from rankwise.splits.temporal import time_based_split
+from rankwise.splits import time_based_split
 
 
 @pytest.fixture(scope="module")

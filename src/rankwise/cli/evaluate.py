@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankwise.cli.options import column_option
+
 if TYPE_CHECKING:
     from rankwise.result import Result
 
@@ -19,16 +21,6 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
 _GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _FILE = click.Path(path_type=Path)
-
-
-def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for text in given:
-        role, equals, name = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
-        out[role] = name or None
-    return out
 
 
 @click.command("evaluate")
@@ -85,14 +77,7 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     show_default=True,
     help="An item twice in one list.",
 )
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    callback=_columns,
-    metavar="ROLE=COLUMN",
-    help="user=uid, truth.relevance=stars, rank= (not used), …; may be repeated.",
-)
+@column_option
 @click.option("--chunk-rows", type=click.IntRange(1), help="Read a Parquet run in such pieces.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: all]")
 @click.option(
@@ -129,7 +114,8 @@ def command(
     """Evaluate the recommendations in RUN against TRUTH.
 
     Both are files: Parquet, CSV or TSV with a header (also .gz), JSON lines, MovieLens '::',
-    RecBole .inter, TREC run and qrels; '-' is standard input.
+    RecBole .inter, TREC run and qrels; '-' is standard input. TRUTH may also be a folder that
+    `rankwise split` wrote: its test part, with its training part as --train.
     """  # fmt: skip
     _check_outputs(ctx, run, truth, output, per_user, save)
     if output is not None and format_ is None and output.suffix not in _SUFFIXES:

@@ -175,7 +175,7 @@ def reorder(
         real = None if own.min() == width else np.arange(width) < own[:, None]
         rows = rows if real is None else np.minimum(rows, starts[-1] - 1)
         own_keys = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
-        own_keys = own_keys if real is None else np.where(real, own_keys, np.inf)
+        own_keys = own_keys if real is None else np.where(real, own_keys, _last(own_keys.dtype))
         order = np.take_along_axis(rows, _order_rows(own_keys, rows, breaker), axis=1)
         into = rows if real is None else rows[real]
         order = order if real is None else order[real]
@@ -187,11 +187,16 @@ def reorder(
     return out
 
 
+def _last(kind: np.dtype[Any]) -> Any:
+    """Return what stands after every key: the padding of rows that are shorter than others."""
+    return kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max)
+
+
 def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None) -> Ints:
     """Argsort each row; a fast unstable sort first, a stable one for the rows that have ties."""
     order = np.argsort(keys, axis=1)
     ordered = np.take_along_axis(keys, order, axis=1)
-    equal = (ordered[:, 1:] == ordered[:, :-1]) & np.isfinite(ordered[:, 1:])  # padding is inf
+    equal = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != _last(keys.dtype))
     tied = np.flatnonzero(equal.any(axis=1))
     if len(tied):
         if breaker is None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "ROLES", "Columns", "Kind", "choose", "known_column", "plain_name", "recognise"]
 
-Kind: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline"]
+Kind: TypeAlias = Literal[
+    "recommendations", "truth", "train", "items", "users", "baseline", "interactions"
+]
 Columns: TypeAlias = "Mapping[str, str | None]"
 
 _USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
@@ -47,6 +49,7 @@ ROLES: dict[Kind, dict[str, tuple[str, ...]]] = {
     },
     "truth": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
     "users": {"user": _USER},
     "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},

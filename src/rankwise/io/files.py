@@ -57,8 +57,8 @@ class RawFile:
         return 0, ""
 
 
-def read_file(source: str | Path) -> RawFile:
-    """Read a file, or standard input if the source is ``-``.
+def read_file(source: str | Path, layout: Format | None = None) -> RawFile:
+    """Read a file, or standard input if the source is ``-``; a text file in a layout if given.
 
     Raises
     ------
@@ -78,7 +78,8 @@ def read_file(source: str | Path) -> RawFile:
         data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     data = _unpack(data, name).removeprefix(b"\xef\xbb\xbf")
-    form = sniff(Path(name).name if name != "standard input" else "-", data[:65536])
+    bare = Path(name).name if name != "standard input" else "-"
+    form = sniff(bare, data[:65536]) if layout is None else layout
     if not data.strip():
         raise FileError("the file is empty", where=name)
     if form.kind == "parquet":

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import ColumnError, EmptyError, FileError, IdError, InputError, ScoreError
+from rankwise.io.cards import card_beside
 from rankwise.io.columns import Columns, Kind, choose, recognise
 from rankwise.io.files import RawFile, read_file
 from rankwise.io.python import from_array, from_mapping, from_sparse
@@ -24,6 +25,8 @@ __all__ = ["Table", "from_file", "read_table"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
+_WHOLE = ("users", "items", "interactions")
+"""Kinds of tables that keep their other columns: groups, categories, sessions, …."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Table:
         For exact ranks, judged items that were no candidates: ``user``, ``item``.
     k : int or None
         For lists that were cut at k, k; they also hold what ties with their last item.
+    split : mapping or None
+        The card of the split that this is a part of, where that is known.
     """
 
     frame: pl.DataFrame
@@ -75,6 +80,7 @@ class Table:
     lengths: pl.DataFrame | None = None
     unranked: pl.DataFrame | None = None
     k: int | None = None
+    split: Mapping[str, Any] | None = None
 
     def with_ids(self, role: str, ids: pl.Series) -> Table:
         """Return the table with other ids in the place of a role."""
@@ -101,7 +107,7 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
         A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow
         PyCapsule interface (Polars, pandas, PyArrow, DuckDB), a mapping by user, a dense array with
         a row a user, or a SciPy sparse matrix. For items also any iterable of ids.
-    kind : {"recommendations", "truth", "train", "items", "users"}
+    kind : {"recommendations", "truth", "train", "items", "users", "baseline", "interactions"}
         What the table is for: decides which columns are looked for.
     columns : mapping of str to str or None, optional
         The column of a role where its name does not say so, ``{"user": "uid"}``; with a dot for
@@ -147,7 +153,10 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
 def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
     if isinstance(source, str | Path):
         raw = read_file(source)
-        return from_file(raw, kind, given)
+        table = from_file(raw, kind, given)
+        return replace(table, split=card_beside(source, raw.sha256)) if kind == "truth" else table
+    if isinstance(source, RawFile):
+        return from_file(source, kind, given)
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
@@ -200,8 +209,15 @@ def _from_frame(
 ) -> Table:
     roles = recognise(frame.columns, kind, given, source)
     chosen = [pl.col(name).alias(role) for role, name in roles.items()]
-    if kind in ("users", "items"):  # their other columns are groups and categories
+    if kind in _WHOLE:
         others = [name for name in frame.columns if name not in roles.values()]
+        taken = next((name for name in others if name in roles), None)
+        if taken is not None:
+            raise ColumnError(
+                f"column {roles[taken]!r} is the {taken}, and another is called {taken!r}",
+                where=source,
+                hint=f"rename column {taken!r}",
+            )
         chosen += [pl.col(name) for name in others]
     out = frame.select(chosen)
     for role in _NUMBERS:
@@ -239,8 +255,11 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
         elif role in _NUMBERS:
             out = out.with_columns(_numbers(raw, out[role], name))
         elif role == "timestamp":  # a number, or a date for whoever splits by it
-            number = out[role].cast(pl.Float64, strict=False)
-            out = out if number.null_count() else out.with_columns(number)
+            for number in (pl.Int64, pl.Float64):
+                column = out[role].cast(number, strict=False)
+                if not column.null_count():
+                    out = out.with_columns(column)
+                    break
     return replace(table, frame=out)
 
 

@@ -122,6 +122,8 @@ def footnote(result: Result) -> str:
     settings = result.provenance["settings"]
     if result.protocol is not None:
         notes.append(f"candidates: {result.label or result.protocol.candidates}")
+    if result.tested_on:
+        notes.append(f"split: {result.tested_on}")
     said = [f"population={settings['population']}", f"ties={settings['ties']}"]
     if settings["relevance_threshold"] is not None:
         said.append(f"relevant: >= {settings['relevance_threshold']:g}")

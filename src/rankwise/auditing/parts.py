@@ -1,0 +1,197 @@
+"""The parts of a split as an audit sees them: the same ids and the same clock in all tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import polars as pl
+
+from rankwise.core.ids import whole_numbers
+from rankwise.errors import ColumnError, ParameterError
+from rankwise.io.align import align
+from rankwise.io.tables import Table, read_table
+from rankwise.splits.reading import read
+from rankwise.splits.split import Folds, Split
+from rankwise.splits.times import read_times
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankwise.io.columns import Columns
+    from rankwise.splits.times import TimeUnit
+
+__all__ = ["PAIR", "Claim", "Limits", "Parts", "read_parts"]
+
+Claim: TypeAlias = Literal["time", "users", "none"]
+PAIR = ["user", "item"]
+_CLAIMS: dict[str, Claim] = {"GlobalTime": "time", "SuccessiveTargets": "time",
+                             "TimeWindows": "time", "TwoStage": "time",
+                             "UserHoldout": "users", "UserKFold": "users"}  # fmt: skip
+_STAGES = ("candidate_train", "ranker_train", "ranker_validation")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on a check warns.
+
+    Attributes
+    ----------
+    cold_rows : float
+        L7, L11: the share of test rows of users or items without training.
+    test_span : float
+        L9: test span over training span.
+    recent_lift : float
+        L10: what the top ten of the last tenth of training hit, over what those of all of it do.
+    same_history : float
+        L15: the share of users who have exactly another user's items.
+    torn : float
+        L16: the share of test users cut between equal times.
+    too_good : float
+        L18: a model's recall over that of the best list for everybody.
+    heavy : float
+        L20: the share of test rows of one user, or of one day.
+    """
+
+    cold_rows: float = 0.1
+    test_span: float = 0.5
+    recent_lift: float = 1.5
+    same_history: float = 0.01
+    torn: float = 0.01
+    too_good: float = 5.0
+    heavy: float = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Tables with columns user, item and, where there are such, time and relevance."""
+
+    train: pl.DataFrame
+    test: pl.DataFrame
+    validation: pl.DataFrame | None
+    lists: pl.DataFrame | None
+    claim: Claim
+    repeats: bool
+    limits: Limits
+    per_second: float | None
+    candidates: pl.DataFrame | None = None
+    stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether all parts say when rows happened."""
+        return self.per_second is not None
+
+    def seconds(self, ticks: Any) -> float:
+        """Return how many seconds some ticks are."""
+        assert self.per_second is not None
+        return float(ticks) / self.per_second
+
+
+def read_parts(
+    given: Mapping[str, Any],
+    *,
+    claim: Claim | None,
+    repeats: bool,
+    limits: Limits,
+    stages: Mapping[str, Any] | None,
+    columns: Columns | None,
+    time_unit: TimeUnit | None,
+    extra: Mapping[str, Any],
+) -> Parts:
+    """Read all tables, whatever they are, and give them the same ids and clock."""
+    sources = {name: source for name, source in given.items() if source is not None}
+    sources, stages, known = _opened(sources, dict(stages or {}))
+    unknown = next((name for name in stages if name not in _STAGES), None)
+    if unknown is not None:
+        raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
+    tables = {
+        name: read_table(
+            source,
+            "recommendations" if name in ("lists", "candidates") else "interactions",
+            columns,
+        )
+        for name, source in {**sources, **stages}.items()
+    }
+    for role in PAIR:
+        tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
+    frames, per_second = _in_time(tables, time_unit)
+    return Parts(
+        frames["train"], frames["test"], frames.get("validation"), frames.get("lists"),
+        claim=claim or known or "none", repeats=repeats, limits=limits, per_second=per_second,
+        candidates=frames.get("candidates"),
+        stages={name: frames[name] for name in stages}, extra=extra,
+    )  # fmt: skip
+
+
+def _opened(
+    sources: dict[str, Any], stages: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], Claim | None]:
+    """Take a split, or a folder with one, apart."""
+    whole = sources["train"]
+    if isinstance(whole, str | Path) and Path(whole).is_dir():
+        whole = read(whole)
+    if isinstance(whole, Folds):
+        raise ParameterError("an audit is of one split", found=repr(whole),
+                             hint="audit the folds one after the other")  # fmt: skip
+    if not isinstance(whole, Split):
+        if "test" not in sources:
+            raise ParameterError("an audit needs the test part", hint="pass train and test, "
+                                 "or a split, or a folder that holds one")  # fmt: skip
+        return sources, stages, None
+    parts: dict[str, Any] = {}
+    for name, mask in whole.masks.items():
+        frame = whole.rows.table.frame.filter(pl.Series(mask))
+        parts[name] = replace(whole.rows.table, frame=frame)
+    mine = {name: part for name, part in parts.items() if name in ("train", "test", "validation")}
+    if "history" in parts:  # known when test users are predicted
+        both = pl.concat([parts["train"].frame, parts["history"].frame])
+        strong = whole.rule.get("strong")
+        mine["train"] = mine["train"] if strong else replace(parts["train"], frame=both)
+    own = {name: parts[name] for name in _STAGES if name in parts}
+    claim = _CLAIMS.get(str(whole.rule.get("rule")))
+    if claim == "users" and not whole.rule.get("strong", True):
+        claim = None
+    return {**sources, **mine}, {**own, **stages}, claim
+
+
+def _in_time(
+    tables: dict[str, Table], unit: TimeUnit | None
+) -> tuple[dict[str, pl.DataFrame], float | None]:
+    """Put one clock into all interactions that have one."""
+    out, clocks = {}, {}
+    for name, table in tables.items():
+        ids = [table.frame[role] for role in PAIR]
+        frame = table.frame.with_columns(
+            whole_numbers(own) if own.dtype.is_integer() else own for own in ids
+        )
+        if "timestamp" in frame.columns:
+            times = read_times(table, unit)
+            clocks[name] = times
+            frame = frame.drop("timestamp").with_columns(time=pl.Series(times.values))
+        out[name] = frame
+    fractions = any(times.values.dtype.kind == "f" for times in clocks.values())
+    if fractions:
+        real = pl.col("time").cast(pl.Float64)
+        out |= {name: out[name].with_columns(real) for name in clocks}
+    if "train" not in clocks or "test" not in clocks:
+        return out, None
+    units = {(times.is_date, times.unit) for times in clocks.values()}
+    if len(units) > 1:
+        raise ColumnError(
+            "the parts measure time in different units",
+            found="; ".join(
+                f"{name}: {'dates' if t.is_date else t.unit}, {t.said}"
+                for name, t in clocks.items()
+            ),
+            hint="give all parts timestamps of one kind, or say time_unit=",
+        )
+    lacking = [name for name in out if name in ("validation", *_STAGES) and name not in clocks]
+    if lacking:
+        raise ColumnError(
+            "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
+        )
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    return out, per_second[clocks["train"].unit]

@@ -1,0 +1,106 @@
+"""What lies where in time: boundary, future, horizon, ties (L3, L7 to L9, L16)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rankwise.auditing.report import Check, Status, not_run, verdict
+from rankwise.splits.card import future_shares
+
+if TYPE_CHECKING:
+    from rankwise.auditing.parts import Parts
+
+__all__ = ["boundary", "future_data", "future_items", "horizon", "torn"]
+
+_TIMES = "timestamps in train and test"
+
+
+def boundary(parts: Parts) -> Check:
+    """L3: training rows that are not before the first test row."""
+    name = "training before test"
+    if not parts.has_times:
+        return not_run("L3", name, _TIMES)
+    first, last = parts.test["time"].min(), parts.train["time"].max()
+    late = parts.train.filter(pl.col("time") > first)
+    tied = parts.train.filter(pl.col("time") == first).height
+    overlap = max(0.0, parts.seconds(last - first))  # type: ignore[operator]
+    said = f"{len(late):,} training rows after the first test row, {tied:,} at the same time; "
+    said += f"the parts overlap by {_span(overlap)}"
+    worst: Status = "fail" if parts.claim == "time" else "warn"
+    return Check("L3", name, verdict(len(late) + tied, worst=worst), len(late), said, lambda: late)
+
+
+def future_items(parts: Parts) -> Check:
+    """L7: recommended items, or targets, that did not exist yet."""
+    name = "items of the future"
+    if not parts.has_times:
+        return not_run("L7", name, _TIMES)
+    known = [parts.train, parts.test] + ([] if parts.validation is None else [parts.validation])
+    first = pl.concat([part.select("item", "time") for part in known])
+    first = first.group_by("item").agg(first=pl.col("time").min())
+    end = parts.train["time"].max()
+    new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
+    share = len(new) / len(parts.test)
+    said = f"{share:.2%} of test rows are of items that appear after training"
+    if parts.lists is None:
+        status = verdict(share > parts.limits.cold_rows)
+        return Check("L7", name, status, share, f"{said}; recommendations would tell more",
+                     lambda: new)  # fmt: skip
+    asked = parts.test.group_by("user").agg(asked=pl.col("time").min())
+    lists = parts.lists.join(asked, on="user", how="inner").join(first, on="item", how="left")
+    bad = lists.filter(pl.col("first") > pl.col("asked"))
+    exposed = len(bad) / max(1, len(lists))
+    said = f"{exposed:.2%} of recommendations are of items first seen after the user's test; {said}"
+    return Check("L7", name, verdict(len(bad)), exposed, said, lambda: bad)
+
+
+def future_data(parts: Parts) -> Check:
+    """L8: for each test row the share of training rows that happened later."""
+    name = "leak index"
+    if not parts.has_times:
+        return not_run("L8", name, _TIMES)
+    shares = future_shares(parts.train["time"].to_numpy(), parts.test["time"].to_numpy())
+    mean = float(shares.mean())
+    said = f"of training lies after a test row: mean {mean:.2%}, most {shares.max():.2%}"
+    worst: Status = "fail" if parts.claim == "time" else "warn"
+    bad = parts.test.filter(pl.col("time") < parts.train["time"].max())
+    return Check("L8", name, verdict(mean > 0, worst=worst), mean, said, lambda: bad)
+
+
+def horizon(parts: Parts) -> Check:
+    """L9: how far from the end of training the targets lie."""
+    name = "horizon"
+    if not parts.has_times:
+        return not_run("L9", name, _TIMES)
+    test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
+    spans = [parts.seconds(own.max() - own.min()) for own in (test, train)]
+    ratio = spans[0] / spans[1] if spans[1] else float("inf")
+    since = test - train.max()
+    median, far = (parts.seconds(np.quantile(since, at)) for at in (0.5, 0.95))
+    said = f"test spans {_span(spans[0])}, training {_span(spans[1])}; targets lie "
+    said += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
+    return Check("L9", name, verdict(ratio > parts.limits.test_span), ratio, said)
+
+
+def torn(parts: Parts) -> Check:
+    """L16: test users whose cut lies between rows of equal time."""
+    name = "cut between equal times"
+    if not parts.has_times:
+        return not_run("L16", name, _TIMES)
+    last = parts.train.group_by("user").agg(last=pl.col("time").max())
+    first = parts.test.group_by("user").agg(first=pl.col("time").min())
+    bad = first.join(last, on="user").filter(pl.col("last") == pl.col("first"))
+    share = len(bad) / len(first)
+    said = f"for {len(bad):,} of {len(first):,} test users the order of equal times decided"
+    return Check("L16", name, verdict(share > parts.limits.torn), share, said, lambda: bad)
+
+
+def _span(seconds: float) -> str:
+    sign, size = "-" if seconds < 0 else "", abs(seconds)
+    for limit, unit in ((2 * 86400, "days"), (2 * 3600, "hours"), (120, "minutes")):
+        if size >= limit:
+            return f"{sign}{size / (limit / 2):.1f} {unit}"
+    return f"{sign}{size:g} s"

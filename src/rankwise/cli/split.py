@@ -1,0 +1,212 @@
+"""``rankwise split``: interactions in, a folder of parts and a card out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankwise.cli.options import column_option, time_unit_option
+
+if TYPE_CHECKING:
+    from rankwise.splits import Splitter
+
+__all__ = ["command"]
+
+_BY = ("time", "windows", "last", "random", "random-per-user", "last-per-user", "leave-one-out",
+       "folds", "users", "items", "two-stage")  # fmt: skip
+_ALLOWED = {
+    "time": {"test_ratio", "at", "last", "gap"},
+    "windows": {"window", "folds", "gap", "train_span"},
+    "last": {"n"},
+    "leave-one-out": {"seed"},
+    "random": {"test_ratio", "seed"},
+    "random-per-user": {"test_ratio", "n", "seed"},
+    "last-per-user": {"test_ratio"},
+    "folds": {"folds", "seed"},
+    "users": {"test_ratio", "seed"},
+    "items": {"test_ratio", "seed"},
+    "two-stage": {"test_ratio", "at", "last", "seed"},
+}
+
+
+@click.command("split")
+@click.argument("file")
+@click.option("--by", type=click.Choice(_BY), help="The rule.  [default: time]")
+@click.option(
+    "--rule",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A rule as JSON, such as the split.json of another split, instead of --by.",
+)
+@click.option("--test-ratio", type=float, help="The share for testing.  [default: 0.2]")
+@click.option("--at", help="time, two-stage: the moment, ISO 8601 or a number; or 'best'.")
+@click.option("--last", help="time, two-stage: the length at the end: 14d, 12h, 1mo.")
+@click.option("--window", help="windows: how long each is.  [default: 7d]")
+@click.option("--gap", help="time, windows: rows so long before the test are in no part.")
+@click.option("--train-span", help="windows: how far back training reaches.  [default: all]")
+@click.option("--n", type=click.IntRange(1), help="last, random-per-user: rows of every user.")
+@click.option("--folds", type=click.IntRange(1), help="folds, windows: how many.  [default: 5]")
+@click.option("--seed", type=int, help="Decides what is random.  [default: 0]")
+@click.option("--validation-ratio", type=float, help="A share of training, by the same rule.")
+@click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
+@click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
+@click.option(
+    "--filter-on",
+    type=click.Choice(["train", "all"]),
+    default="train",
+    show_default=True,
+    help="Where the filters look.",
+)
+@click.option(
+    "--cold-users",
+    type=click.Choice(["keep", "drop", "only"]),
+    default="keep",
+    show_default=True,
+    help="Test rows of users without training rows.",
+)
+@click.option(
+    "--cold-items",
+    type=click.Choice(["keep", "drop", "only"]),
+    default="keep",
+    show_default=True,
+    help="Test rows of items without training rows.",
+)
+@click.option(
+    "--seen",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="Test rows that repeat a pair of training.",
+)
+@column_option
+@time_unit_option
+@click.option(
+    "--format",
+    "format_",
+    default="parquet",
+    show_default=True,
+    type=click.Choice(["parquet", "csv", "recbole", "elliot", "warprec"]),
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A folder that is new or empty.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    file: str,
+    by: str | None,
+    rule: Path | None,
+    columns: dict[str, Any],
+    time_unit: Any,
+    format_: Any,
+    output: Path,
+    **given: Any,
+) -> None:
+    """Split the interactions in FILE, and write the parts and split.json into a folder.
+
+    Nothing that is later than a test row is trained on with --by time, windows and two-stage; the
+    other rules leak, and `rankwise audit DIR` says how much.
+    """  # fmt: skip
+    chosen = {name: value for name, value in given.items() if value is not None}
+    splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
+    split = splitter.split(file, columns=columns, time_unit=time_unit)  # type: ignore[attr-defined]
+    split.save(output, format=format_)
+    for each in split if hasattr(split, "__len__") else [split]:
+        click.echo(repr(each))
+    click.echo(f"written to {output}", err=True)
+
+
+_EXTRAS = ("validation_ratio", "k_core", "min_rating", "filter_on", "cold_users", "cold_items",
+           "seen")  # fmt: skip
+
+
+def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]) -> Splitter:
+    from rankwise.errors import FileError
+    from rankwise.splits import from_dict
+
+    usual = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
+    said = [name for name, value in chosen.items() if usual.get(name) != value]
+    if by is not None or said:
+        wrong = "by" if by is not None else said[0].replace("_", "-")
+        raise click.UsageError(f"--rule says everything; leave --{wrong} out", ctx)
+    try:
+        rule = json.loads(path.read_text(encoding="utf-8"))
+        rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileError("this is not a rule", where=str(path), found=str(error),
+                        hint='write {"rule": "GlobalTime", "share": 0.2}') from error  # fmt: skip
+    return from_dict(rule)
+
+
+def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
+    """Make the rule that the options describe."""
+    from rankwise.splits import KCore, MinRating
+
+    own = {name: value for name, value in chosen.items() if name not in _EXTRAS}
+    wrong = next((name for name in own if name not in _ALLOWED[by]), None)
+    if wrong is not None:
+        raise click.UsageError(f"--by {by} takes no --{wrong.replace('_', '-')}", ctx)
+    filters: list[Any] = []
+    if "min_rating" in chosen:
+        filters.append(MinRating(chosen["min_rating"]))
+    if "k_core" in chosen:
+        filters.append(KCore(chosen["k_core"]))
+    extras = {name: chosen[name] for name in ("filter_on", "cold_users", "cold_items", "seen")}
+    extras["filters"] = filters
+    if "validation_ratio" in chosen:
+        if by not in ("time", "random", "random-per-user", "last-per-user"):
+            raise click.UsageError(f"--by {by} takes no --validation-ratio", ctx)
+        inner = {**own, "test_ratio": chosen["validation_ratio"]}
+        inner = {name: inner[name] for name in ("test_ratio", "seed", "gap") if name in inner}
+        extras["validation"] = _made(by, inner, {})
+    return _made(by, own, extras)
+
+
+def _made(by: str, own: dict[str, Any], extras: dict[str, Any]) -> Splitter:
+    from rankwise import splits
+
+    share, seed = own.get("test_ratio", 0.2), {"seed": own.get("seed", 0)}
+    if by in ("time", "two-stage"):
+        moment: dict[str, Any] = {name: own[name] for name in ("at", "last", "gap") if name in own}
+        if "at" in moment:
+            moment["at"] = _number(moment["at"])
+        if not {"at", "last"} & set(moment) or "test_ratio" in own:
+            moment["share"] = share
+        if by == "two-stage":
+            return splits.TwoStage(**moment, **seed, **extras)
+        return splits.GlobalTime(**moment, **extras)
+    if by == "windows":
+        return splits.TimeWindows(own.get("window", "7d"), own.get("folds", 5),
+                                  own.get("train_span"), own.get("gap"), **extras)  # fmt: skip
+    if by in ("last", "leave-one-out"):
+        which: Any = "last" if by == "last" else "random"
+        return splits.LeaveOut(own.get("n", 1), which, **seed, **extras)
+    if by == "random-per-user" and "n" in own:
+        return splits.LeaveOut(own["n"], "random", **seed, **extras)
+    if by == "folds":
+        return splits.KFold(own.get("folds", 5), **seed, **extras)
+    if by in ("users", "items"):
+        kind = splits.UserHoldout if by == "users" else splits.ItemHoldout
+        return kind(share, **seed, **extras)
+    if by == "random":
+        return splits.Holdout(share, **seed, **extras)
+    which = "last" if by == "last-per-user" else "random"
+    return splits.Holdout(share, "user", which, **seed, **extras)
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,170 @@
+"""The card of a split: what it takes to know which split it was, and how far to trust it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwise._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankwise.splits.rows import Mask, Rows
+
+__all__ = [
+    "CARD_VERSION",
+    "card_text",
+    "future_shares",
+    "in_words",
+    "make_card",
+    "one_line",
+    "torn_users",
+]
+
+CARD_VERSION = 1
+"""Of the card: raised when a reader of the old form could not read the new one."""
+
+
+def one_line(rule: Mapping[str, Any]) -> str:
+    """Write a rule on one line, without what is left at its default."""
+    usual = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
+    given = [
+        f"{name}={one_line(value) if isinstance(value, dict) else repr(value)}"
+        for name, value in rule.items()
+        if name != "rule" and usual.get(name) != value
+    ]
+    return f"{rule.get('rule', 'split')}({', '.join(given)})"
+
+
+def make_card(
+    rows: Rows, masks: Mapping[str, Mask], rule: Mapping[str, Any], found: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return everything that says what a split is, as plain values."""
+    parts = {name: _part(rows, mask) for name, mask in masks.items()}
+    own = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
+    used = np.zeros(len(rows), dtype=bool)
+    for mask in masks.values():
+        used |= mask
+    card: dict[str, Any] = {
+        "card_version": CARD_VERSION,
+        "rankwise": __version__,
+        "id": hashlib.sha256("\n".join(own).encode()).hexdigest(),
+        "rule": dict(rule),
+        "order": "time, then a hash of user, item and time",
+        "rounding": "to the nearest, halves up",
+        "input": {
+            "source": rows.table.source,
+            "sha256": rows.table.sha256,
+            "rows": len(rows),
+            "rows_unused": int((~used).sum()),
+            "columns": rows.table.columns,
+        },
+        "found": dict(found),
+        "parts": parts,
+        "cold": {
+            name: _cold(rows, masks, name) for name in ("validation", "test") if name in masks
+        },
+    }
+    if rows.has_times:
+        card["time"] = {"unit": rows.time.unit, "unit_known_as": rows.time.said}
+        card |= {"time": card["time"] | _in_time(rows, masks["train"], masks["test"])}
+    return card
+
+
+def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
+    users, items = (int((codes.count(mask) > 0).sum()) for codes in (rows.user, rows.item))
+    count = int(mask.sum())
+    out: dict[str, Any] = {
+        "rows": count,
+        "users": users,
+        "items": items,
+        "density": count / (users * items) if count else 0.0,
+        "digest": _digest(rows, mask),
+    }
+    ends = rows.moments(mask)
+    if ends is not None:
+        out |= {"first": rows.time.show(ends[0]), "last": rows.time.show(ends[1])}
+    return out
+
+
+def _digest(rows: Rows, mask: Mask) -> str:
+    """Hash user, item and moment of all rows, whatever their order: two sums of 64-bit hashes."""
+    own = np.flatnonzero(mask)
+    sums = [int(rows.key(seed, own).sum(dtype=np.uint64)) for seed in (1, 2)]
+    return "".join(f"{number:016x}" for number in sums)
+
+
+def _cold(rows: Rows, masks: Mapping[str, Mask], name: str) -> dict[str, Any]:
+    """Count test users, items and rows that training does not know."""
+    mask = masks[name]
+    cold: list[Mask] = []
+    out: dict[str, Any] = {}
+    for role, codes in (("user", rows.user), ("item", rows.item)):
+        known = codes.count(masks["train"]) > 0
+        asked = codes.count(mask) > 0
+        out[f"{role}s"] = int((asked & ~known).sum())
+        out[f"share_of_{role}s"] = float((asked & ~known).sum() / asked.sum())
+        cold.append(~known[codes.of_row[mask]])
+    either = cold[0] | cold[1]
+    return out | {"rows": int(either.sum()), "share_of_rows": float(either.mean())}
+
+
+def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
+    """Return gap, horizon, leak index and the users whose cut lies between equal moments."""
+    time = rows.time
+    before, after = time.values[train], time.values[test]
+    future = future_shares(before, after)
+    since = np.sort(after) - before.max()
+    return {
+        "gap_seconds": time.seconds(after.min() - before.max()),
+        "test_span_seconds": time.seconds(after.max() - after.min()),
+        "train_span_seconds": time.seconds(before.max() - before.min()),
+        "target_after_train_seconds": {
+            "median": time.seconds(np.median(since)), "p95": time.seconds(np.quantile(since, 0.95)),
+        },
+        "leak_index": {"mean": float(future.mean()), "max": float(future.max())},
+        "share_of_users_cut_between_equal_times": torn_users(rows, train, test),
+    }  # fmt: skip
+
+
+def future_shares(train: Any, test: Any) -> Any:
+    """Return, for test moments in order of time, the share of training rows that happened later.
+
+    >>> future_shares(np.array([1, 2, 3, 4]), np.array([5, 2])).tolist()
+    [0.5, 0.0]
+    """
+    if train.max() <= test.min():
+        return np.zeros(len(test))
+    ordered = np.sort(test)  # neighbours look in the same places, which the cache then holds
+    return 1.0 - np.searchsorted(np.sort(train), ordered, side="right") / len(train)
+
+
+def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
+    """Return the share of test users whose last training moment is their first test moment.
+
+    For them only the order among equal moments decided what is training and what is test.
+    """
+    codes, time, size = rows.user.of_row, rows.time.values, rows.user.size
+    last = np.full(size, np.iinfo(np.int64).min if time.dtype.kind == "i" else -np.inf, time.dtype)
+    first = np.full(size, np.iinfo(np.int64).max if time.dtype.kind == "i" else np.inf, time.dtype)
+    np.maximum.at(last, codes[train], time[train])
+    np.minimum.at(first, codes[test], time[test])
+    users = np.unique(codes[test])
+    return float((last[users] == first[users]).mean())
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """Write a card as JSON."""
+    return json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+
+
+def in_words(card: Mapping[str, Any]) -> str:
+    """Say which split a card is of, on one line."""
+    test = card["parts"]["test"]
+    moment = card["found"].get("moment")
+    at = "" if moment is None else f" at {moment}"
+    return f"{one_line(card['rule'])}{at}, {test['rows']} test rows, id {card['id'][:12]}"

@@ -1,0 +1,104 @@
+"""Numbers that depend on what a row says and on nothing else: not on its place, library or machine.
+
+Whatever is random in a split is drawn from these, and whatever is equal in time is put in order by
+them, so that the same rows in another order give the same split. The mixing step is the finaliser
+of SplitMix64 (Steele, Lea and Flood 2014); text goes through BLAKE2b, once for each distinct value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Hashes", "combined", "hash_of_column", "hash_of_text"]
+
+Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+
+_CHUNK = 1 << 17  # rows worked on at a time: their numbers stay in the cache
+_NOTHING = 0x9E3779B97F4A7C15  # a null
+
+
+def hash_of_text(text: str) -> int:
+    """Return a 64-bit number for a text.
+
+    >>> hash_of_text("ann") == hash_of_text("ann"), hash_of_text("ann") == hash_of_text("bob")
+    (True, False)
+    """
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def hash_of_column(column: pl.Series) -> Hashes:
+    """Return a number for every value: equal for equal values, whatever holds them.
+
+    Whole numbers are the same as floats (a file of text has one, a table the other), and dates
+    are the same in every unit.
+    """
+    kind = column.dtype
+    if kind.is_temporal() and kind != pl.Time and not isinstance(kind, pl.Duration):
+        column = column.cast(pl.Datetime("us")).to_physical()
+    elif kind == pl.Boolean:
+        column = column.cast(pl.Int64)
+    elif not kind.is_numeric() or kind.is_decimal():
+        return _hash_of_texts(column)
+    empty = column.is_null().to_numpy() if column.null_count() else None
+    values = column.fill_null(0).to_numpy() if empty is not None else column.to_numpy()
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64) + 0.0  # one zero, not two
+        fits = np.abs(values) < 2.0**62
+        whole = fits & (values == np.floor(values))
+        bits = values.view(np.uint64).copy()
+        bits[whole] = values[whole].astype(np.int64).view(np.uint64)
+        values = bits
+    out: Hashes = values.astype(np.int64, copy=False).view(np.uint64)
+    if empty is not None:
+        out = np.where(empty, np.uint64(_NOTHING), out)
+    return out
+
+
+def _hash_of_texts(column: pl.Series) -> Hashes:
+    if column.dtype.is_nested():
+        column = pl.Series([repr(value) for value in column.to_list()], dtype=pl.String)
+    text = column.cast(pl.String)
+    distinct = text.unique()
+    numbers = [_NOTHING if value is None else hash_of_text(value) for value in distinct]
+    each = text.to_frame("text").join(
+        pl.DataFrame({"text": distinct, "hash": pl.Series(numbers, dtype=pl.UInt64)}),
+        on="text", how="left", maintain_order="left", nulls_equal=True,
+    )  # fmt: skip
+    return each["hash"].to_numpy()
+
+
+def combined(columns: Sequence[Hashes], seed: int) -> Hashes:
+    """Return one number for each row of several columns of numbers, below 2**63.
+
+    >>> one, two = np.array([1, 2], dtype=np.uint64), np.array([5, 5], dtype=np.uint64)
+    >>> bool((combined([one, two], 0) == combined([one, two], 0)).all())
+    True
+    >>> bool((combined([one, two], 0) == combined([one, two], 1)).any())
+    False
+    """
+    start = np.uint64(hash_of_text(f"seed {seed}"))
+    out: Hashes = np.empty(len(columns[0]), dtype=np.uint64)
+    for first in range(0, len(out), _CHUNK):
+        part = out[first : first + _CHUNK]
+        part[:] = start
+        for column in columns:
+            part ^= column[first : first + _CHUNK]
+            _mix(part)
+    out >>= np.uint64(1)  # room above every number, for whoever fills up with the largest
+    return out
+
+
+def _mix(numbers: Hashes) -> None:
+    numbers += np.uint64(0x9E3779B97F4A7C15)
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= np.uint64(0xBF58476D1CE4E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D049BB133111EB)
+    numbers ^= numbers >> np.uint64(31)

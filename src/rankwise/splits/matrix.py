@@ -1,0 +1,88 @@
+"""Leave-one-out over a matrix of users and items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwise.errors import EmptyError, InputError
+from rankwise.splits.sizes import check_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["leave_one_out_cv"]
+
+
+def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[Any, int, int]]:
+    """Leave one random item of each user out, one user after the other.
+
+    Parameters
+    ----------
+    user_item_matrix : array or SciPy sparse matrix, shape (U, I)
+        What is not 0 is an interaction.
+    seed : int
+        Decides which item; a user's does not depend on the other users.
+
+    Yields
+    ------
+    train : array or sparse matrix, shape (U, I)
+        A copy of the matrix without that one interaction, dense as the matrix is or CSR.
+    user, item : int
+        Whose, and which. Users with fewer than two items are never tested: nothing would be left
+        to know them by.
+
+    Raises
+    ------
+    InputError
+        If it is no matrix of numbers, or holds NaN.
+    EmptyError
+        If no user has two items.
+
+    Notes
+    -----
+    Each copy costs the whole matrix; `LeaveOut` splits all users at once.
+
+    Examples
+    --------
+    >>> matrix = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1]])
+    >>> [(user, int(train.sum())) for train, user, item in leave_one_out_cv(matrix)]
+    [(0, 4), (2, 4)]
+    """
+    check_seed(seed)
+    sparse = hasattr(user_item_matrix, "tocsr")
+    matrix: Any = user_item_matrix.tocsr(copy=True) if sparse else np.array(user_item_matrix)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
+        raise InputError(
+            "leave-one-out needs a matrix of numbers, users by items",
+            found=f"shape {matrix.shape}, {matrix.dtype}",
+        )
+    if np.isnan(matrix.data if sparse else matrix).any():
+        raise InputError("the matrix holds NaN", hint="what is not an interaction is 0")
+    if sparse:
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)
+    if not (counts > 1).any():
+        raise EmptyError("no user has two items, so none can be left out", where="matrix")
+    return _each(matrix, np.flatnonzero(counts > 1), seed, sparse=sparse)
+
+
+def _each(matrix: Any, users: Any, seed: int, *, sparse: bool) -> Iterator[tuple[Any, int, int]]:
+    for user in users.tolist():
+        chance = np.random.default_rng([seed & (2**64 - 1), user])
+        if not sparse:
+            own = np.flatnonzero(matrix[user])
+            item = int(own[chance.integers(len(own))])
+            train = matrix.copy()
+            train[user, item] = 0
+            yield train, user, item
+            continue
+        first, last = matrix.indptr[user], matrix.indptr[user + 1]
+        at = first + int(chance.integers(last - first))
+        item = int(matrix.indices[at])
+        train = matrix.copy()
+        train.data[at] = 0
+        train.eliminate_zeros()
+        yield train, user, item

@@ -1,0 +1,190 @@
+"""Interactions as a splitter sees them: users in codes, moments in ticks, and orders of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.ids import Vocabulary, vocabulary_for
+from rankwise.core.segments import Ints, bucket, owners, ragged_rows, reorder, runs
+from rankwise.io.tables import Table, read_table
+from rankwise.splits.hashing import combined, hash_of_column
+from rankwise.splits.times import Times, TimeUnit, read_times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankwise.io.columns import Columns
+    from rankwise.splits.hashing import Hashes
+
+__all__ = ["Codes", "Grouped", "Mask", "Rows", "read_rows"]
+
+Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A column of ids as small integers."""
+
+    of_row: Ints
+    words: Vocabulary
+
+    @property
+    def size(self) -> int:
+        """One more than the largest code; not every number below it need be one."""
+        return self.words.size
+
+    def count(self, mask: Mask | None = None) -> Ints:
+        """Return how many rows, or how many of some, each code has."""
+        own = self.of_row if mask is None else self.of_row[mask]
+        counts: Ints = np.bincount(own, minlength=self.size)
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Rows user by user, in some order inside each: row ``order[starts[u] : starts[u + 1]]``."""
+
+    starts: Ints
+    order: Ints
+
+    @property
+    def lengths(self) -> Ints:
+        """How many rows each user has."""
+        return np.diff(self.starts)
+
+    def tail(self, lengths: Ints) -> Mask:
+        """Return which rows are among the last so many of their user."""
+        mask: Mask = np.zeros(len(self.order), dtype=bool)
+        mask[self.order[ragged_rows(self.starts[1:] - lengths, lengths)]] = True
+        return mask
+
+    def places(self) -> Ints:
+        """Return the place of every row (in the order of the table) among its user's, from 0."""
+        out: Ints = np.empty(len(self.order), dtype=np.int64)
+        out[self.order] = np.arange(len(self.order)) - np.repeat(self.starts[:-1], self.lengths)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Interactions, and what can be asked of them."""
+
+    table: Table
+    time_unit: TimeUnit | None = None
+
+    def __len__(self) -> int:
+        return len(self.table.frame)
+
+    @cached_property
+    def user(self) -> Codes:
+        """The user of every row."""
+        return self._codes("user")
+
+    @cached_property
+    def item(self) -> Codes:
+        """The item of every row."""
+        return self._codes("item")
+
+    def _codes(self, role: str) -> Codes:
+        column = self.table.frame[role]
+        words = vocabulary_for([column], dense=True)
+        return Codes(words.encode(column), words)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether rows say when they happened."""
+        return "timestamp" in self.table.frame.columns
+
+    @cached_property
+    def time(self) -> Times:
+        """When every row happened."""
+        return read_times(self.table, self.time_unit)
+
+    def select(self, mask: Mask) -> Rows:
+        """Return some rows as rows of their own; their moments keep their unit."""
+        own = replace(self, table=self.table.with_frame(self.table.frame.filter(pl.Series(mask))))
+        if "time" in self.__dict__:
+            own.__dict__["time"] = self.time.take(mask)
+        return own
+
+    def key(self, seed: int, rows: Ints | None = None) -> Hashes:
+        """Return a number for rows that depends on user, item, moment and seed alone."""
+        frame = self.table.frame if rows is None else self.table.frame[rows]
+        columns = [hash_of_column(frame["user"]), hash_of_column(frame["item"])]
+        if self.has_times:
+            own = self.time if rows is None else self.time.take(rows)
+            columns.append(_ticks(own))
+        return combined(columns, seed)
+
+    def in_time(self) -> Grouped:
+        """Return every user's rows by time; equal ones in order of a hash of the ids."""
+        time = self.time.values
+        return self._grouped(time, lambda rows: self.key(0, rows))
+
+    def at_random(self, seed: int) -> Grouped:
+        """Return every user's rows in an order that the seed decides."""
+        return self._grouped(self.key(seed), None)
+
+    def _grouped(self, key: Ints, breaker: Callable[[Ints], Hashes] | None) -> Grouped:
+        starts, order = bucket(self.user.of_row, self.user.size)
+        by_user = key[order]
+        order = order.astype(np.int32 if len(order) < 2**31 else np.int64, copy=False)
+        broken = None
+        if breaker is not None:
+
+            def broken(at: Ints) -> Ints:  # place among the bucketed rows to number
+                return breaker(order[at].ravel()).reshape(at.shape)
+
+        (ordered,) = reorder(starts, by_user, [order], breaker=broken)
+        self._settle(starts, ordered, key)
+        return Grouped(starts, ordered)
+
+    def settled(self, order: Ints, key: Ints) -> Ints:
+        """Put rows that are equal in key and ids in order of their other columns; in place."""
+        self._settle(np.array([0, len(order)]), order, key)
+        return order
+
+    def _settle(self, starts: Ints, order: Ints, key: Ints) -> None:
+        """Do it inside segments: without it, which of two such rows comes first were chance."""
+        others = [n for n in self.table.frame.columns if n not in ("user", "item", "timestamp")]
+        if not others or not len(order):
+            return
+        own = key[order]
+        same = np.flatnonzero(own[1:] == own[:-1])
+        if not len(same):
+            return
+        near = np.union1d(same, same + 1)
+        ids = self.key(0, order[near])
+        edges = runs(owners(starts, near), own[near], ids)
+        lengths = np.diff(edges)
+        mine = ragged_rows(edges[:-1][lengths > 1], lengths[lengths > 1])
+        if not len(mine):
+            return
+        rows = order[near[mine]]
+        frame = self.table.frame[rows]
+        rest = combined([hash_of_column(frame[name]) for name in others], 0)
+        group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
+        order[near[mine]] = rows[np.lexsort((rest, group))]
+
+    def moments(self, mask: Mask | None = None) -> tuple[Any, Any] | None:
+        """Return the first and the last moment of some rows; None without rows or moments."""
+        if not self.has_times:
+            return None
+        own = self.time.values if mask is None else self.time.values[mask]
+        return (own.min(), own.max()) if len(own) else None
+
+
+def _ticks(times: Times) -> Hashes:
+    """Return moments as numbers to hash; dates in microseconds whatever their unit."""
+    values = times.values // 1000 if times.is_date and times.unit == "ns" else times.values
+    return hash_of_column(pl.Series(values))
+
+
+def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None) -> Rows:
+    """Read interactions from anything that holds them."""
+    return Rows(read_table(source, "interactions", columns), time_unit)

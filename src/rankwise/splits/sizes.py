@@ -1,0 +1,46 @@
+"""How many rows a share is: one rule of rounding for all splits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from rankwise.core.segments import Ints
+from rankwise.errors import ParameterError
+
+__all__ = ["check_seed", "check_share", "rounded"]
+
+_Size = TypeVar("_Size", int, Ints)
+
+
+def check_share(name: str, share: object) -> None:
+    """Raise unless a share lies between 0 and 1."""
+    number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
+    if not number or not 0 < share < 1:  # type: ignore[operator]
+        raise ParameterError(
+            f"{name} must lie between 0 and 1",
+            found=f"{name}={share!r}",
+            hint="0.2 keeps a fifth of the rows for testing",
+        )
+
+
+def check_seed(seed: object) -> None:
+    """Raise unless a seed is a whole number."""
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool):
+        raise ParameterError("a seed is a whole number", found=f"seed={seed!r}")
+
+
+def rounded(share: float, of: _Size) -> _Size:
+    """Return a share of some rows: the nearest whole number, and of two equally near the larger.
+
+    The share is taken as the decimal that it is written as, so that 0.29 of 50 rows, 14.5, is 15,
+    though the nearest binary number to 0.29 is a little less.
+
+    >>> rounded(0.2, 12), rounded(0.29, 50), rounded(1 / 3, 3)
+    (2, 15, 1)
+    """
+    exact = Fraction(repr(float(share))).limit_denominator(10**6)
+    above, below = exact.numerator, exact.denominator
+    return (2 * above * of + below) // (2 * below)
