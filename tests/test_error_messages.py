@@ -19,6 +19,7 @@ from rankwise.errors import RankwiseError
 
 GOLDEN = Path(__file__).with_name("error_messages.txt")
 LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]})
+TIMED = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 6], "timestamp": [3, 8, 5, 9]})
 TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 5], "relevance": [4.0, 2.0]})
 
 
@@ -59,6 +60,17 @@ def text_ids_beside_integers(folder):
 
 def rank(scores=None, k=2, **options):
     return lambda folder: rw.rank(scores, k=k, **options)
+
+
+def folder_in_use(folder):
+    (folder / "train.csv").write_text("")
+    rw.splits.LeaveOut(1).split(TIMED).save(folder)
+
+
+def cut(rule, table):
+    return lambda folder: (
+        list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
+    )
 
 
 class Failing:
@@ -202,6 +214,25 @@ CASES = {
     "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
     "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),
     "metric of ratings that does not exist": lambda _: rw.compute_metrics({1: [(3, 4)]}, ["ndgc"]),
+    "share outside 0 and 1": lambda _: rw.splits.GlobalTime(share=20),
+    "moment said twice": lambda _: rw.splits.GlobalTime(share=0.2, last="7d"),
+    "length of time that is none": lambda _: rw.splits.TimeWindows("a week"),
+    "split without timestamps": cut(rw.splits.GlobalTime(share=0.2), TRUTH),
+    "timestamp that is no date": cut(rw.splits.LeaveOut(1), TRUTH.with_columns(time=pl.Series(["2013-01-01", "soon"]))),
+    "training side that is empty": cut(rw.splits.GlobalTime(at=3), TIMED),
+    "validation side that is empty": cut(rw.splits.GlobalTime(at=8, validation=rw.splits.LeaveOut(3)), TIMED),
+    "more folds than rows": cut(rw.splits.KFold(9), TIMED),
+    "user with too few rows": cut(rw.splits.LeaveOut(2, short="error"), TIMED),
+    "filters that leave nothing": cut(rw.splits.LeaveOut(1, filters=[rw.splits.KCore(7)]), TIMED),
+    "rule that does not exist": lambda _: rw.splits.from_dict({"rule": "GlobalTimes"}),
+    "part that does not exist": lambda _: rw.splits.LeaveOut(1).split(TIMED).validation,
+    "folder without parts": lambda folder: rw.splits.read(folder),
+    "split into a folder that is in use": folder_in_use,
+    "results of different splits": lambda _: rw.compare({
+        name: rw.evaluate({1: [5], 2: [6]}, rule.split(TIMED), "recall@1")
+        for name, rule in (("a", rw.splits.LeaveOut(1)), ("b", rw.splits.GlobalTime(at=9)))}),
+    "audit without a test part": lambda _: rw.audit(TIMED),
+    "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
     "curve of a measure without one": lambda _: rw.curve(
         rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "rbp"),
 }  # fmt: skip

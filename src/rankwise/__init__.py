@@ -16,6 +16,7 @@ from rankwise._version import __version__
 if TYPE_CHECKING:
     from rankwise import candidates, functional, models, splits
     from rankwise.auditing.audit import audit
+    from rankwise.auditing.report import Audit
     from rankwise.comparison import compare
     from rankwise.core.partial import Partial
     from rankwise.corrections import correct
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 # What is exported besides the measures, which the registry knows.
 _HOME_OF = {
+    "Audit": "rankwise.auditing.report",
     "Evaluator": "rankwise.evaluator",
     "Measure": "rankwise.measures.measure",
     "Partial": "rankwise.core.partial",
@@ -81,6 +83,7 @@ _HOME_OF = {
 }
 
 __all__ = [
+    "Audit",
     "Evaluator",
     "Measure",
     "Partial",

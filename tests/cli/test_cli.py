@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
+from command_line import rankwise
 
 RUN = "user,item,score\n1,5,0.9\n1,6,0.5\n2,5,0.4\n2,7,0.1\n"
 TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,5,2\n"
@@ -22,14 +22,6 @@ def folder(tmp_path):
     (tmp_path / "truth.csv").write_text(TRUTH)
     (tmp_path / "users.csv").write_text("user,group\n1,a\n2,b\n3,b\n")
     return tmp_path
-
-
-def rankwise(folder, *arguments, stdin=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankwise", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, input=stdin, timeout=120,
-        env={**os.environ, "COLUMNS": "100"},
-    )  # fmt: skip
 
 
 def test_evaluate_agrees_with_the_library(folder):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -10,7 +11,10 @@ from rankwise.arguments import check_choice
 from rankwise.auditing import overlap, pipeline, shift, timing
 from rankwise.auditing.parts import Claim, Limits, read_parts
 from rankwise.auditing.report import Audit
-from rankwise.io.tables import Table, read_table
+from rankwise.errors import ColumnError, InputError
+from rankwise.io.columns import ROLES, plain_name
+from rankwise.io.files import RawFile, read_file
+from rankwise.io.tables import Table, from_arrow, read_table, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,11 +109,12 @@ def audit(
     if claim is not None:
         check_choice("claim", claim, Claim)
     extra = {
-        "items": None if items is None else read_table(items, "items", columns),
-        "users": None if users is None else read_table(users, "users", columns),
+        "items": _told(items, "items", columns),
+        "users": _told(users, "users", columns),
         "features": None if features is None else _features(features, columns),
         "vocabulary": vocabulary,
-        "runs": None if runs is None else _log(runs),
+        "runs": None if runs is None else _frame(runs, "runs"),
+        "time_unit": time_unit,
     }
     parts = read_parts(
         {"train": train, "test": test, "validation": validation, "lists": recommendations,
@@ -120,30 +125,39 @@ def audit(
     return Audit(tuple(check(parts) for check in _CHECKS))
 
 
+def _told(source: Any, kind: Literal["items", "users"], columns: Columns | None) -> Table | None:
+    """Read what is known of items or users; columns of a text file that are numbers become so."""
+    if source is None:
+        return None
+    table = read_table(source, kind, columns)
+    return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
+
+
 def _features(source: Any, columns: Columns | None) -> Table:
-    """Read features of users, or else of items; their timestamps keep their column."""
-    frame = _frame(source)
-    kind: Any = (
-        "users" if any(name.lower().startswith("user") for name in frame.columns) else "items"
-    )
-    table = read_table(frame, kind, columns)
-    if "timestamp" in table.frame.columns:
-        return table
-    known = ("time", "date", "datetime", "ts", "at")
-    named = [name for name in table.frame.columns if name.lower() in known]
-    frame = table.frame.rename({named[0]: "timestamp"}) if named else table.frame
-    return table.with_frame(frame)
+    """Read features of users, or else of items; the time that each is of is their timestamp."""
+    raw = read_file(source) if isinstance(source, str | Path) else source
+    names = raw.frame.columns if isinstance(raw, RawFile) else _frame(raw, "features").columns
+    of_users = any(plain_name(name) in ROLES["users"]["user"] for name in names)
+    table = _told(raw, "users" if of_users else "items", columns)
+    assert table is not None
+    known = ROLES["truth"]["timestamp"]
+    named = [name for name in table.frame.columns if plain_name(name) in known]
+    if not named:
+        raise ColumnError(
+            "features say when each was known, in a column for the time",
+            where=table.source, found=f"columns {', '.join(map(repr, table.frame.columns))}",
+        )  # fmt: skip
+    return table.with_frame(table.frame.rename({named[0]: "timestamp"}))
 
 
-def _log(source: Any) -> pl.DataFrame:
-    return _frame(source)
-
-
-def _frame(source: Any) -> pl.DataFrame:
-    from rankwise.io.files import read_file
-
-    if isinstance(source, pl.DataFrame):
-        return source
-    if hasattr(source, "__arrow_c_stream__") or isinstance(source, dict):
-        return pl.DataFrame(source)
-    return read_file(source).frame
+def _frame(source: Any, name: str) -> pl.DataFrame:
+    if isinstance(source, str | Path):
+        return read_file(source).frame
+    if isinstance(source, dict):
+        try:
+            return pl.DataFrame(source)
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{name}: these columns do not make a table") from error
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise InputError(f"{name}: neither a table nor a file", found=type(source).__name__)
+    return from_arrow(source, name)

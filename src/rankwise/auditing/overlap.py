@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
 from rankwise.auditing.parts import PAIR, Parts
 from rankwise.auditing.report import Check, not_run, verdict
+from rankwise.errors import ParameterError
 from rankwise.io.columns import plain_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["drift_of_ids", "same_events", "same_pairs", "shared_users", "validation_overlap"]
 
@@ -45,19 +44,34 @@ def drift_of_ids(parts: Parts) -> Check:
     vocabulary = parts.extra.get("vocabulary")
     if vocabulary is None:
         return _dense_codes(parts, name)
+    if not isinstance(vocabulary, Mapping) or not vocabulary or not set(vocabulary) <= set(PAIR):
+        raise ParameterError(
+            "vocabulary holds the ids that the model knows, by role",
+            found=repr(list(vocabulary) if isinstance(vocabulary, Mapping) else vocabulary)[:80],
+            hint='pass {"user": ids, "item": ids}, or one of them',
+        )
     found = []
-    for role in PAIR:
-        if role not in vocabulary:
-            continue
-        ids: Iterable[Any] = vocabulary[role]
-        known = pl.Series(list(ids)).cast(parts.train[role].dtype, strict=False)
+    for role in vocabulary:
+        known = _ids(vocabulary[role], role).cast(parts.train[role].dtype, strict=False)
         fresh = _fresh(parts, role)
         found.append(
-            fresh.filter(fresh.is_in(known.implode())).to_frame("id").with_columns(of=pl.lit(role))
+            fresh.filter(fresh.is_in(known.implode()))
+            .cast(pl.String)
+            .to_frame("id")
+            .with_columns(of=pl.lit(role))
         )
     both = pl.concat(found) if found else pl.DataFrame()
     said = f"{len(both):,} ids without a training row are in the model's vocabulary"
     return Check("L4", name, verdict(len(both), worst="fail"), len(both), said, lambda: both)
+
+
+def _ids(source: Any, role: str) -> pl.Series:
+    try:
+        return pl.Series(list(source), strict=True)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise ParameterError(
+            "the ids of a vocabulary are all integers or all strings", where=f"{role}s"
+        ) from error
 
 
 def _fresh(parts: Parts, role: str) -> pl.Series:
@@ -114,7 +128,9 @@ def shared_users(parts: Parts) -> Check:
     ]  # fmt: skip
     found, said = [], []
     for column in session[:1]:
-        both = parts.test.join(parts.train.select(column).unique(), on=column, how="semi")
+        text = pl.col(column).cast(pl.String)
+        known = parts.train.select(text).unique()
+        both = parts.test.with_columns(text).join(known, on=column, how="semi")
         found.append(both)
         said.append(f"{both[column].n_unique():,} sessions on both sides")
     if parts.claim == "users":
@@ -123,6 +139,6 @@ def shared_users(parts: Parts) -> Check:
         said.append(f"{both['user'].n_unique():,} test users in training")
     if not said:
         return not_run("L6", name, "a column of sessions, or claim='users' (strong generalisation)")
-    bad = pl.concat(found).unique()
+    bad = pl.concat(found, how="diagonal_relaxed").unique()
     status = verdict(len(bad), worst="fail")
     return Check("L6", name, status, len(bad), ", ".join(said), lambda: bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,8 +18,6 @@ from rankwise.splits.split import Folds, Split
 from rankwise.splits.times import read_times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rankwise.io.columns import Columns
     from rankwise.splits.times import TimeUnit
 
@@ -76,6 +75,7 @@ class Parts:
     limits: Limits
     per_second: float | None
     candidates: pl.DataFrame | None = None
+    history: pl.DataFrame | None = None
     stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -103,7 +103,13 @@ def read_parts(
 ) -> Parts:
     """Read all tables, whatever they are, and give them the same ids and clock."""
     sources = {name: source for name, source in given.items() if source is not None}
-    sources, stages, known = _opened(sources, dict(stages or {}))
+    if not isinstance(limits, Limits):
+        raise ParameterError("limits is a Limits(…)", found=repr(limits))
+    if stages is not None and not isinstance(stages, Mapping):
+        raise ParameterError("stages come as {name: table}", found=repr(stages))
+    opened = _opened(sources, dict(stages or {}))
+    sources, stages, known = opened.sources, opened.stages, opened.claim
+    time_unit = time_unit or opened.unit
     unknown = next((name for name in stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
@@ -121,14 +127,20 @@ def read_parts(
     return Parts(
         frames["train"], frames["test"], frames.get("validation"), frames.get("lists"),
         claim=claim or known or "none", repeats=repeats, limits=limits, per_second=per_second,
-        candidates=frames.get("candidates"),
+        candidates=frames.get("candidates"), history=frames.get("history"),
         stages={name: frames[name] for name in stages}, extra=extra,
     )  # fmt: skip
 
 
-def _opened(
-    sources: dict[str, Any], stages: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], Claim | None]:
+@dataclass(frozen=True)
+class _Opened:
+    sources: dict[str, Any]
+    stages: dict[str, Any]
+    claim: Claim | None = None
+    unit: TimeUnit | None = None
+
+
+def _opened(sources: dict[str, Any], stages: dict[str, Any]) -> _Opened:
     """Take a split, or a folder with one, apart."""
     whole = sources["train"]
     if isinstance(whole, str | Path) and Path(whole).is_dir():
@@ -140,21 +152,28 @@ def _opened(
         if "test" not in sources:
             raise ParameterError("an audit needs the test part", hint="pass train and test, "
                                  "or a split, or a folder that holds one")  # fmt: skip
-        return sources, stages, None
+        return _Opened(sources, stages)
+    twice = [name for name in ("test", "validation") if name in sources]
+    if twice:
+        raise ParameterError(
+            f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables"
+        )
     parts: dict[str, Any] = {}
     for name, mask in whole.masks.items():
         frame = whole.rows.table.frame.filter(pl.Series(mask))
         parts[name] = replace(whole.rows.table, frame=frame)
-    mine = {name: part for name, part in parts.items() if name in ("train", "test", "validation")}
-    if "history" in parts:  # known when test users are predicted
-        both = pl.concat([parts["train"].frame, parts["history"].frame])
-        strong = whole.rule.get("strong")
-        mine["train"] = mine["train"] if strong else replace(parts["train"], frame=both)
+    mine = {
+        name: part
+        for name, part in parts.items()
+        if name in ("train", "test", "validation", "history")
+    }
     own = {name: parts[name] for name in _STAGES if name in parts}
     claim = _CLAIMS.get(str(whole.rule.get("rule")))
     if claim == "users" and not whole.rule.get("strong", True):
         claim = None
-    return {**sources, **mine}, {**own, **stages}, claim
+    clock = whole.rows.time if whole.rows.has_times else None
+    unit = None if clock is None or clock.is_date else clock.unit
+    return _Opened({**sources, **mine}, {**own, **stages}, claim, unit)
 
 
 def _in_time(
@@ -178,6 +197,12 @@ def _in_time(
         out |= {name: out[name].with_columns(real) for name in clocks}
     if "train" not in clocks or "test" not in clocks:
         return out, None
+    dates = [name for name, times in clocks.items() if times.is_date]
+    if {clocks[name].unit for name in dates} == {"us", "ns"}:  # the finer of both, for all
+        for name in dates:
+            if clocks[name].unit == "us":
+                clocks[name] = replace(clocks[name], unit="ns")
+                out[name] = out[name].with_columns(pl.col("time") * 1000)
     units = {(times.is_date, times.unit) for times in clocks.values()}
     if len(units) > 1:
         raise ColumnError(

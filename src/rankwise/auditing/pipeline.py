@@ -52,13 +52,14 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
     role = "user" if "user" in features.frame.columns else "item"
     if not parts.has_times:
         raise ColumnError("features with timestamps need test rows with timestamps")
-    times = read_times(features, None)
-    own = features.frame.drop("timestamp").with_columns(at=pl.Series(times.values))
+    times = read_times(features, parts.extra.get("time_unit"))
+    names = [name for name in features.frame.columns if name not in ("_at", "_first")]
+    own = features.frame.select(names).with_columns(_at=pl.Series(times.values))
     seconds = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.unit]
-    first = parts.test.group_by(role).agg(first=pl.col("time").min() / parts.per_second)
+    first = parts.test.group_by(role).agg(_first=pl.col("time").min() / parts.per_second)
     ids = matching(features.with_frame(own), role, parts.test[role])
-    later = pl.col("at") / seconds > pl.col("first")
-    return ids.join(first, on=role, how="inner").filter(later)
+    later = pl.col("_at") / seconds > pl.col("_first")
+    return ids.join(first, on=role, how="inner").filter(later).drop("_at", "_first")
 
 
 def _counts_test(parts: Parts, table: Table, role: str, column: str) -> bool:
@@ -99,6 +100,7 @@ def tuned_on_test(parts: Parts) -> Check:
     if missing:
         raise ColumnError("a log of runs has columns run, part and purpose", where="runs",
                           found=", ".join(log.columns))  # fmt: skip
+    log = log.with_columns(pl.col("part", "purpose").cast(pl.String).fill_null("not said"))
     test = log.filter(pl.col("part") == "test")
     bad = test.filter(pl.col("purpose") != "report")
     said = f"{len(test):,} evaluations on test, {len(bad):,} of them to select or to stop"
@@ -158,7 +160,7 @@ def _recall(parts: Parts, lists: pl.DataFrame) -> float:
     """Return the mean over test users of the share of their test items that are listed."""
     wanted = parts.test.select(PAIR).unique()
     hit = wanted.join(lists.select(PAIR).unique(), on=PAIR, how="semi").group_by("user").len("hit")
-    each = wanted.group_by("user").len("all").join(hit, on="user", how="left")
+    each = wanted.group_by("user").len("all").join(hit, on="user", how="left").sort("user")
     return float((each["hit"].fill_null(0) / each["all"]).mean())  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ def cold(parts: Parts) -> Check:
     shares, found = [], []
     roles = ["item"] if parts.claim == "users" else PAIR  # users without training are its point
     for role in roles:
-        known = parts.train.select(role).unique()
+        known = _known(parts, role)
         rows = parts.test.join(known, on=role, how="anti")
         own = rows[role].n_unique() / parts.test[role].n_unique()
         shares.append(f"{role}s {own:.2%} ({len(rows) / len(parts.test):.2%} of rows)")
@@ -75,11 +75,19 @@ def cold(parts: Parts) -> Check:
     either = pl.concat(found).unique()
     warm = parts.test
     for role in roles:
-        warm = warm.join(parts.train.select(role).unique(), on=role, how="semi")
+        warm = warm.join(_known(parts, role), on=role, how="semi")
     share = 1 - len(warm) / len(parts.test)
     said = f"cold in test: {', '.join(shares)}; evaluate(warm_and_cold=True) shows both"
     status = verdict(share > parts.limits.cold_rows)
     return Check("L11", name, status, share, said, lambda: either)
+
+
+def _known(parts: Parts, role: str) -> pl.DataFrame:
+    """Return warm users or items: trained on, or, for users, with a history at prediction."""
+    known = [parts.train.select(role)]
+    if role == "user" and parts.history is not None:
+        known.append(parts.history.select(role))
+    return pl.concat(known).unique()
 
 
 def filtered_before(parts: Parts) -> Check:

@@ -59,12 +59,17 @@ def command(
 
     Exit code 1 if a check fails.
     """  # fmt: skip
+    import polars as pl
+
     from rankwise.auditing.audit import audit
 
     named = dict(_pair(ctx, text) for text in stages)
     found = audit(train, test, stages=named, **options)
     if rows is not None:
-        click.echo(found.rows(rows).write_csv(), nl=False)
+        own = found.rows(rows)
+        nested = [name for name, kind in own.schema.items() if kind.is_nested()]
+        text = [pl.Series(name, [repr(value) for value in own[name].to_list()]) for name in nested]
+        click.echo(own.with_columns(text).write_csv(), nl=False)
     elif format_ == "table":
         click.echo(repr(found))
     else:

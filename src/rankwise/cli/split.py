@@ -176,17 +176,16 @@ def _made(by: str, own: dict[str, Any], extras: dict[str, Any]) -> Splitter:
 
     share, seed = own.get("test_ratio", 0.2), {"seed": own.get("seed", 0)}
     if by in ("time", "two-stage"):
-        moment: dict[str, Any] = {name: own[name] for name in ("at", "last", "gap") if name in own}
-        if "at" in moment:
-            moment["at"] = _number(moment["at"])
+        lengths = ("at", "last", "gap")
+        moment: dict[str, Any] = {name: _number(own[name]) for name in lengths if name in own}
         if not {"at", "last"} & set(moment) or "test_ratio" in own:
             moment["share"] = share
         if by == "two-stage":
             return splits.TwoStage(**moment, **seed, **extras)
         return splits.GlobalTime(**moment, **extras)
     if by == "windows":
-        return splits.TimeWindows(own.get("window", "7d"), own.get("folds", 5),
-                                  own.get("train_span"), own.get("gap"), **extras)  # fmt: skip
+        window, train, gap = (_number(own.get(name)) for name in ("window", "train_span", "gap"))
+        return splits.TimeWindows(window or "7d", own.get("folds", 5), train, gap, **extras)
     if by in ("last", "leave-one-out"):
         which: Any = "last" if by == "last" else "random"
         return splits.LeaveOut(own.get("n", 1), which, **seed, **extras)
@@ -203,7 +202,10 @@ def _made(by: str, own: dict[str, Any], extras: dict[str, Any]) -> Splitter:
     return splits.Holdout(share, "user", which, **seed, **extras)
 
 
-def _number(text: str) -> Any:
+def _number(text: str | None) -> Any:
+    """Read a number where there is one: a moment or a length in ticks."""
+    if text is None:
+        return None
     for kind in (int, float):
         try:
             return kind(text)

@@ -8,9 +8,11 @@ from typing import Any
 
 from rankwise.errors import FileError
 
-__all__ = ["CARD_FILE", "card_beside", "read_card"]
+__all__ = ["CARD_FILE", "CARD_VERSION", "card_beside", "read_card"]
 
 CARD_FILE = "split.json"
+CARD_VERSION = 1
+"""Of the card: raised when a reader of the old form could not read the new one."""
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
@@ -26,8 +28,16 @@ def read_card(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(card["files"], dict) and isinstance(card["id"], str):
+        if card["card_version"] != CARD_VERSION:
+            raise FileError(
+                "this split was saved by another version of rankwise", where=str(path),
+                found=f"card {card['card_version']}, this version reads {CARD_VERSION}",
+            )  # fmt: skip
+        plain = all(isinstance(card[name], dict) for name in ("files", "rule", "found", "parts"))
+        if plain and isinstance(card["id"], str):
             return card
+    except FileError:
+        raise
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise FileError("this is not the card of a split", where=str(path))

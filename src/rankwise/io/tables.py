@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ColumnError, EmptyError, FileError, IdError, InputError, ScoreError
+from rankwise.errors import ColumnError, EmptyError, FileError, IdError, InputError
 from rankwise.io.cards import card_beside
+from rankwise.io.checks import check_finite, checked_ids
 from rankwise.io.columns import Columns, Kind, choose, recognise
 from rankwise.io.files import RawFile, read_file
 from rankwise.io.python import from_array, from_mapping, from_sparse
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from rankwise.protocol import Protocol
 
-__all__ = ["Table", "from_file", "read_table"]
+__all__ = ["Table", "from_arrow", "from_file", "read_table", "typed"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
+_WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,17})$"
 _WHOLE = ("users", "items", "interactions")
 """Kinds of tables that keep their other columns: groups, categories, sessions, …."""
 
@@ -137,12 +139,12 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     table = _load(source, kind, given)
     for role in _IDS:
         if role in table.frame.columns:
-            table = table.with_ids(role, _checked_ids(table.frame[role], role, table))
+            table = table.with_ids(role, checked_ids(table.frame[role], role, table))
     if table.frame.is_empty():
         raise EmptyError(f"the table of {kind} is empty", where=table.source, found="0 rows")
     for role in _NUMBERS:
         if role in table.frame.columns:
-            _check_finite(table.frame[role], role, table)
+            check_finite(table.frame[role], role, table)
     if "rank" in table.frame.columns:
         rank = table.frame["rank"]
         whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
@@ -160,7 +162,7 @@ def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
-        frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+        frame = from_arrow(source, kind)
         name = type(source).__module__.split(".")[0].lstrip("_")
         return _from_frame(frame, kind, given, kind, f"{name} table")
     if isinstance(source, Mapping):
@@ -195,6 +197,38 @@ def _load(source: Any, kind: Kind, given: Mapping[str, str | None]) -> Table:
         hint="pass a path, a table (Polars, pandas, PyArrow, DuckDB), {user: [items]}, a dense "
         "array with a row a user, or a SciPy sparse matrix",
     )
+
+
+def from_arrow(source: Any, name: str) -> pl.DataFrame:
+    """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
+    if isinstance(source, pl.DataFrame):
+        return source
+    try:
+        return pl.DataFrame(source)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            "a column of this table holds values of several types",
+            where=name,
+            found=str(error).splitlines()[0],
+            hint="give each column one type",
+        ) from error
+
+
+def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Give columns of text that hold numbers, or true and false, their type."""
+    for name in names:
+        column = frame[name]
+        if column.dtype != pl.String or column.null_count() == len(column):
+            continue
+        if column.str.contains(_WHOLE_NUMBER).all():
+            frame = frame.with_columns(column.cast(pl.Int64))
+        elif column.str.contains(r"^(true|false)$").all():
+            frame = frame.with_columns(column == "true")
+        elif not column.str.contains(r"^0\d").any():  # codes with leading zeros are text
+            number = column.cast(pl.Float64, strict=False)
+            if number.null_count() == column.null_count():
+                frame = frame.with_columns(number)
+    return frame
 
 
 def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
@@ -250,7 +284,7 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
         if role in _IDS:
             out = out.with_columns(out[role].str.strip_chars())
             _no_nulls(raw, out[role], name)
-            if out[role].str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
+            if out[role].str.contains(_WHOLE_NUMBER).all():
                 out = out.with_columns(out[role].cast(pl.Int64))
         elif role in _NUMBERS:
             out = out.with_columns(_numbers(raw, out[role], name))
@@ -260,6 +294,8 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
                 if not column.null_count():
                     out = out.with_columns(column)
                     break
+    if kind == "interactions":
+        out = typed(out, [name for name in out.columns if name not in table.columns])
     return replace(table, frame=out)
 
 
@@ -311,41 +347,3 @@ def _bad_line(raw: RawFile, what: str, bad: Callable[[list[str]], bool]) -> File
     return FileError(
         f"a line is malformed: {what}", where=f"{raw.name}, line {number}", found=repr(line[:120])
     )
-
-
-def _checked_ids(ids: pl.Series, role: str, table: Table) -> pl.Series:
-    where = f"{table.kind}, column {table.columns.get(role, role)!r}"
-    if isinstance(ids.dtype, pl.Categorical | pl.Enum):
-        ids = ids.cast(pl.String)
-    if ids.null_count():
-        row = int(ids.is_null().arg_true()[0])
-        raise IdError(
-            f"a {role} id is null",
-            where=f"{where}, row {row + 1}",
-            found=f"{ids.null_count()} null ids",
-            hint="drop those rows or give them an id",
-        )
-    if not (ids.dtype.is_integer() or ids.dtype == pl.String or not len(ids)):
-        hint = "cast the column to integers or strings"
-        if ids.dtype.is_float():
-            hint += " (a column with gaps becomes float in pandas: drop or fill the gaps first)"
-        raise IdError("ids are integers or strings", where=where, found=str(ids.dtype), hint=hint)
-    return ids
-
-
-def _check_finite(values: pl.Series, role: str, table: Table) -> None:
-    where = f"{table.kind}, column {table.columns.get(role, role)!r}"
-    bad = values.is_null()
-    if values.dtype.is_float():
-        bad = bad | ~values.is_finite()
-    elif not values.dtype.is_integer():
-        raise ColumnError(f"the {role} must be a number", where=where, found=str(values.dtype))
-    if bad.any():
-        row = int(bad.arg_true()[0])
-        user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
-        raise ScoreError(
-            f"a {role} is null, NaN or infinite",
-            where=f"{where}, row {row + 1}{user}",
-            found=f"{values[row]} ({int(bad.sum())} such rows)",
-            hint="drop those rows, or find out why the model gives no number",
-        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise._version import __version__
+from rankwise.io.cards import CARD_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,9 +26,6 @@ __all__ = [
     "torn_users",
 ]
 
-CARD_VERSION = 1
-"""Of the card: raised when a reader of the old form could not read the new one."""
-
 
 def one_line(rule: Mapping[str, Any]) -> str:
     """Write a rule on one line, without what is left at its default."""
@@ -35,7 +33,7 @@ def one_line(rule: Mapping[str, Any]) -> str:
     given = [
         f"{name}={one_line(value) if isinstance(value, dict) else repr(value)}"
         for name, value in rule.items()
-        if name != "rule" and usual.get(name) != value
+        if name != "rule" and (name not in usual or usual[name] != value)
     ]
     return f"{rule.get('rule', 'split')}({', '.join(given)})"
 
@@ -91,6 +89,18 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
     return out
 
 
+def known_rows(masks: Mapping[str, Mask], part: str, role: str) -> Mask:
+    """Return the rows that make a user or an item of a part warm.
+
+    An item is warm if it was trained on; a user also if something is known of him when he is
+    predicted: part ``history`` for test users, ``validation_history`` for those of validation.
+    """
+    history = masks.get("history" if part == "test" else f"{part}_history")
+    if role == "item" or history is None:
+        return masks["train"]
+    return masks["train"] | history
+
+
 def _digest(rows: Rows, mask: Mask) -> str:
     """Hash user, item and moment of all rows, whatever their order: two sums of 64-bit hashes."""
     own = np.flatnonzero(mask)
@@ -99,12 +109,12 @@ def _digest(rows: Rows, mask: Mask) -> str:
 
 
 def _cold(rows: Rows, masks: Mapping[str, Mask], name: str) -> dict[str, Any]:
-    """Count test users, items and rows that training does not know."""
+    """Count users, items and rows of a part that are cold."""
     mask = masks[name]
     cold: list[Mask] = []
     out: dict[str, Any] = {}
     for role, codes in (("user", rows.user), ("item", rows.item)):
-        known = codes.count(masks["train"]) > 0
+        known = codes.count(known_rows(masks, name, role)) > 0
         asked = codes.count(mask) > 0
         out[f"{role}s"] = int((asked & ~known).sum())
         out[f"share_of_{role}s"] = float((asked & ~known).sum() / asked.sum())

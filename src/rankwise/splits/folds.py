@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rankwise.arguments import check_positive
 from rankwise.core.segments import Ints, bucket
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
-from rankwise.splits.hashing import combined, hash_of_column
+from rankwise.splits.hashing import combined, hash_of_column, hash_of_text
 from rankwise.splits.sizes import check_seed
 from rankwise.splits.splitter import Cut, FoldSplitter
 
@@ -97,6 +98,8 @@ class StratifiedKFold(FoldSplitter):
     def _check(self) -> None:
         check_positive(least=2, k=self.k)
         check_seed(self.seed)
+        if not isinstance(self.by, str):
+            raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
         _check_enough(self.k, rows)
@@ -111,6 +114,9 @@ class StratifiedKFold(FoldSplitter):
             )  # fmt: skip
         order = _at_random(rows, self.seed)
         value = rows.table.frame[name]
+        if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
+            raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source,
+                              found=str(value.dtype))  # fmt: skip
         strata = (value.rank("dense").fill_null(0)).to_numpy().astype(np.int64)
         _, inside = bucket(strata[order], int(strata.max()) + 1)
         counts = np.bincount(strata)
@@ -207,7 +213,7 @@ def _by_number(fold: Ints, found: dict[str, int] | None = None) -> Callable[[int
 
 def _drawn(total: int, draws: int, seed: int) -> list[int]:
     """Draw different numbers below a total that may be astronomically large."""
-    source = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    source = random.Random(hash_of_text(f"seed {seed}"))  # noqa: S311 - a sample, not a secret
     if total < 2**62:
         return source.sample(range(total), draws)
     out: dict[int, None] = {}

@@ -52,7 +52,10 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     """
     check_seed(seed)
     sparse = hasattr(user_item_matrix, "tocsr")
-    matrix: Any = user_item_matrix.tocsr(copy=True) if sparse else np.array(user_item_matrix)
+    try:
+        matrix: Any = user_item_matrix.tocsr(copy=True) if sparse else np.array(user_item_matrix)
+    except ValueError as error:  # NumPy's word for rows of different lengths
+        raise InputError("the rows of the matrix have different lengths") from error
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         raise InputError(
             "leave-one-out needs a matrix of numbers, users by items",
@@ -66,7 +69,7 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)
     if not (counts > 1).any():
         raise EmptyError("no user has two items, so none can be left out", where="matrix")
-    return _each(matrix, np.flatnonzero(counts > 1), seed, sparse=sparse)
+    return _each(matrix, np.flatnonzero(counts > 1), int(seed), sparse=sparse)
 
 
 def _each(matrix: Any, users: Any, seed: int, *, sparse: bool) -> Iterator[tuple[Any, int, int]]:

@@ -151,10 +151,20 @@ def _read_one(
             found="; ".join(f"{f.name}: {', '.join(p.frame.columns)}"
                             for f, p in zip(files.values(), parts, strict=True)),
         )  # fmt: skip
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    _check_clocks(folder, files, parts)
+    try:
+        frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise FileError(
+            "a column holds other things in one part than in another",
+            where=str(folder),
+            found=str(error).splitlines()[0],
+        ) from error
     table = Table(frame, "interactions", str(folder), parts[0].form, parts[0].columns)
-    rows = Rows(table, unit)
     card = read_card(folder)
+    if unit is None and card is not None and "time" in card:
+        unit = card["time"]["unit"]
+    rows = Rows(table, unit)
     rule = {"rule": "read", "files": [str(file.name) for file in files.values()]}
     split = Split(
         table, rows, _masks(files, parts),
@@ -163,6 +173,23 @@ def _read_one(
     if card is not None:
         split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
     return split
+
+
+def _check_clocks(folder: Path, files: dict[str, Path], parts: list[Table]) -> None:
+    """Raise if some parts have dates, and others numbers or text."""
+    kinds = {}
+    for name, part in zip(files, parts, strict=True):
+        if "timestamp" in part.frame.columns:
+            kind = part.frame.schema["timestamp"]
+            word = "numbers" if kind.is_numeric() else str(kind).lower()
+            kinds[name] = "dates" if kind.is_temporal() else word
+    if len(set(kinds.values())) > 1:
+        raise FileError(
+            "the parts measure time in different ways",
+            where=str(folder),
+            found="; ".join(f"{name}: {kind}" for name, kind in kinds.items()),
+            hint="give all parts timestamps of one kind",
+        )
 
 
 def _masks(files: dict[str, Path], parts: list[Table]) -> dict[str, Mask]:

@@ -118,7 +118,7 @@ class Rows:
         columns = [hash_of_column(frame["user"]), hash_of_column(frame["item"])]
         if self.has_times:
             own = self.time if rows is None else self.time.take(rows)
-            columns.append(_ticks(own))
+            columns += _ticks(own)
         return combined(columns, seed)
 
     def in_time(self) -> Grouped:
@@ -151,7 +151,8 @@ class Rows:
 
     def _settle(self, starts: Ints, order: Ints, key: Ints) -> None:
         """Do it inside segments: without it, which of two such rows comes first were chance."""
-        others = [n for n in self.table.frame.columns if n not in ("user", "item", "timestamp")]
+        ids = ("user", "item", "timestamp")
+        others = sorted(name for name in self.table.frame.columns if name not in ids)
         if not others or not len(order):
             return
         own = key[order]
@@ -159,8 +160,7 @@ class Rows:
         if not len(same):
             return
         near = np.union1d(same, same + 1)
-        ids = self.key(0, order[near])
-        edges = runs(owners(starts, near), own[near], ids)
+        edges = runs(owners(starts, near), own[near], self.key(0, order[near]))
         lengths = np.diff(edges)
         mine = ragged_rows(edges[:-1][lengths > 1], lengths[lengths > 1])
         if not len(mine):
@@ -179,10 +179,12 @@ class Rows:
         return (own.min(), own.max()) if len(own) else None
 
 
-def _ticks(times: Times) -> Hashes:
-    """Return moments as numbers to hash; dates in microseconds whatever their unit."""
-    values = times.values // 1000 if times.is_date and times.unit == "ns" else times.values
-    return hash_of_column(pl.Series(values))
+def _ticks(times: Times) -> list[Hashes]:
+    """Return moments as numbers to hash; dates in microseconds, and what they do not hold."""
+    values = [times.values]
+    if times.is_date and times.unit == "ns":
+        values = [times.values // 1000, times.values % 1000]
+    return [hash_of_column(pl.Series(each)) for each in values]
 
 
 def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None) -> Rows:

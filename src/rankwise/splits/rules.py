@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rankwise.errors import ParameterError, nearest
@@ -14,10 +15,9 @@ from rankwise.splits.temporal import GlobalTime, SuccessiveTargets
 from rankwise.splits.windows import TimeWindows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rankwise.splits.splitter import Splitter
 
+_LIKE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
 __all__ = ["FILTERS", "RULES", "from_dict"]
 
 RULES: dict[str, type[Splitter]] = {
@@ -47,20 +47,27 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
     >>> from_dict(KFold(3).to_dict()) == KFold(3)
     True
     """
+    if not isinstance(rule, Mapping):
+        raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_LIKE)
     given = dict(rule)
     for name in ("validation", "fold_in"):
         if isinstance(given.get(name), dict):
             given[name] = from_dict(given[name])
     if "filters" in given:
-        given["filters"] = [_made(FILTERS, "filter", each) for each in given["filters"]]
+        filters = given["filters"]
+        if not isinstance(filters, list | tuple):
+            raise ParameterError("filters is a list", found=repr(filters), hint=_LIKE)
+        given["filters"] = [_made(FILTERS, "filter", each) for each in filters]
     made: Splitter = _made(RULES, "rule", given)
     return made
 
 
 def _made(known: Mapping[str, type[Any]], word: str, values: Mapping[str, Any]) -> Any:
+    if not isinstance(values, Mapping):
+        raise ParameterError(f"a {word} is written as a mapping", found=repr(values), hint=_LIKE)
     given = dict(values)
     name = given.pop(word, None)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ParameterError(
             f"there is no {word} {name!r}",
             found=", ".join(sorted(known)),
@@ -74,4 +81,8 @@ def _made(known: Mapping[str, type[Any]], word: str, values: Mapping[str, Any]) 
             found=", ".join(allowed),
             hint=nearest(unknown, allowed),
         )
-    return known[name](**given)
+    try:
+        return known[name](**given)
+    except TypeError as error:  # a parameter without a default, or of another type
+        found = f"{values}: {error}"
+        raise ParameterError(f"{name} cannot be made of this", found=found) from error

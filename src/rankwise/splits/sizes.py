@@ -41,6 +41,6 @@ def rounded(share: float, of: _Size) -> _Size:
     >>> rounded(0.2, 12), rounded(0.29, 50), rounded(1 / 3, 3)
     (2, 15, 1)
     """
-    exact = Fraction(repr(float(share))).limit_denominator(10**6)
+    exact = Fraction(repr(float(share))).limit_denominator(10**11)
     above, below = exact.numerator, exact.denominator
     return (2 * above * of + below) // (2 * below)

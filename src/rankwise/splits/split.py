@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import ParameterError, nearest
-from rankwise.io.tables import Table
-from rankwise.splits.card import make_card, one_line
+from rankwise.io.tables import Table, from_arrow
+from rankwise.splits.card import known_rows, make_card, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FileFormat: TypeAlias = Literal["parquet", "csv", "recbole", "elliot", "warprec"]
 
-__all__ = ["FileFormat", "Folds", "Split", "as_polars", "cut_rows"]
+__all__ = ["FileFormat", "Folds", "Split", "as_polars", "cut_rows", "library_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +96,7 @@ class Split:
 
     @cached_property
     def users(self) -> pl.DataFrame:
-        """The test users: ``user``, ``history`` (warm or cold), training and test rows.
+        """The test users: ``user``, ``history`` (warm or cold), rows known and rows of the test.
 
         Evaluate with ``users=split.users, by="history"`` for both side by side.
         """
@@ -104,19 +104,19 @@ class Split:
 
     @cached_property
     def items(self) -> pl.DataFrame:
-        """The items of training and test: ``item``, ``history``, training and test rows."""
+        """The items of training and test: ``item``, ``history``, rows known and of the test."""
         return self._states("item")
 
     def _states(self, role: Literal["user", "item"]) -> pl.DataFrame:
         codes = self.rows.user if role == "user" else self.rows.item
-        known = codes.count(self.masks["train"])
+        known = codes.count(known_rows(self.masks, "test", role))
         asked = codes.count(self.masks["test"])
         shown = np.flatnonzero(asked if role == "user" else asked + known)
         return pl.DataFrame(
             {
                 role: codes.words.decode(shown),
                 "history": np.where(known[shown] > 0, "warm", "cold"),
-                "train_rows": known[shown],
+                "known_rows": known[shown],
                 "test_rows": asked[shown],
             }
         ).sort(role)
@@ -200,18 +200,26 @@ class Folds(Sequence[Split]):
 
 def cut_rows(source: Any, mask: Mask, rows: Rows) -> Any:
     """Take rows of a table in its own library."""
-    library = type(source).__module__.split(".")[0]
+    library = library_of(source)
     if library == "pandas":
         return source[mask]
-    if library == "pyarrow" and hasattr(source, "filter"):
+    if library == "pyarrow":
         return source.filter(pl.Series(mask).to_arrow())
     return as_polars(source, rows).filter(pl.Series(mask))
+
+
+def library_of(source: Any) -> Literal["polars", "pandas", "pyarrow"] | None:
+    """Return the library of a table whose rows can be taken by a mask; None for anything else."""
+    kind = type(source)
+    known: Any = (kind.__module__.split(".")[0], kind.__name__)
+    tables = {("polars", "DataFrame"), ("pandas", "DataFrame"), ("pyarrow", "Table")}
+    return known[0] if known in tables else None
 
 
 def as_polars(source: Any, rows: Rows) -> pl.DataFrame:
     """Return what was split as a Polars table, its columns called as they were."""
     if isinstance(source, pl.DataFrame):
         return source
-    if hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source)
+    if library_of(source) is not None:
+        return from_arrow(source, "interactions")
     return rows.table.frame.rename(rows.table.columns)

@@ -12,15 +12,16 @@ import polars as pl
 
 from rankwise.arguments import check_choice
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.splits.card import one_line
+from rankwise.io.tables import from_arrow
+from rankwise.splits.card import known_rows, one_line
+from rankwise.splits.filters import Filter
 from rankwise.splits.rows import Mask, Rows, read_rows
-from rankwise.splits.split import Folds, Split
+from rankwise.splits.split import Folds, Split, library_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankwise.io.columns import Columns
-    from rankwise.splits.filters import Filter
     from rankwise.splits.times import TimeUnit
 
 __all__ = ["Cold", "Cut", "FoldSplitter", "SingleSplitter", "Splitter"]
@@ -55,10 +56,12 @@ class Splitter:
         Filter training rows, after the cut; or all rows before it, where test rows then decide
         what is trained on.
     cold_users, cold_items : {"keep", "drop", "only"}
-        What happens to rows of validation and test whose user (item) has no training row: they
-        stay, they go, or they alone stay. ``split.users`` and ``split.items`` say who is cold.
+        What happens to rows of validation and test whose user has neither training rows nor a
+        history (whose item has no training rows): they stay, they go, or they alone stay.
+        ``split.users`` and ``split.items`` say who is cold.
     seen : {"keep", "drop"}
-        What happens to rows of validation and test whose user has the same item in training.
+        What happens to rows of validation and test whose user has the same item in training or
+        history.
     """
 
     validation: Splitter | None = None
@@ -73,6 +76,12 @@ class Splitter:
         check_choice("cold_users", self.cold_users, Cold)
         check_choice("cold_items", self.cold_items, Cold)
         check_choice("seen", self.seen, Literal["keep", "drop"])
+        if not isinstance(self.filters, list | tuple) or not all(
+            isinstance(each, Filter) for each in self.filters
+        ):
+            raise ParameterError(
+                "filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]"
+            )
         object.__setattr__(self, "filters", tuple(self.filters))
         if self.validation is not None and not isinstance(self.validation, SingleSplitter):
             raise ParameterError(
@@ -112,7 +121,8 @@ class Splitter:
                 value = [each.to_dict() for each in value]
             elif isinstance(value, Splitter):
                 value = value.to_dict()
-            if value is not None and value != []:
+            unsaid = value is None and own.default is None
+            if not unsaid and not (isinstance(value, list) and not value):
                 out[own.name] = _plain(value)
         return out
 
@@ -146,12 +156,10 @@ class Splitter:
         self, rows: Rows, masks: dict[str, Mask], part: str, found: dict[str, Any]
     ) -> Mask:
         mask = masks[part]
-        known = masks["train"]
-        if "history" in masks:
-            known = known | masks["history"]
         for what, codes in ((self.cold_users, rows.user), (self.cold_items, rows.item)):
             if what == "keep":
                 continue
+            known = known_rows(masks, part, "user" if codes is rows.user else "item")
             warm = (codes.count(known) > 0)[codes.of_row]
             left = mask & (warm if what == "drop" else ~warm)
             name = "cold" if what == "drop" else "warm"
@@ -159,7 +167,7 @@ class Splitter:
             found[f"{part}_rows_of_{name}_{role}_dropped"] = int(mask.sum() - left.sum())
             mask = left
         if self.seen == "drop":
-            left = mask & ~_stands_in(rows, known, mask)
+            left = mask & ~_stands_in(rows, known_rows(masks, part, "user"), mask)
             found[f"{part}_rows_seen_dropped"] = int(mask.sum() - left.sum())
             mask = left
         return mask
@@ -263,11 +271,12 @@ class FoldSplitter(Splitter):
 
 
 def _collected(source: Any) -> Any:
-    return (
-        source.collect()
-        if hasattr(source, "collect_schema") and hasattr(source, "collect")
-        else source
-    )
+    """Run a query once: its rows need not come in the same order again."""
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    if hasattr(source, "__arrow_c_stream__") and library_of(source) is None:
+        return from_arrow(source, "interactions")
+    return source
 
 
 def _spread(kept: Mask, mask: Mask) -> Mask:

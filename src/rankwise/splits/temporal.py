@@ -151,7 +151,7 @@ def check_moment(share: object, at: object, last: object) -> None:
         )
     if share is not None:
         check_share("share", share)
-    if last is not None and not Duration.read("last", last):  # type: ignore[arg-type]
+    if last is not None and not Duration.read("last", last):
         raise ParameterError("last must be longer than nothing", found=f"last={last!r}")
 
 
@@ -279,5 +279,9 @@ def time_based_split(
     ([10, 20], [30])
     """
     check_share("test_ratio", test_ratio)
+    if not isinstance(timestamp_col, str):
+        raise ParameterError(
+            "timestamp_col is the name of a column", found=f"timestamp_col={timestamp_col!r}"
+        )
     split = GlobalTime(share=test_ratio).split(interactions, columns={"timestamp": timestamp_col})
     return split.train, split.test

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.arguments import check_choice
+from rankwise.core.ids import whole_numbers
 from rankwise.errors import ColumnError, ParameterError
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ class Duration:
     ticks: float = 0
 
     @classmethod
-    def read(cls, name: str, length: Length) -> Duration:
+    def read(cls, name: str, length: Any) -> Duration:
         """Read ``"14d"``, ``"1w12h"``, ``"1mo"``, a `timedelta`, or a number of ticks.
 
         >>> Duration.read("gap", "1mo2d")
         Duration(months=1, microseconds=172800000000, ticks=0)
         """
+        if isinstance(length, np.timedelta64):
+            length = length.astype("timedelta64[us]").item()
         if isinstance(length, timedelta):
             found = cls(microseconds=length // timedelta(microseconds=1))
         elif isinstance(length, str):
@@ -61,8 +64,8 @@ class Duration:
                 sum(int(number) * _MONTHS.get(unit, 0) for number, unit in parts),
                 sum(int(number) * _MICROSECONDS.get(unit, 0) for number, unit in parts),
             )
-        elif isinstance(length, int | float | np.number) and not isinstance(length, bool):
-            found = cls(ticks=length if length == length else -1)
+        elif _is_number(length):
+            found = cls(ticks=length)
         else:
             raise ParameterError(f"{name} is a length of time", found=f"{name}={length!r}")
         if min(found.months, found.microseconds, found.ticks) < 0:
@@ -74,6 +77,13 @@ class Duration:
 
     def __mul__(self, times: int) -> Duration:
         return Duration(self.months * times, self.microseconds * times, self.ticks * times)
+
+    def __add__(self, other: Duration) -> Duration:
+        return Duration(
+            self.months + other.months,
+            self.microseconds + other.microseconds,
+            self.ticks + other.ticks,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +128,11 @@ class Times:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
             since = at - datetime(1970, 1, 1, tzinfo=UTC)
             return self._ticks(since // timedelta(microseconds=1))
-        if self.is_date or isinstance(at, bool) or not isinstance(at, int | float | np.number):
+        if self.is_date or not _is_number(at):
             raise ParameterError(
-                f"{name} is not a moment", found=f"{name}={at!r}", hint=f"{self.where} holds dates"
+                f"{name} is not a moment",
+                found=f"{name}={at!r}",
+                hint=f"{self.where} holds {'dates' if self.is_date else 'numbers'}",
             )
         return at
 
@@ -132,9 +144,12 @@ class Times:
                 found=str(by.ticks),
                 hint='write "14d", "12h", "1mo", or a timedelta',
             )
-        if by.months:
-            at = self._ticks(self._calendar(at, f"{'-' if sign < 0 else ''}{by.months}mo"))
-        return at + sign * (self._ticks(by.microseconds) + by.ticks)
+        try:
+            if by.months:
+                at = self._ticks(self._calendar(at, f"{'-' if sign < 0 else ''}{by.months}mo"))
+            return at + sign * (self._ticks(by.microseconds) + by.ticks)
+        except (OverflowError, pl.exceptions.PolarsError) as error:
+            raise ParameterError("a length of time is out of range", found=f"{by}") from error
 
     def end_of(self, at: Any, align: Align) -> Any:
         """Return where the hour, day, week (from Monday), month, … of a moment ends."""
@@ -154,8 +169,12 @@ class Times:
     def show(self, at: Any) -> str | int | float:
         """Write a moment: dates as ISO 8601 in UTC, numbers as they are."""
         if not self.is_date:
-            return float(at) if self.values.dtype.kind == "f" else int(at)
-        text = pl.Series([self._microseconds(at)]).cast(pl.Datetime("us")).dt.to_string("iso")[0]
+            return int(at) if at == int(at) and self.values.dtype.kind != "f" else float(at)
+        text = (
+            pl.Series([self._microseconds(at)])
+            .cast(pl.Datetime("us"))
+            .dt.to_string("iso:strict")[0]
+        )
         return str(text).removesuffix(".000000")
 
     def take(self, rows: Any) -> Times:
@@ -167,6 +186,7 @@ class Times:
         return int(moment.dt.offset_by(by).to_physical()[0])
 
     def _microseconds(self, at: Any) -> int:
+        at = at.item() if isinstance(at, np.generic) else at  # NumPy's whole numbers overflow
         return int(at * 10**6 // _PER_SECOND[self.unit])
 
     def _ticks(self, microseconds: int) -> Any:
@@ -199,10 +219,14 @@ def read_times(table: Table, unit: TimeUnit | None) -> Times:
         return _of_dates(column, where)
     if not column.dtype.is_numeric() or column.dtype.is_decimal():
         raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
+    if column.dtype in (pl.Int128, pl.UInt128):
+        column = whole_numbers(column)
     values = column.to_numpy()
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise _bad(where, pl.Series(~np.isfinite(values)), column)
+        if len(values) and np.abs(values).max() >= 2.0**62:
+            raise ColumnError("a timestamp is out of range", where=where, found=f"{values.max()}")
         if len(values) and np.abs(values).max() < 2.0**53 and (values == np.floor(values)).all():
             values = values.astype(np.int64)
     elif len(values) and (int(values.max()) >= 2**62 or int(values.min()) <= -(2**62)):
@@ -241,6 +265,11 @@ def _dates(column: pl.Series, where: str) -> pl.Series:
     if found.null_count():
         raise _bad(where, found.is_null(), column)
     return found
+
+
+def _is_number(value: object) -> bool:
+    whole_or_real = isinstance(value, int | float | np.integer | np.floating)
+    return whole_or_real and not isinstance(value, bool) and bool(np.isfinite(value))  # type: ignore[call-overload]
 
 
 def _bad(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:

@@ -81,11 +81,10 @@ class TimeWindows(FoldSplitter):
         if not len(rows):
             raise EmptyError("there are no rows to split", where=rows.table.source)
         time, values = rows.time, rows.time.values
-        starts = [self._start(rows, at) for at in range(self.n_splits)]
+        windows = [self._window(rows, at) for at in range(self.n_splits)]
 
         def cut(at: int) -> Cut:
-            first = starts[at]
-            last = time.shift(first, Duration.read("test", self.test), 1)
+            first, last = windows[at]
             end = first
             if self.gap is not None:
                 end = time.shift(first, Duration.read("gap", self.gap), -1)
@@ -99,8 +98,12 @@ class TimeWindows(FoldSplitter):
 
         return self.n_splits, cut
 
-    def _start(self, rows: Rows, at: int) -> Any:
-        """Return where a window starts, counted back from the end."""
+    def _window(self, rows: Rows, at: int) -> tuple[Any, Any]:
+        """Return where a window starts and ends, both counted back from the end of the last.
+
+        Counting from the end alone leaves no day out between windows of months, of which some
+        have no 31st.
+        """
         time = rows.time
         if self.end is not None:
             end = time.moment("end", self.end)
@@ -110,6 +113,5 @@ class TimeWindows(FoldSplitter):
             end = time.after(time.values.max())
         length = Duration.read("test", self.test)
         step = length if self.step is None else Duration.read("step", self.step)
-        back = self.n_splits - 1 - at
-        last = time.shift(end, length, -1)
-        return time.shift(last, step * back, -1) if back else last
+        back = step * (self.n_splits - 1 - at)
+        return time.shift(end, back + length, -1), time.shift(end, back, -1)

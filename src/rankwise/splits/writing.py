@@ -67,6 +67,7 @@ def _write_one(split: Split, folder: Path, name: str, form: FileFormat) -> None:
             frame.write_parquet(path)
         else:
             separator = "," if path.suffix == ".csv" else "\t"
+            _check_text(frame, form)
             frame.write_csv(path, separator=separator, include_header=form != "elliot")
         files[str(path.relative_to(folder).as_posix())] = file_hash(path)
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
@@ -100,6 +101,27 @@ def _files(
         else:
             short = "val" if part == "validation" else part
             yield (folder if part == "test" else inner) / f"{short}.tsv", frame
+
+
+def _check_text(frame: pl.DataFrame, form: FileFormat) -> None:
+    """Raise if a file of text would not give back what it was given."""
+    for name, kind in frame.schema.items():
+        column = frame[name]
+        if kind.is_nested() or kind in (pl.Binary, pl.Object):
+            raise OutputError(
+                f"column {name!r} cannot be written as text", where=form, found=str(kind),
+                hint='write it with format="parquet"',
+            )  # fmt: skip
+        if kind != pl.String or (form == "csv" and name not in frame.columns[:2]):
+            continue
+        odd = column.filter(column.str.contains(r"^$|^\s|\s$|[\t\r\n\"]"))
+        if len(odd):
+            raise OutputError(
+                "an id cannot be written as text: it is empty, or holds blanks at an end, a tab, "
+                "a line end or a quotation mark",
+                where=f"{form}, column {name!r}", found=repr(odd[0]),
+                hint='write it with format="parquet"',
+            )  # fmt: skip
 
 
 def _four_columns(split: Split) -> pl.DataFrame:

@@ -1,0 +1,101 @@
+"""Plain-Python splits of lists of rows, written apart from the library, and strategies for rows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+
+from rankwise.splits.hashing import combined, hash_of_column
+
+
+def tables(max_size=30, users=5, items=6, times=8, min_size=1):
+    row = st.tuples(
+        st.integers(0, users - 1), st.integers(0, items - 1), st.integers(0, times - 1),
+        st.sampled_from([1.0, 2.0, 5.0]),
+    )  # fmt: skip
+    rows = st.lists(row, min_size=min_size, max_size=max_size)
+    return rows.map(frame)
+
+
+def frame(rows):
+    return pl.DataFrame(
+        rows,
+        schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64},
+        orient="row",
+    )
+
+
+def held(table, mask):
+    """Rows as a multiset: which of several equal rows was taken makes no difference."""
+    return Counter(table.filter(pl.Series(mask)).rows())
+
+
+def half_up(share, n):
+    exact = Fraction(str(share)) * n + Fraction(1, 2)
+    return exact.numerator // exact.denominator
+
+
+def hash_of(row, seed=0):
+    columns = [hash_of_column(pl.Series([value])) for value in row[:3]]
+    return int(combined(columns, seed)[0])
+
+
+def rest_of(row):
+    return int(combined([hash_of_column(pl.Series([row[3]]))], 0)[0])
+
+
+def of_users(table):
+    out = defaultdict(list)
+    for row in table.rows():
+        out[row[0]].append(row)
+    return out
+
+
+def in_time(rows):
+    return sorted(rows, key=lambda row: (row[2], hash_of(row), rest_of(row)))
+
+
+def at_random(rows, seed):
+    return sorted(rows, key=lambda row: (hash_of(row, seed), rest_of(row)))
+
+
+def last_rows(table, number_for, which="last", seed=0):
+    """The test rows, if of n rows of a user the last so many are tested."""
+    out = Counter()
+    for rows in of_users(table).values():
+        own = in_time(rows) if which == "last" else at_random(rows, seed)
+        number = number_for(len(rows))
+        out.update(own[len(own) - number :])
+    return out
+
+
+def best_moment(table):
+    """The latest moment with the most users on both sides."""
+    best = (0, None)
+    for moment in sorted(set(table["timestamp"])):
+        both = sum(
+            any(row[2] < moment for row in rows) and any(row[2] >= moment for row in rows)
+            for rows in of_users(table).values()
+        )
+        if both and both >= best[0]:
+            best = (both, moment)
+    return best[1]
+
+
+def k_core(table, users, items):
+    rows = table.rows()
+    while True:
+        by_user, by_item = Counter(r[0] for r in rows), Counter(r[1] for r in rows)
+        left = [r for r in rows if by_user[r[0]] >= users and by_item[r[1]] >= items]
+        if len(left) == len(rows):
+            return Counter(rows)
+        rows = left
+
+
+def leak(train, test):
+    """For each test moment the share of training moments after it, sorted by moment."""
+    return [float(np.mean([t > at for t in train])) for at in sorted(test)]

@@ -1,0 +1,288 @@
+"""Worked cases of rules, filters, lengths of time, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.sparse import coo_array, csr_array
+
+import rankwise as rw
+from rankwise import splits
+from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError
+from rankwise.splits.sizes import rounded
+
+TABLE = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "timestamp": [1, 3, 2, 4]})
+
+
+def every(made):
+    """Make every fold, if there are several."""
+    return list(made) if isinstance(made, splits.Folds) else made
+
+
+def days(*texts, **columns):
+    times = [datetime.fromisoformat(text) for text in texts]
+    count = len(texts)
+    return pl.DataFrame({"user": [1] * count, "item": range(count), "timestamp": times, **columns})
+
+
+def test_shares_are_rounded_as_the_decimals_that_they_are():
+    assert [rounded(0.5, n) for n in (1, 2, 3, 5)] == [1, 1, 2, 3]  # Python's round: 0, 1, 2, 2
+    assert rounded(0.29, 50) == 15  # 14.499999999999998 in binary
+    assert rounded(0.1, np.array([4, 5, 14, 15])).tolist() == [0, 1, 1, 2]
+    assert rounded(1 / 3, 10**9) == 333_333_333
+
+
+def test_cold_rows_dropped_kept_or_alone():
+    table = pl.DataFrame({"user": [1, 2, 1, 3], "item": [1, 2, 9, 1], "timestamp": [1, 1, 5, 5]})
+
+    def test_users(**options):
+        split = splits.GlobalTime(at=5, **options).split(table)
+        return split.test["user"].to_list(), {
+            k: v for k, v in split.found.items() if "dropped" in k
+        }
+
+    assert test_users() == ([1, 3], {})
+    assert test_users(cold_users="drop") == ([1], {"test_rows_of_cold_users_dropped": 1})
+    assert test_users(cold_users="only") == ([3], {"test_rows_of_warm_users_dropped": 1})
+    assert test_users(cold_items="drop") == ([3], {"test_rows_of_cold_items_dropped": 1})
+    with pytest.raises(EmptyError, match="test side"):
+        splits.GlobalTime(at=5, cold_users="drop", cold_items="drop").split(table)
+
+
+def test_pairs_that_were_seen():
+    table = pl.DataFrame({"user": [1, 2, 1, 2], "item": [1, 2, 1, 3], "timestamp": [1, 1, 5, 5]})
+    split = splits.GlobalTime(at=5, seen="drop").split(table)
+    assert split.test.rows() == [(2, 3, 5)]
+    assert split.found["test_rows_seen_dropped"] == 1
+
+
+def test_filters_look_at_training_unless_told_otherwise():
+    """Item 2 has two rows over all parts, and one in training."""
+    table = pl.DataFrame({"user": [1, 2, 1, 2], "item": [1, 1, 2, 2], "timestamp": [1, 2, 3, 9]})
+    rule = {"at": 5, "filters": [splits.MinRows(items=2)]}
+    after = splits.GlobalTime(**rule).split(table)
+    before = splits.GlobalTime(**rule, filter_on="all").split(table)
+    assert len(after.train) == 2
+    assert len(before.train) == 3
+    assert after.found["rows_filtered(MinRows)"] == 1
+    assert rw.audit(before)["L12"].status == "warn"
+    assert rw.audit(after)["L12"].status == "pass"
+
+
+def test_duplicates():
+    table = pl.DataFrame(
+        {
+            "user": [1, 1, 1, 2],
+            "item": [1, 1, 1, 1],
+            "timestamp": [5, 3, 9, 1],
+            "rating": [1, 4, 2, 3],
+        }
+    )
+    kept = {
+        how: splits.Deduplicate(how).apply(table)["rating"].to_list()
+        for how in ("first", "last", "highest")
+    }
+    assert kept == {"first": [4, 3], "last": [2, 3], "highest": [4, 3]}
+    assert splits.Deduplicate().apply(table.to_pandas())["rating"].to_list() == [4, 3]
+    with pytest.raises(ColumnError, match="the rating"):
+        splits.Deduplicate("highest").apply(TABLE)
+
+
+def test_lengths_of_time():
+    table = days("2013-01-31", "2013-02-27", "2013-02-28T12:00", "2013-03-31")
+    at = {
+        last: splits.GlobalTime(last=last).split(table).found["moment"]
+        for last in ("1mo", "31d", "4w")
+    }
+    # A microsecond after the last row; the end of February has no 31st.
+    assert at == {
+        "1mo": "2013-02-28T00:00:00.000001",
+        "31d": "2013-02-28T00:00:00.000001",
+        "4w": "2013-03-03T00:00:00.000001",
+    }
+    same = splits.GlobalTime(last=timedelta(days=31)).split(table).masks["test"]
+    assert (same == splits.GlobalTime(last="31d").split(table).masks["test"]).all()
+    assert splits.GlobalTime(at=date(2013, 3, 1)).split(table).test["item"].to_list() == [3]
+
+
+def test_windows_of_the_calendar():
+    texts = [f"2013-{month:02}-{day:02}T10:00" for month in range(1, 7) for day in (1, 15, 28)]
+    folds = splits.TimeWindows("1mo", 3, "2mo", gap="1d", align="month").split(days(*texts))
+    assert [split.found["window"] for split in folds] == [
+        ["2013-04-01T00:00:00", "2013-05-01T00:00:00"],
+        ["2013-05-01T00:00:00", "2013-06-01T00:00:00"],
+        ["2013-06-01T00:00:00", "2013-07-01T00:00:00"],
+    ]
+    assert folds[0].found["training_starts"] == "2013-01-31T00:00:00"
+    assert folds[0].found["training_ends"] == "2013-03-31T00:00:00"
+    assert [len(split.train) for split in folds] == [6, 7, 6]
+    week = splits.TimeWindows("1w", 1, align="week").split(days("2024-05-01", "2024-05-08T09:00"))
+    assert week[0].found["window"] == ["2024-05-06T00:00:00", "2024-05-13T00:00:00"]  # from Monday
+
+
+def test_windows_on_numbers_have_the_calendar_too():
+    start = int(datetime.fromisoformat("2013-01-01T00:00:00+00:00").timestamp())
+    table = pl.DataFrame(
+        {"user": [1] * 90, "item": range(90), "ts": [start + d * 86400 for d in range(90)]}
+    )
+    folds = splits.TimeWindows("1mo", 2, align="month").split(table)
+    assert [split.test["item"].to_list() for split in folds] == [
+        list(range(31, 59)),
+        list(range(59, 90)),
+    ]
+
+
+def test_leave_p_out_takes_every_set_once():
+    table = pl.DataFrame({"user": [1, 1, 2, 2, 3], "item": [1, 2, 3, 4, 5]})
+    folds = splits.LeavePOut(2).split(table)
+    assert len(folds) == splits.LeavePOut(2).count(5) == 10
+    tested = {frozenset(split.test["item"]) for split in folds}
+    assert tested == {frozenset(pair) for pair in combinations(range(1, 6), 2)}
+    drawn = splits.LeavePOut(2, draws=6, seed=1).split(table)
+    assert len({frozenset(split.test["item"]) for split in drawn}) == 6
+    large = pl.DataFrame({"user": range(200), "item": range(200)})
+    assert len(splits.LeavePOut(100, draws=3).split(large)[1].test) == 100  # of about 10**59 sets
+    with pytest.raises(ParameterError, match="1,313,400 sets"):
+        splits.LeavePOut(3).split(large)
+    with pytest.raises(ParameterError, match="only 10 sets"):
+        splits.LeavePOut(2, draws=11).split(table)
+
+
+def test_folds_are_a_sequence():
+    folds = splits.KFold(3).split(TABLE)
+    assert len(folds[1:]) == 2
+    assert (folds[-1].masks["test"] == folds[2].masks["test"]).all()
+    with pytest.raises(IndexError):
+        folds[3]
+
+
+def test_short_users_are_spread_over_folds():
+    """With the first row of each user always in fold 0 that fold would have all of them."""
+    table = pl.DataFrame({"user": range(1000), "item": [1] * 1000})
+    sizes = [len(split.test) for split in splits.KFold(5, per_user=True).split(table)]
+    assert max(sizes) < 260
+
+
+@pytest.mark.parametrize("make", [np.array, csr_array, coo_array], ids=["dense", "csr", "coo"])
+def test_leave_one_out_over_a_matrix(make):
+    dense = np.array([[5, 0, 3, 0], [0, 1, 0, 0], [2, 2, 2, 0], [0, 0, 0, 0]])
+    found = list(splits.leave_one_out_cv(make(dense), seed=4))
+    assert [user for _, user, _ in found] == [0, 2]
+    for train, user, item in found:
+        left = train.toarray() if hasattr(train, "toarray") else train
+        assert dense[user, item] > 0
+        assert left[user, item] == 0
+        changed = np.argwhere(left != dense).tolist()
+        assert changed == [[user, item]]
+        if hasattr(train, "nnz"):
+            assert train.nnz == (dense != 0).sum() - 1
+    again = [(u, i) for _, u, i in splits.leave_one_out_cv(dense, seed=4)]
+    assert again == [(u, i) for _, u, i in found]  # dense or sparse, the same items
+    others = {i for s in range(20) for _, u, i in splits.leave_one_out_cv(dense, seed=s) if u == 2}
+    assert others == {0, 1, 2}
+
+
+def test_leave_one_out_refuses():
+    with pytest.raises(EmptyError, match="two items"):
+        splits.leave_one_out_cv(np.eye(3))
+    with pytest.raises(InputError, match="NaN"):
+        splits.leave_one_out_cv(np.array([[1, np.nan]]))
+    with pytest.raises(InputError, match="matrix of numbers"):
+        splits.leave_one_out_cv(np.array([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: splits.GlobalTime(share=1.0), "share must lie between 0 and 1"),
+        (lambda: splits.GlobalTime(share=0), "share must lie between 0 and 1"),
+        (lambda: splits.GlobalTime(), "said in one way"),
+        (lambda: splits.GlobalTime(share=0.2, at=3), "said in one way"),
+        (lambda: splits.GlobalTime(last="soon"), "last is a length of time"),
+        (lambda: splits.GlobalTime(last=-3), "cannot be negative"),
+        (lambda: splits.GlobalTime(share=0.2, gap="1 day"), "gap is a length of time"),
+        (lambda: splits.GlobalTime(share=0.2, target="next"), "target must be one of"),
+        (lambda: splits.Holdout("0.2"), "between 0 and 1"),
+        (lambda: splits.Holdout(which="last"), "use GlobalTime"),
+        (lambda: splits.Holdout(seed=0.5), "a seed is a whole number"),
+        (lambda: splits.LeaveOut(0), "n must be a whole number from 1"),
+        (lambda: splits.KFold(1), "k must be a whole number from 2"),
+        (lambda: splits.TimeWindows("7d", 0), "n_splits must be"),
+        (lambda: splits.TimeWindows("7d", align="fortnight"), "align must be one of"),
+        (lambda: splits.GlobalTime(share=0.2, validation=splits.KFold(2)), "gives one split"),
+        (lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
+         "outer rule alone"),
+        (lambda: splits.UserHoldout(fold_in=splits.KFold(2)), "gives one split"),
+        (lambda: splits.TwoStage(last="7d", validation=splits.LeaveOut()), "parts of their own"),
+        (lambda: splits.KCore(0), "k must be a whole number"),
+        (lambda: splits.LeaveOut(cold_users="both"), "cold_users must be one of"),
+    ],
+)  # fmt: skip
+def test_rules_that_make_no_sense(make, said):
+    with pytest.raises(ParameterError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "table", "said"),
+    [
+        (splits.GlobalTime(share=0.2), TABLE.drop("timestamp"), "no column for the timestamp"),
+        (splits.LeaveOut(1), TABLE.drop("timestamp"), "no column for the timestamp"),
+        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit("soon")), "neither a number nor a date"),
+        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(None, pl.Int64)), "row 1"),
+        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(float("nan"))), "4 such rows"),
+        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(True)), "numbers or dates"),
+        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(2**63 - 1)), "out of range"),
+        (splits.GlobalTime(share=0.5), TABLE.with_columns(timestamp=7), "training side of the split is empty"),
+        (splits.GlobalTime(at=99), TABLE, "test side of the split is empty"),
+        (splits.GlobalTime(at=0), TABLE, "training side of the split is empty"),
+        (splits.GlobalTime(at="soon"), TABLE, "at is not a moment"),
+        (splits.Holdout(0.1), TABLE, "test side of the split is empty"),
+        (splits.LeaveOut(5), TABLE, "test side of the split is empty"),
+        (splits.LeaveOut(5, short="test"), TABLE, "training side of the split is empty"),
+        (splits.LeaveOut(5, short="error"), TABLE, "user 1"),
+        (splits.GlobalTime(share=0.2, validation=splits.LeaveOut(9)), TABLE, "validation side"),
+        (splits.GlobalTime(share=0.5, filters=[splits.KCore(9)]), TABLE, "filters leave no rows"),
+        (splits.KFold(5), TABLE, "5 folds need as many rows"),
+        (splits.UserKFold(3), TABLE, "3 folds need as many users"),
+        (splits.StratifiedKFold(2, "gender"), TABLE, "no column 'gender'"),
+        (splits.LeavePOut(4), TABLE, "leaves nothing to learn from"),
+        (splits.TwoStage(share=0.5, inner_at=0), TABLE, "no training rows before the inner moment"),
+        (splits.GlobalTime(last=5), days("2013-01-01", "2013-01-02"), "has a unit"),
+        (splits.GlobalTime(share=0.2), TABLE.head(0), "empty"),
+        (splits.LeaveOut(1), TABLE.with_columns(user=pl.lit(None, pl.Int64)), "id is null"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_split(rule, table, said):
+    with pytest.raises((InputError, ParameterError)) as caught:
+        every(rule.split(table))
+    assert said in str(caught.value)
+
+
+def test_a_window_without_rows_is_named():
+    with pytest.raises(EmptyError, match="test side") as caught:
+        list(splits.TimeWindows(1, 3).split(TABLE.filter(pl.col("timestamp") != 3)))
+    assert "fold 1" in str(caught.value)
+
+
+def test_time_based_split_in_one_line():
+    train, test = splits.time_based_split(TABLE, "timestamp", test_ratio=0.25)
+    assert test.rows() == [(2, 3, 4)]
+    assert len(train) == 3
+    with pytest.raises(ParameterError, match="test_ratio must lie between 0 and 1"):
+        splits.time_based_split(TABLE, test_ratio=1.5)
+    with pytest.raises(ColumnError, match="no column 'when'"):
+        splits.time_based_split(TABLE, "when")
+
+
+def test_parts_by_name():
+    split = splits.LeaveOut(1).split(TABLE)
+    with pytest.raises(ParameterError, match="no part 'validation'") as caught:
+        _ = split.validation
+    assert "validation=" in str(caught.value)
+    assert repr(split).splitlines()[0].startswith("LeaveOut(n=1")

@@ -1,0 +1,30 @@
+"""The page on splits: its table is the example's output, and what it says of it holds."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "splits.py"
+PAGE = EXAMPLE.parents[1] / "docs" / "splits.md"
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_page(movietweetings, capsys):
+    runpy.run_path(str(EXAMPLE))["main"](movietweetings)
+    said = capsys.readouterr().out
+    table = PAGE.read_text(encoding="utf-8").split("```text\n")[1].split("\n```")[0]
+    assert table in said
+    leads = next(line for line in table.splitlines() if "ndcg@10       lead" in line)
+    cells = leads.split("neighbours")[1].split()[::2]
+    assert [f"{float(cell):.3f}" for cell in cells] == ["0.034", "0.016", "-0.006"]
+
+
+def test_the_page_names_every_rule_and_check():
+    from rankwise.splits.rules import FILTERS, RULES
+
+    text = PAGE.read_text(encoding="utf-8")
+    assert not [name for name in (*RULES, *FILTERS) if f"`{name}" not in text]
+    assert not [f"L{at}" for at in range(1, 21) if f"| L{at} |" not in text]
