@@ -295,3 +295,8 @@ def test_sessions_of_two_types_and_runs_without_a_purpose():
     assert rw.audit(train, test)["L6"].status == "fail"
     runs = pl.DataFrame({"run": [1, 2], "part": ["test", "test"], "purpose": ["report", None]})
     assert rw.audit(train, test, runs=runs)["L14"].value == 1
+
+
+def test_other_columns_may_be_called_like_roles_of_other_tables():
+    table = TABLE.with_columns(weight=pl.lit("heavy"), rank=pl.lit(None, pl.Int64))
+    assert splits.LeaveOut(1).split(table).test.columns == table.columns

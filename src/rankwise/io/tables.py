@@ -142,10 +142,10 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
             table = table.with_ids(role, checked_ids(table.frame[role], role, table))
     if table.frame.is_empty():
         raise EmptyError(f"the table of {kind} is empty", where=table.source, found="0 rows")
-    for role in _NUMBERS:
-        if role in table.frame.columns:
+    for role in _NUMBERS:  # other columns may be called so, and hold what they like
+        if role in table.frame.columns and role in table.columns:
             check_finite(table.frame[role], role, table)
-    if "rank" in table.frame.columns:
+    if "rank" in table.columns:
         rank = table.frame["rank"]
         whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
         table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64))) if whole else table
@@ -255,7 +255,7 @@ def _from_frame(
         chosen += [pl.col(name) for name in others]
     out = frame.select(chosen)
     for role in _NUMBERS:
-        if role in out.columns and role != "rank" and out[role].dtype != pl.String:
+        if role in roles and role != "rank" and out[role].dtype != pl.String:
             out = out.with_columns(_as_float(out[role], roles[role], source))
     return Table(out, kind, source, form, roles)
 
