@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Population",
     "check_choice",
+    "check_count",
+    "check_flag",
     "check_number",
     "check_population",
     "check_positive",
@@ -29,7 +31,7 @@ Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
 
 def check_choice(name: str, value: object, kind: Any) -> None:
     """Raise unless a value is one of a `Literal`."""
-    if value not in get_args(kind):
+    if not isinstance(value, str) or value not in get_args(kind):
         raise ParameterError(
             f"{name} must be one of {', '.join(get_args(kind))}", found=f"{name}={value!r}"
         )
@@ -53,14 +55,26 @@ def check_number(name: str, value: object) -> None:
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
 
 
-def check_positive(*, least: int = 1, **values: int | None) -> None:
-    """Raise unless each value is None or a whole number, by default from 1."""
+def check_count(*, least: int = 1, **values: object) -> None:
+    """Raise unless each value is a whole number, by default from 1."""
     for name, value in values.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and least <= value < 2**62):
+        if not whole or not least <= value < 2**62:  # type: ignore[operator]
             raise ParameterError(
                 f"{name} must be a whole number from {least}", found=f"{name}={value!r}"
             )
+
+
+def check_flag(**values: object) -> None:
+    """Raise unless each value is true or false."""
+    for name, value in values.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{name} must be True or False", found=f"{name}={value!r}")
+
+
+def check_positive(*, least: int = 1, **values: int | None) -> None:
+    """Raise unless each value is None or a whole number, by default from 1."""
+    check_count(least=least, **{name: own for name, own in values.items() if own is not None})
 
 
 def ties_for(listed: Table, ties: Ties | None) -> Ties:

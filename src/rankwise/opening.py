@@ -20,8 +20,8 @@ def open_split(truth: Any, train: Any) -> tuple[Any, Any]:
         raise ParameterError(
             "several folds are evaluated one after the other",
             found=repr(truth),
-            hint="for split in folds: evaluate(…, split)",
+            hint="for split in folds: evaluate(…, split); on the command line the folder DIR/0",
         )
     if isinstance(truth, Split) and train is None:
-        train = truth.train_table()
+        train = truth.as_table("train")
     return truth, train

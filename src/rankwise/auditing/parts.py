@@ -47,6 +47,8 @@ class Limits:
         L15: the share of users who have exactly another user's items.
     torn : float
         L16: the share of test users cut between equal times.
+    candidate_z : float
+        L17: how many standard errors the mean place of positives may lie from the middle.
     too_good : float
         L18: a model's recall over that of the best list for everybody.
     heavy : float
@@ -58,6 +60,7 @@ class Limits:
     recent_lift: float = 1.5
     same_history: float = 0.01
     torn: float = 0.01
+    candidate_z: float = 5.0
     too_good: float = 5.0
     heavy: float = 0.05
 
@@ -107,7 +110,7 @@ def read_parts(
         raise ParameterError("limits is a Limits(…)", found=repr(limits))
     if stages is not None and not isinstance(stages, Mapping):
         raise ParameterError("stages come as {name: table}", found=repr(stages))
-    opened = _opened(sources, dict(stages or {}))
+    opened = _opened(sources, dict(stages or {}), columns, time_unit)
     sources, stages, known = opened.sources, opened.stages, opened.claim
     time_unit = time_unit or opened.unit
     unknown = next((name for name in stages if name not in _STAGES), None)
@@ -140,14 +143,16 @@ class _Opened:
     unit: TimeUnit | None = None
 
 
-def _opened(sources: dict[str, Any], stages: dict[str, Any]) -> _Opened:
+def _opened(
+    sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None
+) -> _Opened:
     """Take a split, or a folder with one, apart."""
     whole = sources["train"]
     if isinstance(whole, str | Path) and Path(whole).is_dir():
-        whole = read(whole)
+        whole = read(whole, columns=columns, time_unit=unit)
     if isinstance(whole, Folds):
         raise ParameterError("an audit is of one split", found=repr(whole),
-                             hint="audit the folds one after the other")  # fmt: skip
+                             hint="one after the other: folds[0], or DIR/0")  # fmt: skip
     if not isinstance(whole, Split):
         if "test" not in sources:
             raise ParameterError("an audit needs the test part", hint="pass train and test, "
@@ -160,6 +165,8 @@ def _opened(sources: dict[str, Any], stages: dict[str, Any]) -> _Opened:
         )
     parts: dict[str, Any] = {}
     for name, mask in whole.masks.items():
+        if not mask.any():
+            continue
         frame = whole.rows.table.frame.filter(pl.Series(mask))
         parts[name] = replace(whole.rows.table, frame=frame)
     mine = {

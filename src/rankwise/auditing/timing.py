@@ -30,7 +30,8 @@ def boundary(parts: Parts) -> Check:
     said = f"{len(late):,} training rows after the first test row, {tied:,} at the same time; "
     said += f"the parts overlap by {_span(overlap)}"
     worst: Status = "fail" if parts.claim == "time" else "warn"
-    return Check("L3", name, verdict(len(late) + tied, worst=worst), len(late), said, lambda: late)
+    found = parts.train.filter(pl.col("time") >= first)
+    return Check("L3", name, verdict(len(found), worst=worst), len(found), said, lambda: found)
 
 
 def future_items(parts: Parts) -> Check:

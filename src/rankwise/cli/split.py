@@ -15,17 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_BY = ("time", "windows", "last", "random", "random-per-user", "last-per-user", "leave-one-out",
-       "folds", "users", "items", "two-stage")  # fmt: skip
+_BY = ("time", "windows", "last", "random", "folds", "users", "items", "two-stage")
 _ALLOWED = {
     "time": {"test_ratio", "at", "last", "gap"},
     "windows": {"window", "folds", "gap", "train_span"},
-    "last": {"n"},
-    "leave-one-out": {"seed"},
-    "random": {"test_ratio", "seed"},
-    "random-per-user": {"test_ratio", "n", "seed"},
-    "last-per-user": {"test_ratio"},
-    "folds": {"folds", "seed"},
+    "last": {"n", "test_ratio"},
+    "random": {"test_ratio", "n", "per_user", "seed"},
+    "folds": {"folds", "per_user", "seed"},
     "users": {"test_ratio", "seed"},
     "items": {"test_ratio", "seed"},
     "two-stage": {"test_ratio", "at", "last", "seed"},
@@ -39,7 +35,8 @@ _ALLOWED = {
     "--rule",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A rule as JSON, such as the split.json of another split, instead of --by.",
+    help="A rule as JSON instead of --by: every rule of rankwise.splits and all its parameters, "
+    "or the split.json of another split.",
 )
 @click.option("--test-ratio", type=float, help="The share for testing.  [default: 0.2]")
 @click.option("--at", help="time, two-stage: the moment, ISO 8601 or a number; or 'best'.")
@@ -47,7 +44,14 @@ _ALLOWED = {
 @click.option("--window", help="windows: how long each is.  [default: 7d]")
 @click.option("--gap", help="time, windows: rows so long before the test are in no part.")
 @click.option("--train-span", help="windows: how far back training reaches.  [default: all]")
-@click.option("--n", type=click.IntRange(1), help="last, random-per-user: rows of every user.")
+@click.option(
+    "--n",
+    type=click.IntRange(1),
+    help="last, random: so many rows of every user.  [default for last: 1]",
+)
+@click.option(
+    "--per-user", is_flag=True, default=None, help="random, folds: of each user's rows, not of all."
+)
 @click.option("--folds", type=click.IntRange(1), help="folds, windows: how many.  [default: 5]")
 @click.option("--seed", type=int, help="Decides what is random.  [default: 0]")
 @click.option("--validation-ratio", type=float, help="A share of training, by the same rule.")
@@ -113,6 +117,10 @@ def command(
 ) -> None:
     """Split the interactions in FILE, and write the parts and split.json into a folder.
 
+    --by time: one moment for all; windows: several, sliding or expanding; last: each user's last
+    rows; random: rows at random; folds: every row once; users, items: held out as a whole;
+    two-stage: for a candidate model and a ranker.
+
     Nothing that is later than a test row is trained on with --by time, windows and two-stage; the
     other rules leak, and `rankwise audit DIR` says how much.
     """  # fmt: skip
@@ -125,6 +133,7 @@ def command(
     click.echo(f"written to {output}", err=True)
 
 
+_SHARED = ("test_ratio", "seed", "gap", "per_user")
 _EXTRAS = ("validation_ratio", "k_core", "min_rating", "filter_on", "cold_users", "cold_items",
            "seen")  # fmt: skip
 
@@ -162,11 +171,13 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
         filters.append(KCore(chosen["k_core"]))
     extras = {name: chosen[name] for name in ("filter_on", "cold_users", "cold_items", "seen")}
     extras["filters"] = filters
+    if {"n", "test_ratio"} <= set(own):
+        raise click.UsageError("rows are said in one way: --n or --test-ratio", ctx)
     if "validation_ratio" in chosen:
-        if by not in ("time", "random", "random-per-user", "last-per-user"):
+        if by not in ("time", "random", "last"):
             raise click.UsageError(f"--by {by} takes no --validation-ratio", ctx)
         inner = {**own, "test_ratio": chosen["validation_ratio"]}
-        inner = {name: inner[name] for name in ("test_ratio", "seed", "gap") if name in inner}
+        inner = {name: inner[name] for name in _SHARED if name in inner}
         extras["validation"] = _made(by, inner, {})
     return _made(by, own, extras)
 
@@ -174,32 +185,30 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
 def _made(by: str, own: dict[str, Any], extras: dict[str, Any]) -> Splitter:
     from rankwise import splits
 
-    share, seed = own.get("test_ratio", 0.2), {"seed": own.get("seed", 0)}
+    share, seed = own.get("test_ratio", 0.2), own.get("seed", 0)
     if by in ("time", "two-stage"):
         lengths = ("at", "last", "gap")
         moment: dict[str, Any] = {name: _number(own[name]) for name in lengths if name in own}
         if not {"at", "last"} & set(moment) or "test_ratio" in own:
             moment["share"] = share
         if by == "two-stage":
-            return splits.TwoStage(**moment, **seed, **extras)
+            return splits.TwoStage(**moment, seed=seed, **extras)
         return splits.GlobalTime(**moment, **extras)
     if by == "windows":
         window, train, gap = (_number(own.get(name)) for name in ("window", "train_span", "gap"))
-        return splits.TimeWindows(window or "7d", own.get("folds", 5), train, gap, **extras)
-    if by in ("last", "leave-one-out"):
-        which: Any = "last" if by == "last" else "random"
-        return splits.LeaveOut(own.get("n", 1), which, **seed, **extras)
-    if by == "random-per-user" and "n" in own:
-        return splits.LeaveOut(own["n"], "random", **seed, **extras)
+        window = "7d" if window is None else window
+        return splits.TimeWindows(window, own.get("folds", 5), train, gap, **extras)
     if by == "folds":
-        return splits.KFold(own.get("folds", 5), **seed, **extras)
+        per_user = own.get("per_user", False)
+        return splits.KFold(own.get("folds", 5), per_user=per_user, seed=seed, **extras)
     if by in ("users", "items"):
         kind = splits.UserHoldout if by == "users" else splits.ItemHoldout
-        return kind(share, **seed, **extras)
-    if by == "random":
-        return splits.Holdout(share, **seed, **extras)
-    which = "last" if by == "last-per-user" else "random"
-    return splits.Holdout(share, "user", which, **seed, **extras)
+        return kind(share, seed=seed, **extras)
+    which: Any = by  # last or random
+    if "n" in own or (by == "last" and "test_ratio" not in own):
+        return splits.LeaveOut(own.get("n", 1), which, seed=seed, **extras)
+    per: Any = "user" if by == "last" or own.get("per_user") else "rows"
+    return splits.Holdout(share, per, which, seed=seed, **extras)
 
 
 def _number(text: str | None) -> Any:

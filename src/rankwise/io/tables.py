@@ -26,7 +26,7 @@ __all__ = ["Table", "from_arrow", "from_file", "read_table", "typed"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
-_WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,17})$"
+_WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 _WHOLE = ("users", "items", "interactions")
 """Kinds of tables that keep their other columns: groups, categories, sessions, …."""
 
@@ -131,7 +131,7 @@ def read_table(source: Any, kind: Kind, columns: Columns | None = None) -> Table
     [3, 1, 2]
     """
     if isinstance(source, Table) or hasattr(source, "as_table"):  # read or made here already
-        made: Table = source if isinstance(source, Table) else source.as_table()
+        made: Table = source if isinstance(source, Table) else source.as_table(kind)
         if made.frame.is_empty() and made.lengths is None:
             raise EmptyError(f"the table of {kind} is empty", where=made.source, found="0 rows")
         return made
@@ -215,19 +215,14 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
 
 
 def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Give columns of text that hold numbers, or true and false, their type."""
+    """Turn columns of text that hold numbers into numbers."""
     for name in names:
         column = frame[name]
         if column.dtype != pl.String or column.null_count() == len(column):
             continue
-        if column.str.contains(_WHOLE_NUMBER).all():
-            frame = frame.with_columns(column.cast(pl.Int64))
-        elif column.str.contains(r"^(true|false)$").all():
-            frame = frame.with_columns(column == "true")
-        elif not column.str.contains(r"^0\d").any():  # codes with leading zeros are text
-            number = column.cast(pl.Float64, strict=False)
-            if number.null_count() == column.null_count():
-                frame = frame.with_columns(number)
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count():
+            frame = frame.with_columns(number)
     return frame
 
 
@@ -285,17 +280,16 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
             out = out.with_columns(out[role].str.strip_chars())
             _no_nulls(raw, out[role], name)
             if out[role].str.contains(_WHOLE_NUMBER).all():
-                out = out.with_columns(out[role].cast(pl.Int64))
+                number = out[role].cast(pl.Int64, strict=False)
+                out = out if number.null_count() else out.with_columns(number)
         elif role in _NUMBERS:
             out = out.with_columns(_numbers(raw, out[role], name))
         elif role == "timestamp":  # a number, or a date for whoever splits by it
-            for number in (pl.Int64, pl.Float64):
-                column = out[role].cast(number, strict=False)
+            for kind_of_number in (pl.Int64, pl.Float64):
+                column = out[role].cast(kind_of_number, strict=False)
                 if not column.null_count():
                     out = out.with_columns(column)
                     break
-    if kind == "interactions":
-        out = typed(out, [name for name in out.columns if name not in table.columns])
     return replace(table, frame=out)
 
 

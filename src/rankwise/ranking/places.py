@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rankwise.candidates import Candidates
-    from rankwise.io.columns import Columns
+    from rankwise.io.columns import Columns, Kind
     from rankwise.protocol import Protocol
     from rankwise.ranking.scores import Floats
 
@@ -65,7 +65,7 @@ class Ranks:
         words = self.protocol.label or self.protocol.candidates
         return f"<Ranks: {len(self.frame):,} items of {len(self.lengths):,} users, {words}>"
 
-    def as_table(self) -> Table:
+    def as_table(self, kind: Kind = "recommendations") -> Table:
         """Return the ranks as what `rankwise.evaluate` reads."""
         return Table(
             self.frame, "recommendations", "ranks", "exact ranks",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rankwise.candidates import Candidates
     from rankwise.core.segments import Ints
-    from rankwise.io.columns import Columns
+    from rankwise.io.columns import Columns, Kind
     from rankwise.protocol import Protocol
     from rankwise.ranking.names import Names
     from rankwise.ranking.scores import Floats
@@ -86,7 +86,7 @@ class Ranking:
         """Hand the table to whoever reads Arrow."""
         return self.frame.__arrow_c_stream__(requested_schema)
 
-    def as_table(self) -> Table:
+    def as_table(self, kind: Kind = "recommendations") -> Table:
         """Return the lists as what `rankwise.evaluate` reads."""
         columns = {name: name for name in self.frame.columns}
         k = self.k if self.ties == "expected" else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def make_card(
             "rows_unused": int((~used).sum()),
             "columns": rows.table.columns,
         },
-        "found": dict(found),
+        "found": {name: plain(value) for name, value in found.items()},
         "parts": parts,
         "cold": {
             name: _cold(rows, masks, name) for name in ("validation", "test") if name in masks
@@ -165,6 +166,18 @@ def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
     np.minimum.at(first, codes[test], time[test])
     users = np.unique(codes[test])
     return float((last[users] == first[users]).mean())
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: NumPy's as Python's, dates and lengths as text."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        kind = "datetime64" if isinstance(value, np.datetime64) else "timedelta64"
+        value = value.astype(f"{kind}[us]").item()
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1)}us"
+    if isinstance(value, date):  # a datetime is one
+        return value.isoformat()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def card_text(card: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.arguments import check_positive
+from rankwise.arguments import check_count, check_flag
 from rankwise.errors import InputError, ParameterError
 from rankwise.splits.hashing import combined, hash_of_column
 from rankwise.splits.holdout import Holdout
@@ -62,6 +62,7 @@ class UserHoldout(SingleSplitter):
         check_share("share", self.share)
         check_seed(self.seed)
         _check_fold_in(self.fold_in)
+        check_flag(strong=self.strong)
 
     def _cut(self, rows: Rows) -> Cut:
         order = _at_random(rows.user, self.seed)
@@ -94,9 +95,10 @@ class UserKFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_positive(least=2, k=self.k)
+        check_count(least=2, k=self.k)
         check_seed(self.seed)
         _check_fold_in(self.fold_in)
+        check_flag(strong=self.strong)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
         order = _at_random(rows.user, self.seed)

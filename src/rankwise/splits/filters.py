@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice, check_number, check_positive
+from rankwise.arguments import check_choice, check_count, check_number, check_positive
 from rankwise.core.segments import runs
-from rankwise.errors import ColumnError, EmptyError
+from rankwise.errors import ColumnError, EmptyError, ParameterError
+from rankwise.splits.card import plain
 from rankwise.splits.rows import Mask, Rows, read_rows
 from rankwise.splits.split import cut_rows
 
@@ -46,7 +47,8 @@ class Filter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the filter as plain values."""
-        return {"filter": type(self).__name__, **asdict(self)}
+        own = {name: plain(value) for name, value in asdict(self).items()}
+        return {"filter": type(self).__name__, **own}
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class KCore(Filter):
     items: int | None = None
 
     def __post_init__(self) -> None:
-        check_positive(k=self.k, items=self.items)
+        check_count(k=self.k)
+        check_positive(items=self.items)
 
     def keep(self, rows: Rows) -> Mask:
         """Return which rows stay."""
@@ -110,7 +113,7 @@ class MinRows(Filter):
     items: int = 1
 
     def __post_init__(self) -> None:
-        check_positive(users=self.users, items=self.items)
+        check_count(users=self.users, items=self.items)
 
     def keep(self, rows: Rows) -> Mask:
         """Return which rows stay."""
@@ -138,6 +141,8 @@ class MinRating(Filter):
 
     def __post_init__(self) -> None:
         check_number("least", self.least)
+        if self.least is None:
+            raise ParameterError("least must be a number", found="least=None")
 
     def keep(self, rows: Rows) -> Mask:
         """Return which rows stay."""

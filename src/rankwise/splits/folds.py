@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_positive
+from rankwise.arguments import check_count, check_flag, check_positive
 from rankwise.core.segments import Ints, bucket
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.splits.hashing import combined, hash_of_column, hash_of_text
@@ -54,7 +54,8 @@ class KFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_positive(least=2, k=self.k)
+        check_count(least=2, k=self.k)
+        check_flag(per_user=self.per_user)
         check_seed(self.seed)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
@@ -96,7 +97,7 @@ class StratifiedKFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_positive(least=2, k=self.k)
+        check_count(least=2, k=self.k)
         check_seed(self.seed)
         if not isinstance(self.by, str):
             raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
@@ -117,7 +118,8 @@ class StratifiedKFold(FoldSplitter):
         if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
             raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source,
                               found=str(value.dtype))  # fmt: skip
-        strata = (value.rank("dense").fill_null(0)).to_numpy().astype(np.int64)
+        # By hash and not by rank, so that 9 and 10 stand as they do where a file has them as text.
+        strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
         _, inside = bucket(strata[order], int(strata.max()) + 1)
         counts = np.bincount(strata)
         small = int(((counts > 0) & (counts < self.k)).sum())
@@ -155,7 +157,8 @@ class LeavePOut(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_positive(p=self.p, draws=self.draws)
+        check_count(p=self.p)
+        check_positive(draws=self.draws)
         check_seed(self.seed)
 
     def count(self, rows: int) -> int:

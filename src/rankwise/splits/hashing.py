@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Hashes", "combined", "hash_of_column", "hash_of_text"]
 
@@ -34,11 +35,12 @@ def hash_of_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def hash_of_column(column: pl.Series) -> Hashes:
+def hash_of_column(column: pl.Series, *, ids: bool = True) -> Hashes:
     """Return a number for every value: equal for equal values, whatever holds them.
 
     Whole numbers are the same as floats (a file of text has one, a table the other), and dates
-    are the same in every unit.
+    are the same in every unit. Text that is a whole number is that number, and where it is no id
+    also text that is another number, a date, true or false, as a file would write it.
     """
     kind = column.dtype
     if isinstance(kind, pl.Date | pl.Datetime):
@@ -48,7 +50,7 @@ def hash_of_column(column: pl.Series) -> Hashes:
     elif kind == pl.Boolean:
         column = column.cast(pl.Int64)
     elif not kind.is_numeric() or kind.is_decimal() or kind in (pl.Int128, pl.UInt128):
-        return _hash_of_texts(column)
+        return _hash_of_texts(column, _of_id if ids else _of_value)
     elif kind.is_float():
         column = column.fill_nan(None)  # pandas has one word for both
     empty = column.is_null().to_numpy() if column.null_count() else None
@@ -66,12 +68,12 @@ def hash_of_column(column: pl.Series) -> Hashes:
     return out
 
 
-def _hash_of_texts(column: pl.Series) -> Hashes:
+def _hash_of_texts(column: pl.Series, number: Callable[[str], int]) -> Hashes:
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
         column = pl.Series([repr(value) for value in column.to_list()], dtype=pl.String)
     text = column.cast(pl.String)
     distinct = text.unique()
-    numbers = [_NOTHING if value is None else _number_or_hash(value) for value in distinct]
+    numbers = [_NOTHING if value is None else number(value) for value in distinct]
     each = text.to_frame("text").join(
         pl.DataFrame({"text": distinct, "hash": pl.Series(numbers, dtype=pl.UInt64)}),
         on="text", how="left", maintain_order="left", nulls_equal=True,
@@ -79,12 +81,30 @@ def _hash_of_texts(column: pl.Series) -> Hashes:
     return each["hash"].to_numpy()
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?")
+_WORDS = {"true": 1, "True": 1, "false": 0, "False": 0}
 
 
-def _number_or_hash(text: str) -> int:
-    """Take text that is a whole number for one: a file of text cannot tell them apart."""
+def _of_id(text: str) -> int:
+    """Take text that a file could not tell from a whole number for that number."""
     return int(text) % 2**64 if _WHOLE.fullmatch(text) else hash_of_text(text)
+
+
+def _of_value(text: str) -> int:
+    """Take text for the number, the date, true or false that a file would write so."""
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        if _DATE.fullmatch(text):
+            since = datetime.fromisoformat(text) - datetime(1970, 1, 1)
+            return since // timedelta(microseconds=1) % 2**64
+        value = float(text)
+    except ValueError:
+        return hash_of_text(text)
+    if repr(value) == text and np.isfinite(value):
+        return int(hash_of_column(pl.Series([value]))[0])
+    return _of_id(text)
 
 
 def combined(columns: Sequence[Hashes], seed: int) -> Hashes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice, check_positive
+from rankwise.arguments import check_choice, check_count
 from rankwise.errors import InputError, ParameterError
 from rankwise.splits.sizes import check_seed, check_share, rounded
 from rankwise.splits.splitter import Cut, SingleSplitter
@@ -116,7 +116,7 @@ class LeaveOut(SingleSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_positive(n=self.n)
+        check_count(n=self.n)
         check_choice("which", self.which, Which)
         check_choice("short", self.short, Short)
         check_seed(self.seed)

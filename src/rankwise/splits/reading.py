@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -77,7 +78,7 @@ def read(
     found = find_parts(path)
     if len(found) == 1:
         return _read_one(*found[0], columns, time_unit)
-    return Folds(len(found), lambda at: _read_one(*found[at], columns, time_unit))
+    return Folds(len(found), partial(_read_fold, found, columns, time_unit))
 
 
 def find_parts(
@@ -136,10 +137,20 @@ def _part(name: str) -> str | None:
     return None if found is None else _NAMES.get(found["part"], found["part"])
 
 
+def _read_fold(
+    found: list[tuple[Path, dict[str, Path]]],
+    columns: Columns | None,
+    unit: TimeUnit | None,
+    at: int,
+) -> Split:
+    return _read_one(*found[at], columns, unit)
+
+
 def _read_one(
     folder: Path, files: dict[str, Path], columns: Columns | None, unit: TimeUnit | None
 ) -> Split:
-    parts = [_read_part(file, columns) for file in files.values()]
+    card = read_card(folder)
+    parts = [_read_part(file, columns or _as_saved(file, card)) for file in files.values()]
     for role in ("user", "item"):
         parts = align(parts, role)
     schema = {name: dtype for part in parts for name, dtype in part.frame.schema.items()}
@@ -161,13 +172,17 @@ def _read_one(
             found=str(error).splitlines()[0],
         ) from error
     table = Table(frame, "interactions", str(folder), parts[0].form, parts[0].columns)
-    card = read_card(folder)
     if unit is None and card is not None and "time" in card:
         unit = card["time"]["unit"]
     rows = Rows(table, unit)
     rule = {"rule": "read", "files": [str(file.name) for file in files.values()]}
+    masks = _masks(files, parts)
+    if card is not None:
+        empty = [name for name in card["parts"] if name not in masks]
+        masks |= {name: np.zeros(len(frame), dtype=bool) for name in empty}
+        masks = {name: masks[name] for name in card["parts"]}
     split = Split(
-        table, rows, _masks(files, parts),
+        table, rows, masks,
         rule if card is None else card["rule"], {} if card is None else card["found"],
     )  # fmt: skip
     if card is not None:
@@ -195,6 +210,14 @@ def _check_clocks(folder: Path, files: dict[str, Path], parts: list[Table]) -> N
 def _masks(files: dict[str, Path], parts: list[Table]) -> dict[str, Mask]:
     owner = np.repeat(np.arange(len(parts)), [len(part.frame) for part in parts])
     return {name: owner == at for at, name in enumerate(files)}
+
+
+def _as_saved(file: Path, card: dict[str, Any] | None) -> Columns | None:
+    """Return the columns that a card names, where its files are called as the table was."""
+    if card is None or file.suffix not in (".parquet", ".csv"):
+        return None
+    columns: Columns = card["input"]["columns"]
+    return columns
 
 
 def _read_part(file: Path, columns: Columns | None) -> Table:

@@ -167,7 +167,7 @@ class Rows:
             return
         rows = order[near[mine]]
         frame = self.table.frame[rows]
-        rest = combined([hash_of_column(frame[name]) for name in others], 0)
+        rest = combined([hash_of_column(frame[name], ids=False) for name in others], 0)
         group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
         order[near[mine]] = rows[np.lexsort((rest, group))]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from rankwise.io.columns import Kind
     from rankwise.splits.rows import Mask, Rows
 
 FileFormat: TypeAlias = Literal["parquet", "csv", "recbole", "elliot", "warprec"]
@@ -30,7 +31,7 @@ class Split:
     """Which rows of a table are for training, for testing, and for what else.
 
     Nothing is copied until a part is asked for. Anything that takes a truth takes a split, for its
-    test part, and then knows its training part and its card too.
+    test part, and then keeps its card; what takes training takes it for its training part.
 
     Attributes
     ----------
@@ -121,13 +122,14 @@ class Split:
             }
         ).sort(role)
 
-    def as_table(self) -> Table:
-        """Return the test part as the table of a truth."""
-        return self._as_table("test", "truth")
-
-    def train_table(self) -> Table:
-        """Return the training part as a table of interactions."""
-        return self._as_table("train", "train")
+    def as_table(self, kind: Kind = "truth") -> Table:
+        """Return the part that a split stands for: test as a truth, training as training."""
+        if kind not in ("truth", "train"):
+            raise ParameterError(
+                f"a split stands for a truth, or for training, and not for {kind}",
+                hint="pass one of its parts: split.train, split.test",
+            )
+        return self._as_table("test" if kind == "truth" else "train", kind)
 
     def _as_table(self, part: str, kind: Literal["truth", "train"]) -> Table:
         whole = self.rows.table
@@ -135,7 +137,8 @@ class Split:
         frame = whole.frame.select(role for role in roles if role in whole.frame.columns)
         return Table(
             frame.filter(pl.Series(self.masks[part])), kind, f"{part} part of {whole.source}",
-            whole.form, whole.columns, is_text=whole.is_text, split=self.card,
+            whole.form, whole.columns, is_text=whole.is_text,
+            split=self.card if kind == "truth" else None,
         )  # fmt: skip
 
     def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
@@ -167,12 +170,17 @@ class Split:
 class Folds(Sequence[Split]):
     """Several splits of one table, each made when it is asked for."""
 
-    def __init__(self, count: int, make: Callable[[int], Split]) -> None:
+    def __init__(self, count: int, make: Callable[[int], Split], again: Any = None) -> None:
         self._count = count
         self._make = make
+        self._again = again
 
     def __len__(self) -> int:
         return self._count
+
+    def __reduce__(self) -> Any:
+        """Let another process make the folds again, from the rule and the table."""
+        return self._again or (Folds, (self._count, self._make))
 
     @overload
     def __getitem__(self, at: int) -> Split: ...

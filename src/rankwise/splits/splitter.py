@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, fields
-from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +12,7 @@ import polars as pl
 from rankwise.arguments import check_choice
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.io.tables import from_arrow
-from rankwise.splits.card import known_rows, one_line
+from rankwise.splits.card import known_rows, one_line, plain
 from rankwise.splits.filters import Filter
 from rankwise.splits.rows import Mask, Rows, read_rows
 from rankwise.splits.split import Folds, Split, library_of
@@ -123,7 +122,7 @@ class Splitter:
                 value = value.to_dict()
             unsaid = value is None and own.default is None
             if not unsaid and not (isinstance(value, list) and not value):
-                out[own.name] = _plain(value)
+                out[own.name] = plain(value)
         return out
 
     def _finish(self, source: Any, rows: Rows, cut: Cut, rule: dict[str, Any]) -> Split:
@@ -146,7 +145,8 @@ class Splitter:
         for each in self.filters:
             kept = np.zeros(len(rows), dtype=bool)
             kept[np.flatnonzero(mask)[each.keep(rows.select(mask))]] = True
-            found[f"rows_filtered({type(each).__name__})"] = int(mask.sum() - kept.sum())
+            name = f"rows_filtered({type(each).__name__})"
+            found[name] = found.get(name, 0) + int(mask.sum() - kept.sum())
             mask = kept
             if not mask.any():
                 raise EmptyError("the filters leave no rows", where=f"{each!r}")
@@ -263,11 +263,18 @@ class FoldSplitter(Splitter):
             here = {"fold": at, "folds": count, **found, **made.found}
             return self._finish(source, rows, Cut(made.masks, here), rule)
 
-        return Folds(count, make)
+        return Folds(int(count), make, (_again, (self, source, columns, time_unit)))
 
     @abstractmethod
     def _folds(self, rows: Rows) -> Any:
         """Return how many folds there are, and what makes the cut of each."""
+
+
+def _again(
+    rule: FoldSplitter, source: Any, columns: Columns | None, unit: TimeUnit | None
+) -> Folds:
+    """Split again, in another process."""
+    return rule.split(source, columns=columns, time_unit=unit)
 
 
 def _collected(source: Any) -> Any:
@@ -316,11 +323,3 @@ def _refuse_empty(masks: dict[str, Mask], rule: dict[str, Any], found: dict[str,
                 where=f"{rule['rule']}" + (f" ({said})" if said else ""),
                 found=f"rows: {sizes}",
             )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return f"{value // timedelta(microseconds=1)}us"
-    if isinstance(value, date):  # a datetime is one
-        return value.isoformat()
-    return value.item() if isinstance(value, np.generic) else value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwise.arguments import check_flag
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.splits.entities import UserHoldout
 from rankwise.splits.sizes import check_seed, check_share
@@ -79,6 +80,7 @@ class TwoStage(SingleSplitter):
             object.__setattr__(self, "inner_share", 0.3)
         check_moment(self.inner_share, self.inner_at, self.inner_last)
         check_share("validation_share", self.validation_share)
+        check_flag(warm_only=self.warm_only)
         check_seed(self.seed)
         if self.validation is not None or self.filters:
             raise ParameterError(

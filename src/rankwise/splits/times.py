@@ -110,8 +110,10 @@ class Times:
     said: str
     where: str
 
-    def moment(self, name: str, at: Moment) -> Any:
+    def moment(self, name: str, at: Any) -> Any:
         """Return a moment in ticks."""
+        if isinstance(at, np.datetime64):
+            at = at.astype("datetime64[us]").item()
         if isinstance(at, str):
             try:
                 at = datetime.fromisoformat(at)
@@ -125,9 +127,12 @@ class Times:
         if isinstance(at, date) and not isinstance(at, datetime):
             at = datetime(at.year, at.month, at.day)
         if isinstance(at, datetime):
-            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-            since = at - datetime(1970, 1, 1, tzinfo=UTC)
-            return self._ticks(since // timedelta(microseconds=1))
+            try:
+                at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+                since = at - datetime(1970, 1, 1, tzinfo=UTC)
+                return self._ticks(int(since // timedelta(microseconds=1)))
+            except (TypeError, ValueError, OverflowError):  # pandas' NaT is a datetime too
+                raise ParameterError(f"{name} is not a moment", found=f"{name}={at!r}") from None
         if self.is_date or not _is_number(at):
             raise ParameterError(
                 f"{name} is not a moment",
@@ -268,8 +273,14 @@ def _dates(column: pl.Series, where: str) -> pl.Series:
 
 
 def _is_number(value: object) -> bool:
+    """Whether a value is a number that 64 bits hold."""
     whole_or_real = isinstance(value, int | float | np.integer | np.floating)
-    return whole_or_real and not isinstance(value, bool) and bool(np.isfinite(value))  # type: ignore[call-overload]
+    if not whole_or_real or isinstance(value, bool):
+        return False
+    try:
+        return abs(float(value)) < 2.0**62  # type: ignore[arg-type]
+    except OverflowError:
+        return False
 
 
 def _bad(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rankwise.arguments import check_choice, check_positive
+from rankwise.arguments import check_choice, check_count
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.splits.splitter import Cut, FoldSplitter
 from rankwise.splits.times import Align, Duration, Length, Moment
@@ -63,7 +63,7 @@ class TimeWindows(FoldSplitter):
     end: Moment | None = None
 
     def _check(self) -> None:
-        check_positive(n_splits=self.n_splits)
+        check_count(n_splits=self.n_splits)
         for name in ("test", "train", "step"):
             value = getattr(self, name)
             if value is not None and not Duration.read(name, value):

@@ -67,7 +67,7 @@ def _write_one(split: Split, folder: Path, name: str, form: FileFormat) -> None:
             frame.write_parquet(path)
         else:
             separator = "," if path.suffix == ".csv" else "\t"
-            _check_text(frame, form)
+            _check_text(frame, form, [split.rows.table.columns.get(r, r) for r in ("user", "item")])
             frame.write_csv(path, separator=separator, include_header=form != "elliot")
         files[str(path.relative_to(folder).as_posix())] = file_hash(path)
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
@@ -79,7 +79,8 @@ def _files(
     if form in ("parquet", "csv"):
         whole = as_polars(split.source, split.rows)
         for part, mask in split.masks.items():
-            yield folder / f"{part}.{form}", whole.filter(pl.Series(mask))
+            if mask.any():  # the card says that the others are empty
+                yield folder / f"{part}.{form}", whole.filter(pl.Series(mask))
         return
     other = [part for part in split.masks if part not in _KNOWN]
     if other:
@@ -103,8 +104,10 @@ def _files(
             yield (folder if part == "test" else inner) / f"{short}.tsv", frame
 
 
-def _check_text(frame: pl.DataFrame, form: FileFormat) -> None:
+def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
     """Raise if a file of text would not give back what it was given."""
+    odd_id = r"^$|^\s|\s$" if form == "csv" else r"^$|^\s|\s$|[\t\r\n\"]"
+    names = ids if form == "csv" else frame.columns[:2]
     for name, kind in frame.schema.items():
         column = frame[name]
         if kind.is_nested() or kind in (pl.Binary, pl.Object):
@@ -112,9 +115,9 @@ def _check_text(frame: pl.DataFrame, form: FileFormat) -> None:
                 f"column {name!r} cannot be written as text", where=form, found=str(kind),
                 hint='write it with format="parquet"',
             )  # fmt: skip
-        if kind != pl.String or (form == "csv" and name not in frame.columns[:2]):
+        if kind != pl.String or name not in names:
             continue
-        odd = column.filter(column.str.contains(r"^$|^\s|\s$|[\t\r\n\"]"))
+        odd = column.filter(column.str.contains(odd_id))
         if len(odd):
             raise OutputError(
                 "an id cannot be written as text: it is empty, or holds blanks at an end, a tab, "
