@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwise._version import __version__
 from rankwise.io.cards import CARD_VERSION
+from rankwise.splits.rows import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,9 +105,12 @@ def known_rows(masks: Mapping[str, Mask], part: str, role: str) -> Mask:
 
 def _digest(rows: Rows, mask: Mask) -> str:
     """Hash user, item and moment of all rows, whatever their order: two sums of 64-bit hashes."""
-    own = np.flatnonzero(mask)
-    sums = [int(rows.key(seed, own).sum(dtype=np.uint64)) for seed in (1, 2)]
-    return "".join(f"{number:016x}" for number in sums)
+    sums = [0, 0]
+    for part in pieces(len(rows)):
+        own = part.start + np.flatnonzero(mask[part])
+        for seed in (1, 2):
+            sums[seed - 1] += int(rows.key(seed, own).sum(dtype=np.uint64))
+    return "".join(f"{number % 2**64:016x}" for number in sums)
 
 
 def _cold(rows: Rows, masks: Mapping[str, Mask], name: str) -> dict[str, Any]:
@@ -128,12 +132,14 @@ def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
     """Return gap, horizon, leak index and the users whose cut lies between equal moments."""
     time = rows.time
     before, after = time.values[train], time.values[test]
+    for own in (before, after):
+        own.sort()
     future = future_shares(before, after)
-    since = np.sort(after) - before.max()
+    since = after - before[-1]
     return {
-        "gap_seconds": time.seconds(after.min() - before.max()),
-        "test_span_seconds": time.seconds(after.max() - after.min()),
-        "train_span_seconds": time.seconds(before.max() - before.min()),
+        "gap_seconds": time.seconds(after[0] - before[-1]),
+        "test_span_seconds": time.seconds(after[-1] - after[0]),
+        "train_span_seconds": time.seconds(before[-1] - before[0]),
         "target_after_train_seconds": {
             "median": time.seconds(np.median(since)), "p95": time.seconds(np.quantile(since, 0.95)),
         },
@@ -143,9 +149,11 @@ def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
 
 
 def future_shares(train: Any, test: Any) -> Any:
-    """Return, for test moments in order of time, the share of training rows that happened later.
+    """Return, for each test moment, the share of training rows that happened later.
 
-    >>> future_shares(np.array([1, 2, 3, 4]), np.array([5, 2])).tolist()
+    Both in order of time.
+
+    >>> future_shares(np.array([1, 2, 3, 4]), np.array([2, 5])).tolist()
     [0.5, 0.0]
     """
     if train.max() <= test.min():
@@ -162,9 +170,11 @@ def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
     codes, time, size = rows.user.of_row, rows.time.values, rows.user.size
     last = np.full(size, np.iinfo(np.int64).min if time.dtype.kind == "i" else -np.inf, time.dtype)
     first = np.full(size, np.iinfo(np.int64).max if time.dtype.kind == "i" else np.inf, time.dtype)
-    np.maximum.at(last, codes[train], time[train])
-    np.minimum.at(first, codes[test], time[test])
-    users = np.unique(codes[test])
+    for part in pieces(len(rows)):
+        of_train, of_test = train[part], test[part]
+        np.maximum.at(last, codes[part][of_train], time[part][of_train])
+        np.minimum.at(first, codes[part][of_test], time[part][of_test])
+    users = np.flatnonzero(rows.user.count(test))
     return float((last[users] == first[users]).mean())
 
 

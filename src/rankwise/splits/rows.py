@@ -16,13 +16,14 @@ from rankwise.splits.hashing import combined, hash_of_column
 from rankwise.splits.times import Times, TimeUnit, read_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rankwise.io.columns import Columns
     from rankwise.splits.hashing import Hashes
 
-__all__ = ["Codes", "Grouped", "Mask", "Rows", "read_rows"]
+__all__ = ["Codes", "Grouped", "Mask", "Rows", "pieces", "read_rows"]
 
+_PIECE = 1 << 22
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -40,8 +41,10 @@ class Codes:
 
     def count(self, mask: Mask | None = None) -> Ints:
         """Return how many rows, or how many of some, each code has."""
-        own = self.of_row if mask is None else self.of_row[mask]
-        counts: Ints = np.bincount(own, minlength=self.size)
+        counts: Ints = np.zeros(self.size, dtype=np.int64)
+        for part in pieces(len(self.of_row)):  # so that no copy of a whole column is made
+            own = self.of_row[part] if mask is None else self.of_row[part][mask[part]]
+            counts += np.bincount(own, minlength=self.size)
         return counts
 
 
@@ -107,9 +110,13 @@ class Rows:
 
     def select(self, mask: Mask) -> Rows:
         """Return some rows as rows of their own; their moments keep their unit."""
-        own = replace(self, table=self.table.with_frame(self.table.frame.filter(pl.Series(mask))))
+        frame = pl.DataFrame([_taken(column, mask) for column in self.table.frame])
+        own = replace(self, table=self.table.with_frame(frame))
         if "time" in self.__dict__:
-            own.__dict__["time"] = self.time.take(mask)
+            time, column = self.time, frame["timestamp"]
+            same = not time.is_date and column.dtype == pl.Int64 and time.values.dtype.kind == "i"
+            taken = column.to_numpy() if same else time.values[mask]  # as they lie in the frame
+            own.__dict__["time"] = replace(time, values=taken)
         return own
 
     def key(self, seed: int, rows: Ints | None = None) -> Hashes:
@@ -140,9 +147,10 @@ class Rows:
             def broken(at: Ints) -> Ints:  # place among the bucketed rows to number
                 return breaker(order[at].ravel()).reshape(at.shape)
 
-        (ordered,) = reorder(starts, by_user, [order], breaker=broken)
-        self._settle(starts, ordered, key)
-        return Grouped(starts, ordered)
+        reorder(starts, by_user, [order], breaker=broken, in_place=True)
+        del by_user
+        self._settle(starts, order, key)
+        return Grouped(starts, order)
 
     def settled(self, order: Ints, key: Ints) -> Ints:
         """Put rows that are equal in key and ids in order of their other columns; in place."""
@@ -177,6 +185,19 @@ class Rows:
             return None
         own = self.time.values if mask is None else self.time.values[mask]
         return (own.min(), own.max()) if len(own) else None
+
+
+def pieces(rows: int) -> Iterator[slice]:
+    """Return slices of some millions of rows each."""
+    for first in range(0, rows, _PIECE):
+        yield slice(first, first + _PIECE)
+
+
+def _taken(column: pl.Series, mask: Mask) -> pl.Series:
+    """Take some rows of a column in one piece: Polars would leave many, and join them each time."""
+    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
+        return pl.Series(column.name, column.to_numpy()[mask])
+    return column.filter(pl.Series(mask)).rechunk()
 
 
 def _ticks(times: Times) -> list[Hashes]:

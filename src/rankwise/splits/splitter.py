@@ -14,12 +14,13 @@ from rankwise.errors import EmptyError, ParameterError
 from rankwise.io.tables import from_arrow
 from rankwise.splits.card import known_rows, one_line, plain
 from rankwise.splits.filters import Filter
-from rankwise.splits.rows import Mask, Rows, read_rows
+from rankwise.splits.rows import Mask, Rows, pieces, read_rows
 from rankwise.splits.split import Folds, Split, library_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rankwise.core.segments import Ints
     from rankwise.io.columns import Columns
     from rankwise.splits.times import TimeUnit
 
@@ -306,9 +307,23 @@ def _with_validation(
 
 def _stands_in(rows: Rows, known: Mask, mask: Mask) -> Mask:
     """Return which of the rows have a pair of user and item that is known."""
-    pair = rows.user.of_row.astype(np.int64) * rows.item.size + rows.item.of_row
+
+    def pairs(part: Any) -> Ints:
+        users = rows.user.of_row[part].astype(np.int64)
+        pair: Ints = users * rows.item.size + rows.item.of_row[part]
+        return pair
+
+    asked = np.flatnonzero(mask)
+    own = pairs(asked)
+    distinct, place = np.unique(own, return_inverse=True)
+    found = np.zeros(len(distinct), dtype=bool)
+    for part in pieces(len(rows)):
+        others = np.sort(pairs(part.start + np.flatnonzero(known[part])))
+        at = np.searchsorted(distinct, others)
+        at[at == len(distinct)] = 0
+        found[at[distinct[at] == others]] = True
     out: Mask = np.zeros(len(rows), dtype=bool)
-    out[mask] = pl.Series(pair[mask]).is_in(pl.Series(pair[known]).implode()).to_numpy()
+    out[asked[found[place]]] = True
     return out
 
 
