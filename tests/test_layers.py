@@ -26,7 +26,7 @@ ALLOWED = {
         "progress",
         "protocol",
     },
-    "report": {"report", "result"},
+    "report": {"report", "result", "compared"},
     "cli": {
         "cli",
         "errors",
@@ -38,10 +38,14 @@ ALLOWED = {
         "demo",
         "splits",
         "auditing",
+        "comparison",
+        "compared",
+        "per_user",
     },
     "models": {"models", "errors"},
     "splits": {"splits", "core", "io", "errors", "arguments", "_version"},
     "auditing": {"auditing", "splits", "models", "core", "io", "errors", "arguments"},
+    "stats": {"stats", "core", "arguments", "errors"},
     "datasets": {"datasets", "errors"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))

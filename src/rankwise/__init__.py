@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from rankwise._version import __version__
 
 if TYPE_CHECKING:
-    from rankwise import candidates, functional, models, splits
+    from rankwise import candidates, functional, models, splits, stats
     from rankwise.auditing.audit import audit
     from rankwise.auditing.report import Audit
-    from rankwise.comparison import compare
+    from rankwise.comparison import Comparison, compare
     from rankwise.core.partial import Partial
     from rankwise.corrections import correct
     from rankwise.curves import curve
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rankwise.functional.models import RecommenderEvaluator
     from rankwise.functional.rated import compute_metrics
     from rankwise.io.chunks import read_chunks
+    from rankwise.loading import load
     from rankwise.measures.accuracy import *
     from rankwise.measures.areas import *
     from rankwise.measures.confusion import *
@@ -51,14 +52,16 @@ if TYPE_CHECKING:
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
     from rankwise.model_evaluation import evaluate_model
+    from rankwise.planning import power, sample_size
     from rankwise.ranking.places import Ranks, rank_relevant
     from rankwise.ranking.rank import Ranking, rank
     from rankwise.ratings import evaluate_ratings
-    from rankwise.result import Result, load
+    from rankwise.result import Result
 
 # What is exported besides the measures, which the registry knows.
 _HOME_OF = {
     "Audit": "rankwise.auditing.report",
+    "Comparison": "rankwise.compared",
     "Evaluator": "rankwise.evaluator",
     "Measure": "rankwise.measures.measure",
     "Partial": "rankwise.core.partial",
@@ -75,15 +78,18 @@ _HOME_OF = {
     "evaluate": "rankwise.evaluation",
     "evaluate_model": "rankwise.model_evaluation",
     "evaluate_ratings": "rankwise.ratings",
-    "load": "rankwise.result",
+    "load": "rankwise.loading",
     "parse": "rankwise.measures.parsing",
+    "power": "rankwise.planning",
     "rank": "rankwise.ranking.rank",
     "rank_relevant": "rankwise.ranking.places",
     "read_chunks": "rankwise.io.chunks",
+    "sample_size": "rankwise.planning",
 }
 
 __all__ = [
     "Audit",
+    "Comparison",
     "Evaluator",
     "Measure",
     "Partial",
@@ -106,15 +112,18 @@ __all__ = [
     "load",
     "models",
     "parse",
+    "power",
     "rank",
     "rank_relevant",
     "read_chunks",
+    "sample_size",
     "splits",
+    "stats",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("candidates", "functional", "models", "splits"):
+    if name in ("candidates", "functional", "models", "splits", "stats"):
         return import_module(f"rankwise.{name}")
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)

@@ -1,51 +1,142 @@
-"""Results side by side, if they can be held against one another at all."""
+"""Is B better than A? Differences with intervals, tests, effect sizes and a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
 
-import polars as pl
+import numpy as np
 
-from rankwise.errors import ParameterError
+from rankwise.aligned import Aligned, Missing, align_users
+from rankwise.arguments import check_choice, check_count
+from rankwise.comparable import check_comparable
+from rankwise.compared import Comparison, make_row
+from rankwise.errors import MeasureError, ParameterError
 from rankwise.result import Result
+from rankwise.stats.differences import Differences, check_level
+from rankwise.stats.multiple import Correction, adjust
+from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
+from rankwise.stats.pairs import max_t, tukey
 
-__all__ = ["compare"]
+__all__ = ["Comparison", "Family", "Test", "compare"]
+
+Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
+Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
+_MANY = 1000  # users from which the t test is as good as going through signs
 
 
-def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFrame:
-    """Put results side by side: a row a value, a column a result.
+@dataclass(frozen=True)
+class _Asked:
+    """What a comparison is to do."""
+
+    alpha: float
+    test: Test
+    correction: Family
+    margin: float | Mapping[str, float] | None
+    n_resamples: int
+    seed: int
+
+
+def compare(
+    results: Mapping[str, Result],
+    *,
+    baseline: str | None = None,
+    primary: str | None = None,
+    measures: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    test: Test = "auto",
+    correction: Family = "holm",
+    margin: float | Mapping[str, float] | None = None,
+    missing: Missing = "error",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    force: bool = False,
+) -> Comparison:
+    """Compare results user by user: how large is each difference, how sure, and is it enough.
 
     Parameters
     ----------
     results : mapping of str to Result
-        Results by name.
+        Two results or more, by name.
+    baseline : str, optional
+        Compare every other result with this one; without it all pairs.
+    primary : str, optional
+        The measure that the question is about: its pairs are one family, corrected together. By
+        default ``ndcg@10``, or the first that users have values of. All other measures are
+        exploratory: corrected together by Benjamini and Hochberg, and flagged.
+    measures : str or list of str, optional
+        What to compare; by default all that every result has.
+    alpha : float
+        The level: intervals have confidence 1 − alpha, and adjusted p below it is significant.
+    test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}
+        The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
+    correction : str
+        For the primary measure: ``holm`` (default), ``bonferroni``, ``hochberg``, ``bh``, ``by``,
+        ``none``, or one of two that test all pairs together: ``max_t`` (sign flips) and ``tukey``
+        (randomised Tukey, for all pairs).
+    margin : float or mapping of measure to float, optional
+        The largest difference that does not matter. Pairs that differ by less for certain (two
+        one-sided tests at alpha) are equivalent.
+    missing : {"error", "zero", "common"}
+        What to do with users who have a value in one result and none in another. Users without a
+        value in any result are left out, and counted.
+    n_resamples : int
+        Resamples of tests that draw some.
+    seed : int
+        Decides the draws.
     force : bool
-        Compare all the same what was ranked from different candidates, or tested on different
-        splits.
+        Compare all the same what was ranked from different candidates, tested on different splits
+        or truths, or evaluated with different settings.
 
     Returns
     -------
-    polars.DataFrame
-        ``measure`` and a column for each name; null where a result does not have the value. Where
-        candidates were sampled, the column's name carries the label.
+    Comparison
 
     Raises
     ------
     ParameterError
-        If candidates were chosen in different ways, as where some are a sample and others are not,
-        or test parts are of different splits: values are then different quantities, and their
-        difference says nothing. Lists that do not say what they were ranked from stand beside all
-        but sampled ones, and a truth that does not say which split it is of beside all.
+        If values are different quantities: other candidates, splits, settings or truths. Lists that
+        do not say what they were ranked from stand beside all but sampled ones, and results that do
+        not know their split beside all.
 
     Examples
     --------
     >>> import rankwise as rw
-    >>> truth = {"ann": {1}, "bob": {2}}
-    >>> first = rw.evaluate({"ann": [1], "bob": [1]}, truth, "recall@1")
-    >>> second = rw.evaluate({"ann": [1], "bob": [2]}, truth, "recall@1")
-    >>> rw.compare({"first": first, "second": second}).rows()
-    [('recall@1', 0.5, 1.0)]
+    >>> truth = {user: {1, 2} for user in range(40)}
+    >>> first = rw.evaluate({user: [1, 3] for user in range(40)}, truth, "recall@2")
+    >>> lists = {user: [1, 2] if user % 2 else [1, 3] for user in range(40)}
+    >>> second = rw.evaluate(lists, truth, "recall@2")
+    >>> found = rw.compare({"first": first, "second": second}, baseline="first")
+    >>> found["recall@2", "second"]["verdict"], found["recall@2", "second"]["difference"]
+    ('better', 0.25)
     """
+    _check_results(results, baseline)
+    check_level("alpha", alpha)
+    check_choice("test", test, Test)
+    check_choice("correction", correction, Family)
+    check_choice("missing", missing, Missing)
+    check_count(n_resamples=n_resamples)
+    if not force:
+        check_comparable(results)
+    cells, first = _cells(results, measures, primary)
+    pairs = _pairs(list(results), baseline)
+    asked = _Asked(alpha, test, correction, margin, n_resamples, seed)
+    rows = []
+    for cell in cells:
+        rows += _rows(results, cell, pairs, asked, missing, main=cell == first)
+    _adjust_others(rows, alpha)
+    settings = {
+        "baseline": baseline, "primary": first, "alpha": alpha, "test": test,
+        "correction": correction, "margin": margin, "missing": missing,
+        "n_resamples": n_resamples, "seed": seed, "forced": force,
+        "directions": {cell: next(iter(results.values())).direction(cell) for cell in cells},
+    }  # fmt: skip
+    return Comparison.make(results, rows, settings)
+
+
+def _check_results(results: object, baseline: str | None) -> None:
     if not isinstance(results, Mapping) or not results:
         raise ParameterError(
             "results to compare have names",
@@ -56,51 +147,144 @@ def compare(results: Mapping[str, Result], *, force: bool = False) -> pl.DataFra
         if not isinstance(name, str) or not isinstance(result, Result):
             raise ParameterError("results to compare come as {name: result}",
                                  found=f"{name!r}: {type(result).__name__}")  # fmt: skip
-    if not force:
-        _check_candidates(results)
-        _check_splits(results)
-    cells = dict.fromkeys(cell for result in results.values() for cell in result.values)
-    columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
-    for name, result in results.items():
-        shown = f"{name}, {result.label}" if result.label else name
-        if shown in columns:
-            raise ParameterError("two columns would have one name", found=repr(shown),
-                                 hint="call the result something else")  # fmt: skip
-        columns[shown] = [result.values.get(cell) for cell in cells]
-    return pl.DataFrame(columns, strict=False)
+    if len(results) < 2:
+        raise ParameterError("a comparison needs two results", found=f"{len(results)}")
+    if baseline is not None and baseline not in results:
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(results))
 
 
-def _check_candidates(results: Mapping[str, Result]) -> None:
-    protocols = {name: result.protocol for name, result in results.items()}
-    said = {protocol for protocol in protocols.values() if protocol is not None}
-    sampled = any(protocol.sampled for protocol in said)
-    if len(said) < 2 and not (sampled and None in protocols.values()):
-        return
-    each = [
-        f"{name}: {'not sampled' if own is None else own.label or own.candidates}"
-        for name, own in protocols.items()
-    ]
-    labels = [own.label if own is not None else "" for own in protocols.values()]
-    what = "these results were ranked from different candidates"
-    if sampled:
-        what = "sampled results do not compare with exact ones"
-        if all(labels):
-            what = "these results were ranked from different samples of candidates"
-    tables = ", drawn from other tables" if len(set(labels)) == 1 and sampled else ""
-    raise ParameterError(
-        what,
-        found="; ".join(each) + tables,
-        hint="rank every model from the same candidates, or correct sampled values with "
-        "rw.correct; force=True compares them all the same",
+def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
+    if baseline is None:
+        return list(combinations(names, 2))
+    return [(baseline, name) for name in names if name != baseline]
+
+
+def _cells(
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None
+) -> tuple[list[str], str]:
+    """Return what is compared, and which of it is the primary measure."""
+    first, *others = results.values()
+    known = [
+        cell for cell in first.values
+        if all(cell in other.values for other in others)
+        and all(_has_users(each, cell) or _has_replicates(each, cell) for each in results.values())
+    ]  # fmt: skip
+    if measures is not None:
+        asked = [measures] if isinstance(measures, str) else list(measures)
+        wanted = [first.cell(name) for name in asked]
+        for cell in wanted:
+            if cell not in known:
+                raise _no_values(cell, results)
+        known = wanted
+    if not known:
+        raise MeasureError(
+            "the results have no measure in common that users have values of",
+            found="; ".join(f"{name}: {', '.join(own.values)}" for name, own in results.items()),
+            hint="measures of all lists together need evaluate(…, jackknife=64)",
+        )
+    if primary is not None:
+        main = first.cell(primary)
+        if main not in known:
+            raise _no_values(main, results)
+    else:
+        usual = [cell for cell in known if cell == "ndcg@10"]
+        of_users = [cell for cell in known if _has_users(first, cell)]
+        main = (usual or of_users or known)[0]
+    return known, main
+
+
+def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
+    lacking = [name for name, own in results.items() if cell not in own.values]
+    if lacking:
+        return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(lacking)}")
+    return MeasureError(
+        f"{cell} has no value for each user, and no jackknife to compare it by",
+        hint="evaluate with jackknife=64",
     )
 
 
-def _check_splits(results: Mapping[str, Result]) -> None:
-    cards = {name: result.split for name, result in results.items() if result.split is not None}
-    if len({card["id"] for card in cards.values()}) < 2:
-        return
-    raise ParameterError(
-        "these results are of different splits",
-        found="; ".join(f"{name}: {results[name].tested_on}" for name in cards),
-        hint="evaluate every model on the same split; force=True compares them all the same",
-    )
+def _has_users(result: Result, cell: str) -> bool:
+    return result.is_mean_of_users(cell)
+
+
+def _has_replicates(result: Result, cell: str) -> bool:
+    return result.replicates is not None and cell in result.replicates.columns
+
+
+def _rows(
+    results: Mapping[str, Result],
+    cell: str,
+    pairs: list[tuple[str, str]],
+    asked: _Asked,
+    missing: Missing,
+    *,
+    main: bool,
+) -> list[dict[str, Any]]:
+    better = next(iter(results.values())).direction(cell)
+    margin = asked.margin.get(cell) if isinstance(asked.margin, Mapping) else asked.margin
+    if not all(_has_users(result, cell) for result in results.values()):
+        from rankwise.compared import jackknife_row
+
+        made = [jackknife_row(results, cell, pair, asked.alpha, better) for pair in pairs]
+        p = [row["p"] for row in made]
+        simple: Correction = "holm" if asked.correction in ("max_t", "tukey") else asked.correction  # type: ignore[assignment]
+        return _finished(made, adjust(p, simple) if main else p, main=main)
+    aligned = align_users(results, cell, missing)
+    names = list(results)
+    made, p = [], []
+    for one, other in pairs:
+        x, y = (aligned.values[:, names.index(name)] for name in (other, one))
+        own = Differences(x, y)
+        tested = _tested(own, asked)
+        p.append(tested.p)
+        made.append(make_row(cell, (one, other), own, tested, aligned, asked.alpha, margin, better))
+    return _finished(made, _adjusted(p, aligned, pairs, names, asked) if main else p, main=main)
+
+
+def _tested(own: Differences, asked: _Asked) -> Any:
+    test = asked.test
+    if test == "auto":
+        test = "t" if own.n >= _MANY else "sign_flip"
+    if test == "t":
+        return paired_t(own.x, own.y)
+    if test == "wilcoxon":
+        return wilcoxon(own.x, own.y)
+    if test == "sign":
+        return sign(own.x, own.y)
+    draw = sign_flip if test == "sign_flip" else bootstrap_test
+    return draw(own.x, own.y, n_resamples=asked.n_resamples, seed=asked.seed)
+
+
+def _adjusted(
+    p: list[float], aligned: Aligned, pairs: list[tuple[str, str]], names: list[str], asked: _Asked
+) -> Any:
+    """Correct the pairs of the primary measure."""
+    places = [(names.index(one), names.index(other)) for one, other in pairs]
+    if asked.correction == "max_t":
+        d = np.stack([aligned.values[:, j] - aligned.values[:, i] for i, j in places], axis=1)
+        return max_t(d, n_resamples=asked.n_resamples, seed=asked.seed)
+    if asked.correction == "tukey":
+        found = tukey(aligned.values)
+        return [found[i, j] for i, j in places]
+    return adjust(p, asked.correction)
+
+
+def _finished(rows: list[dict[str, Any]], adjusted: Any, *, main: bool) -> list[dict[str, Any]]:
+    for row, p in zip(rows, adjusted, strict=True):
+        row["primary"] = main
+        row["p_adjusted"] = float(p)
+        if not main:
+            row["flags"] = [*row["flags"], "exploratory"]
+    return rows
+
+
+def _adjust_others(rows: list[dict[str, Any]], alpha: float) -> None:
+    """Correct what is exploratory together, and give every pair its verdict."""
+    from rankwise.compared import verdict
+
+    others = [row for row in rows if not row["primary"]]
+    found: Any = adjust([row["p"] for row in others], "bh")
+    for row, p in zip(others, found, strict=True):
+        row["p_adjusted"] = float(p)
+    for row in rows:
+        row["verdict"] = verdict(row, alpha)

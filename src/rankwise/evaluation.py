@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rankwise.arguments import check_count
 from rankwise.errors import ParameterError
 from rankwise.evaluator import Evaluator
 from rankwise.io.chunks import read_chunks
 from rankwise.io.tables import Table, read_table
+from rankwise.leaving_out import GROUP, with_groups
 from rankwise.opening import open_split
 from rankwise.seen import HISTORY, by_items, take_out_seen, with_history
 
@@ -45,6 +47,7 @@ def evaluate(
     warm_and_cold: bool = False,
     by: str | Sequence[str] = (),
     weights: str | Mapping[Any, float] | None = None,
+    jackknife: int | None = None,
     columns: Columns | None = None,
     chunk_rows: int | None = None,
     threads: int | None = None,
@@ -110,6 +113,10 @@ def evaluate(
     weights : str or mapping, optional
         A weight for each user: a column of ``users``, or ``{user: weight}``. Measures of what is
         added up for items (coverage, Gini, REO, …) take none.
+    jackknife : int, optional
+        Work everything that is no mean of users (coverage, Gini, entropy, measures of groups, …)
+        out without each of so many groups of users too, for its interval (`Result.interval`) and
+        its comparison. 64 is plenty; memory for tallies is that many catalogues.
     columns : mapping of str to str or None, optional
         Which column has which role, where the names do not say so: ``{"user": "uid"}``,
         ``{"truth.relevance": "stars"}``; None leaves a column unused.
@@ -149,6 +156,13 @@ def evaluate(
     """
     truth, train = open_split(truth, train)
     seen = exclude_seen or warm_and_cold
+    if jackknife is not None:
+        check_count(least=2, jackknife=jackknife)
+    if jackknife is not None and chunk_rows is not None:
+        raise ParameterError(
+            "jackknife needs lists in one piece", found=f"chunk_rows={chunk_rows}",
+            hint="leave chunk_rows out",
+        )  # fmt: skip
     if seen and (train is None or chunk_rows is not None):
         raise ParameterError(
             "exclude_seen and warm_and_cold need training interactions, and lists in one piece",
@@ -168,6 +182,11 @@ def evaluate(
             evaluator.update(chunk)
         return evaluator.result()
     listed = read_table(recommendations, "recommendations", columns)
+    if jackknife is not None:
+        truth = read_table(truth, "truth", columns)
+        own = None if users is None else read_table(users, "users", columns)
+        given["users"] = with_groups(own, truth, listed, jackknife, relevance_threshold)
+        given["by"] = (*([by] if isinstance(by, str) else by), GROUP)
     given["exact"] = listed.lengths is not None
     if not seen:
         return Evaluator(measures, truth=truth, **given).update(listed).result()

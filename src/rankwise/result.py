@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,18 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from rankwise.errors import FileError, MeasureError, ParameterError, nearest
+from rankwise.errors import MeasureError, ParameterError, nearest
 from rankwise.io.writing import new_folder, write_text
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure
-from rankwise.measures.parsing import parse, parse_all
+from rankwise.measures.parsing import parse
 from rankwise.protocol import Protocol
 from rankwise.splits.card import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SCHEMA_VERSION", "Result", "load"]
+    from rankwise.intervals import IntervalMethod
+    from rankwise.stats.differences import Interval
+
+__all__ = ["SCHEMA_VERSION", "Result"]
 
 SCHEMA_VERSION = 2
 """Of ``result.json``: raised when a reader of the old form could not read the new one."""
@@ -50,6 +54,8 @@ class Result:
         Versions, settings, measures in full, inputs with their columns and hashes, facts, date.
     diagnostics : dict of str to dict of str to float
         What debiased measures rest on: effective sample size, largest weight, clip.
+    replicates : polars.DataFrame or None
+        With ``jackknife``, every value worked out without each of some groups of users.
 
     Examples
     --------
@@ -68,6 +74,7 @@ class Result:
     slices: pl.DataFrame | None
     provenance: dict[str, Any]
     diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
+    replicates: pl.DataFrame | None = None
 
     @property
     def protocol(self) -> Protocol | None:
@@ -108,6 +115,66 @@ class Result:
                 else nearest(name, self.values),
             )
         return self.values[name]
+
+    def cell(self, measure: str | Measure) -> str:
+        """Return how the result calls a value, under any name that the measure has."""
+        self[measure]
+        name = str(measure)
+        return name if name in self.values else _canonical(name, self.values)
+
+    def direction(self, cell: str) -> bool | None:
+        """Say whether a higher value is better; None where neither is."""
+        name = cell.partition("[")[0] if cell not in self.per_user.columns else cell
+        for measure in self.measures:
+            if name in measure.cells or cell in measure.cells:
+                return measure.higher_is_better
+        return None
+
+    def is_mean_of_users(self, cell: str) -> bool:
+        """Whether a value is the plain mean of what users have."""
+        if cell not in self.per_user.columns:
+            return False
+        each = self.per_user[cell].drop_nans()
+        value = self.values[cell]
+        mean = each.mean()
+        return isinstance(mean, float) and math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12)
+
+    def interval(
+        self,
+        measure: str | Measure,
+        *,
+        confidence: float = 0.95,
+        method: IntervalMethod = "auto",
+        n_resamples: int = 10_000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the interval of a value over users.
+
+        Parameters
+        ----------
+        measure : str or Measure
+            Which value.
+        confidence : float
+            The confidence.
+        method : {"auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"}
+            For a mean of users the t interval from 1,000 users, BCa below (``"auto"``), or a
+            bootstrap. What is no mean of users (coverage, Gini, entropy, measures of groups, pooled
+            ones) has the jackknife alone, which needs ``rankwise.evaluate(…, jackknife=64)``.
+        n_resamples, seed : int
+            For the bootstrap.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> lists = {user: [user % 3] for user in range(30)}
+        >>> result = rw.evaluate(lists, {user: {0} for user in range(30)}, "recall@1")
+        >>> found = result.interval("recall@1", method="t")
+        >>> found.low, found.high
+        (0.1543, 0.5124)
+        """
+        from rankwise.intervals import interval_of
+
+        return interval_of(self, self.cell(measure), confidence, method, n_resamples, seed)
 
     def table(self, measure: str | Measure) -> pl.DataFrame:
         """Return the cells of a measure that has several values: their groups, and ``value``.
@@ -237,62 +304,9 @@ class Result:
         with new_folder(Path(folder)) as part:
             write_text(part / "result.json", self.export("json"))
             self.per_user.write_parquet(part / "per_user.parquet")
+            if self.replicates is not None:
+                self.replicates.write_parquet(part / "replicates.parquet")
         return Path(folder)
-
-
-def load(folder: str | Path) -> Result:
-    """Read a result that `Result.save` wrote.
-
-    Raises
-    ------
-    FileError
-        If the folder holds no result, or one of another schema version.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import rankwise as rw
-    >>> result = rw.evaluate({"ann": [1, 2]}, {"ann": {2}}, "mrr@2")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rw.load(result.save(folder + "/out"))["mrr@2"]
-    0.5
-    """
-    path = Path(folder)
-    try:
-        data = json.loads((path / "result.json").read_text(encoding="utf-8"))
-        version = data["schema_version"]
-        if version != SCHEMA_VERSION:
-            raise FileError(
-                "this result was saved by another version of rankwise",
-                where=str(path),
-                found=f"schema {version}, this version reads {SCHEMA_VERSION}",
-            )
-        per_user = pl.read_parquet(path / "per_user.parquet")
-        slices = data["slices"]
-        return Result(
-            measures=parse_all(data["provenance"]["settings"]["measures"]),
-            values={
-                cell: float("nan") if value is None else value
-                for cell, value in data["values"].items()
-            },
-            per_user=per_user,
-            counts=data["counts"],
-            slices=None if slices is None else _slices(slices),
-            provenance=data["provenance"],
-            diagnostics={
-                name: {what: float("nan") if v is None else v for what, v in own.items()}
-                for name, own in data["diagnostics"].items()
-            },
-        )
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(
-            "this folder does not hold a saved result",
-            where=str(path),
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            hint="Result.save writes result.json and per_user.parquet",
-        ) from error
 
 
 def _canonical(name: str, known: Mapping[str, float]) -> str:
@@ -310,13 +324,6 @@ def _canonical(name: str, known: Mapping[str, float]) -> str:
 def _some(names: list[str], most: int = 12) -> str:
     more = f", … ({len(names)} in all)" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "label": pl.String}
-    schema = {name: head.get(name, pl.Float64) for name in rows[0]}
-    frame = pl.DataFrame(rows, schema=schema)
-    return frame.with_columns(pl.exclude(*head).fill_null(float("nan")))
 
 
 def _or_none(value: float) -> float | None:

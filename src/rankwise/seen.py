@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rankwise.result import Result
 
-__all__ = ["HISTORY", "by_items", "take_out_seen", "with_history"]
+__all__ = ["HISTORY", "by_items", "take_out_seen", "with_column", "with_history"]
 
 HISTORY = "history"
 """The column of users, and the name of their slices, that says who is warm and who is cold."""
@@ -62,9 +62,25 @@ def _aligned(train: Table, others: list[Table]) -> pl.DataFrame:
 
 def with_history(users: Table | None, train: Table, others: list[Table]) -> Table:
     """Return the table of users with a column that says whether each has a history."""
-    if users is not None and HISTORY in users.frame.columns:
+
+    def state(ids: pl.Series) -> pl.Series:
+        warm = matching(train, "user", ids)["user"].unique()
+        return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
+
+    return with_column(users, others, HISTORY, "warm_and_cold", state)
+
+
+def with_column(
+    users: Table | None,
+    others: list[Table],
+    name: str,
+    option: str,
+    make: Callable[[pl.Series], pl.Series],
+) -> Table:
+    """Return a table of all users of some tables, with a column that is made of their ids."""
+    if users is not None and name in users.frame.columns:
         raise ParameterError(
-            f"warm_and_cold makes a column {HISTORY!r} of users, and they have one already",
+            f"{option} makes a column {name!r} of users, and they have one already",
             where=users.source,
             hint="call that column something else",
         )
@@ -72,11 +88,9 @@ def with_history(users: Table | None, train: Table, others: list[Table]) -> Tabl
     if users is not None:
         every = [*every, matching(users, "user", every[0])["user"]]
     ids = pl.concat([column.cast(every[0].dtype) for column in every]).unique(maintain_order=True)
-    warm = matching(train, "user", ids)["user"].unique()
-    state = pl.when(pl.col("user").is_in(warm.implode())).then(pl.lit("warm"))
-    frame = ids.to_frame("user").with_columns(state.otherwise(pl.lit("cold")).alias(HISTORY))
+    frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
-        return Table(frame, "users", "users", "made of train", {"user": "user", HISTORY: HISTORY})
+        return Table(frame, "users", "users", "made of train", {"user": "user", name: name})
     known = matching(users, "user", ids)
     return users.with_frame(frame.join(known, on="user", how="left", maintain_order="left"))
 

@@ -14,6 +14,7 @@ from rankwise._version import __version__
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.io.align import matching
 from rankwise.io.tables import Table, read_table
+from rankwise.leaving_out import GROUP, replicates
 from rankwise.measures.tallies import ItemSums
 from rankwise.measures.totals import Some, each_user, totals
 from rankwise.result import Result
@@ -153,7 +154,11 @@ def summarise(
         label = pl.lit(protocol.label).alias("label")
         per_user = per_user.with_columns(label)
         slices = None if slices is None else slices.with_columns(label)
+    left_out = None
+    if GROUP in asked.by:
+        left_out = replicates(plan, everyone, asked.groups_of(users, GROUP), items)
     return Result(
+        replicates=left_out,
         measures=plan.measures,
         values=totals(plan.measures, everyone, items),
         per_user=per_user,
@@ -201,6 +206,8 @@ def _slices(
     """Return the measures of every group of users."""
     rows = []
     for by in asked.by:
+        if by == GROUP:
+            continue
         own = asked.groups_of(everyone.users, by)
         names = own.cast(pl.String)
         for group in own.unique().sort(nulls_last=True).cast(pl.String):

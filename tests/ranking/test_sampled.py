@@ -148,10 +148,10 @@ def test_a_comparison_does_not_mix_them(results):
     with pytest.raises(ParameterError, match="different samples"):
         rw.compare({"a": sampled, "b": other})
     forced = rw.compare({"a": sampled, "b": exact}, force=True)
-    assert forced.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
+    assert forced.values.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
     same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
     label = "sampled (m=30, seed=1)"
-    assert rw.compare({"a": sampled, "b": same}).columns == [
+    assert rw.compare({"a": sampled, "b": same}).values.columns == [
         "measure", f"a, {label}", f"b, {label}"
     ]  # fmt: skip
     elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
@@ -162,7 +162,7 @@ def test_a_comparison_does_not_mix_them(results):
     with pytest.raises(ParameterError, match="different candidates"):
         rw.compare({"a": exact, "b": whole})
     given = rw.evaluate({0: [1]}, TRUTH, "ndcg@5")
-    assert rw.compare({"a": exact, "b": given}).height == 2
+    assert rw.compare({"a": exact, "b": given}).values.height == 2
     for odd in ({}, [exact], {"a": 1}, {1: exact}, {"measure": exact}):
         with pytest.raises(ParameterError):
             rw.compare(odd)

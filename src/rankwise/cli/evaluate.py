@@ -87,7 +87,7 @@ _FILE = click.Path(path_type=Path)
     help="Of the output.  [default: by the suffix of -o, else table]",
 )
 @click.option("-o", "--output", type=_FILE, help="Write there, not to stdout.")
-@click.option("--per-user", type=_FILE, help="Every user's values, .parquet or .csv.")
+@click.option("--per-user", type=_FILE, help="Every user's values, .parquet, .csv or .json.")
 @click.option("--save", type=_FILE, metavar="DIR", help="Save the whole result in a folder.")
 @click.option(
     "--require",
@@ -147,8 +147,8 @@ def _check_outputs(
 
     if run == truth == "-":
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
-    if per_user is not None and per_user.suffix not in (".parquet", ".csv"):
-        raise click.UsageError("--per-user writes .parquet or .csv", ctx)
+    if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
+        raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
     taken = [path.resolve() for path in (Path(run), Path(truth)) if path.is_file()]
     for path in (output, per_user):
         if path is not None and path.resolve() in taken:
@@ -198,7 +198,10 @@ def _write_per_user(result: Result, path: Path) -> None:
     from rankwise.io.writing import new_file
 
     frame = result.per_user
-    new_file(path, frame.write_csv if path.suffix == ".csv" else frame.write_parquet)
+    if path.suffix == ".json":
+        new_file(path, frame.write_json)
+    else:
+        new_file(path, frame.write_csv if path.suffix == ".csv" else frame.write_parquet)
 
 
 def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:

@@ -19,6 +19,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS = {
     "audit": "Look for leaks in a split.",
+    "compare": "Compare results user by user.",
     "demo": "Run everything once on made-up data.",
     "evaluate": "Evaluate recommendations against the truth.",
     "inspect": "Show what is recognised in a file.",
@@ -47,7 +48,7 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 a --require gate or an audit failed; 2 wrong usage, or an output "
+    epilog="Exit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
     "that cannot be written; 3 bad input data; 4 an error inside rankwise; 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="rankwise")

@@ -168,12 +168,20 @@ class ItemSums:
         The counted users with their ``list_length``.
     within : tuple of str, optional
         A column of user groups and the group that is spoken of; nothing: all users.
+    without : tuple of str, optional
+        A column of user groups and the group that is left out.
     """
 
     frame: pl.DataFrame
     facts: Facts
     users: pl.DataFrame
     within: tuple[str, str] | None = None
+    without: tuple[str, str] | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are the sums of some users only."""
+        return self.within is not None or self.without is not None
 
     @property
     def size(self) -> int:
@@ -190,6 +198,10 @@ class ItemSums:
         if self.within is not None:
             column, group = self.within
             return self.by_group(replace(tally, by=column), k)[group]
+        if self.without is not None:
+            column, group = self.without
+            left_out = self.by_group(replace(tally, by=column), k)[group]
+            return self.by_group(tally, k)[""] - left_out
         return self.by_group(tally, k)[""]
 
     def available(self) -> Any:

@@ -127,7 +127,7 @@ def _each(measure: Measure, at: int, some: Some) -> Floats | None:
 def _total(measure: Measure, at: int, some: Some, items: ItemSums | None) -> Labelled | None:
     at = min(at, len(measure.cells) - 1)
     if isinstance(measure, Accumulated):
-        if items is None or (items.within is not None and not measure.has_groups):
+        if items is None or (items.is_part and not measure.has_groups):
             return None
         return measure.of_items(items, measure.ks[at])
     if isinstance(measure, Grouped):

@@ -12,7 +12,7 @@ import polars as pl
 if TYPE_CHECKING:
     from rankwise.result import Result
 
-__all__ = ["csv", "footnote", "html", "latex", "markdown", "number", "plain", "rows"]
+__all__ = ["csv", "footnote", "html", "latex", "markdown", "number", "plain", "rows", "tex"]
 
 
 def number(value: float | None) -> str:
@@ -222,7 +222,8 @@ _LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"
           "–": "--", "<": r"$<$", ">": r"$>$"}  # fmt: skip
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Write text so that LaTeX shows it."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
@@ -230,7 +231,7 @@ def latex(result: Result) -> str:
     """Write a result as LaTeX tables for booktabs."""
     blocks = []
     for table in filter(None, [rows(result), slice_rows(result)]):
-        head, *body = [" & ".join(map(_tex, row)) + r" \\" for row in table]
+        head, *body = [" & ".join(map(tex, row)) + r" \\" for row in table]
         lines = [
             rf"\begin{{tabular}}{{l{'r' * (len(table[0]) - 1)}}}",
             r"\toprule",

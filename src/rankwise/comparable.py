@@ -1,0 +1,101 @@
+"""Whether results can be held against one another at all: candidates, splits, settings, truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankwise.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankwise.result import Result
+
+__all__ = ["check_comparable"]
+
+_SETTINGS = ("population", "undefined", "relevance_threshold")
+
+
+def check_comparable(results: Mapping[str, Result]) -> None:
+    """Raise if values are different quantities, so that their difference says nothing."""
+    _check_candidates(results)
+    _check_splits(results)
+    _check_settings(results)
+    _check_truth(results)
+
+
+def _check_candidates(results: Mapping[str, Result]) -> None:
+    protocols = {name: result.protocol for name, result in results.items()}
+    said = {protocol for protocol in protocols.values() if protocol is not None}
+    sampled = any(protocol.sampled for protocol in said)
+    if len(said) < 2 and not (sampled and None in protocols.values()):
+        return
+    each = [
+        f"{name}: {'not sampled' if own is None else own.label or own.candidates}"
+        for name, own in protocols.items()
+    ]
+    labels = [own.label if own is not None else "" for own in protocols.values()]
+    what = "these results were ranked from different candidates"
+    if sampled:
+        what = "sampled results do not compare with exact ones"
+        if all(labels):
+            what = "these results were ranked from different samples of candidates"
+    tables = ", drawn from other tables" if len(set(labels)) == 1 and sampled else ""
+    raise ParameterError(
+        what,
+        found="; ".join(each) + tables,
+        hint="rank every model from the same candidates, or correct sampled values with "
+        "rw.correct; force=True compares them all the same",
+    )
+
+
+def _check_splits(results: Mapping[str, Result]) -> None:
+    cards = {name: result.split for name, result in results.items() if result.split is not None}
+    if len({card["id"] for card in cards.values()}) < 2:
+        return
+    raise ParameterError(
+        "these results are of different splits",
+        found="; ".join(f"{name}: {results[name].tested_on}" for name in cards),
+        hint="evaluate every model on the same split; force=True compares them all the same",
+    )
+
+
+def _check_settings(results: Mapping[str, Result]) -> None:
+    for key in _SETTINGS:
+        said: dict[str, Any] = {
+            name: result.provenance["settings"][key]
+            for name, result in results.items()
+            if key in result.provenance["settings"]  # a table from elsewhere does not know
+        }
+        if len({repr(value) for value in said.values()}) > 1:
+            raise ParameterError(
+                f"these results were evaluated with different settings of {key}",
+                found="; ".join(f"{name}: {value}" for name, value in said.items()),
+                hint="evaluate all with the same settings; force=True compares them all the same",
+            )
+
+
+def _check_truth(results: Mapping[str, Result]) -> None:
+    """Raise if a user has more relevant items in one result than in another."""
+    (first, base), *others = results.items()
+    own = base.per_user.select("user", "n_relevant")
+    for name, result in others:
+        theirs = result.per_user.select("user", other="n_relevant")
+        if theirs.schema["user"] != own.schema["user"]:
+            raise ParameterError(
+                "the users of these results have ids of different types",
+                found=f"{first}: {own.schema['user']}; {name}: {theirs.schema['user']}",
+                hint="read both truths with ids of one type",
+            )
+        odd = own.join(theirs, on="user").filter(pl.col("n_relevant") != pl.col("other"))
+        if len(odd):
+            user, mine, other = odd.row(0)
+            raise ParameterError(
+                "these results have different truths",
+                found=f"user {user!r} has {mine} relevant items in {first}, {other} in {name} "
+                f"({len(odd)} such users)",
+                hint="evaluate every model on the same truth; force=True compares them all the "
+                "same",
+            )

@@ -1,0 +1,212 @@
+"""Differences of pairs: checked, and described before they are tested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rankwise.errors import InputError, ParameterError
+
+__all__ = ["Differences", "Floats", "Interval", "Missing", "TestResult", "check_level", "column",
+           "differences"]  # fmt: skip
+
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Missing: TypeAlias = Literal["error", "omit"]
+
+_DIGITS = 1e-12  # differences that are smaller than this beside the values are rounding
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval, and what it is of.
+
+    Attributes
+    ----------
+    estimate : float
+        What was estimated.
+    low, high : float
+        Its ends; NaN where the data allow none.
+    confidence : float
+        The share of such intervals that hold the truth.
+    method : str
+        How it was found.
+    n : int
+        How many values, pairs or clusters it rests on.
+    flags : tuple of str
+        What to know about it.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    method: str
+    n: int
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """A test of a difference.
+
+    Attributes
+    ----------
+    test : str
+        Which test.
+    difference : float
+        The mean of the differences, or what the test is about.
+    statistic : float
+        The test's statistic.
+    p : float
+        The chance, if there is no difference, of a statistic at least as far out, two-sided; never
+        0. NaN where the data allow none.
+    n : int
+        How many pairs.
+    flags : tuple of str
+        What to know about it: ``identical``, ``zero variance``, ``fewer than two``, ….
+    resamples : int or None
+        How many resamples; None for a test without.
+    """
+
+    test: str
+    difference: float
+    statistic: float
+    p: float
+    n: int
+    flags: tuple[str, ...] = ()
+    resamples: int | None = None
+
+    __test__ = False  # not a test of ours, whatever pytest thinks
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Differences x − y of pairs, without missing ones.
+
+    Attributes
+    ----------
+    x, y : array, shape (n,)
+        The values of both.
+    omitted : int
+        How many pairs had a missing value.
+    """
+
+    x: Floats
+    y: Floats
+    omitted: int = 0
+
+    @cached_property
+    def d(self) -> Floats:
+        """The differences; those that only rounding makes are 0."""
+        d = self.x - self.y
+        scale = np.maximum(np.abs(self.x), np.abs(self.y))
+        out: Floats = np.where(np.abs(d) <= _DIGITS * scale, 0.0, d)
+        return out
+
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return len(self.x)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean difference; NaN without pairs."""
+        if not self.n:
+            return float("nan")
+        least, most = float(self.d.min()), float(self.d.max())
+        return min(max(float(self.d.mean()), least), most)  # rounding leads outside them
+
+    @cached_property
+    def deviation(self) -> float:
+        """The standard deviation of the differences, n − 1 in the denominator; 0 up to rounding."""
+        if self.n < 2:
+            return float("nan")
+        spread = float(self.d.std(ddof=1))
+        return 0.0 if spread <= _DIGITS * float(np.abs(self.d).max(initial=0.0)) else spread
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean difference."""
+        return self.deviation / self.n**0.5 if self.n else float("nan")
+
+    @property
+    def nonzero(self) -> int:
+        """How many pairs differ."""
+        return int((self.d != 0).sum())
+
+    @cached_property
+    def flags(self) -> tuple[str, ...]:
+        """What is out of the ordinary."""
+        found = []
+        if self.omitted:
+            found.append(f"{self.omitted} pairs with a missing value omitted")
+        if self.n < 2:
+            found.append("fewer than two pairs")
+        elif not self.nonzero:
+            found.append("identical")
+        elif not self.deviation:
+            found.append("zero variance")
+        elif self.nonzero < 30:
+            found.append(f"only {self.nonzero} pairs differ")
+        return tuple(found)
+
+
+def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:
+    """Check pairs of values.
+
+    Parameters
+    ----------
+    x, y : array, shape (n,)
+        The values of both for the same users in the same order; without y, x are differences.
+    missing : {"error", "omit"}
+        What to do with pairs of which a value is NaN; they are counted in the flags.
+
+    Examples
+    --------
+    >>> differences([1.0, 0.5], [0.5, 0.5]).d.tolist()
+    [0.5, 0.0]
+    """
+    first = column("x", x)
+    second = np.zeros_like(first) if y is None else column("y", y)
+    if len(first) != len(second):
+        raise InputError(
+            "pairs need as many values on both sides",
+            found=f"{len(first)} and {len(second)}",
+            hint="align both by user first",
+        )
+    gaps = np.isnan(first) | np.isnan(second)
+    if not gaps.any():
+        return Differences(first, second)
+    if missing not in ("error", "omit"):
+        raise ParameterError("missing must be one of error, omit", found=f"missing={missing!r}")
+    if missing == "error":
+        raise InputError(
+            "a value is NaN",
+            where=f"pair {int(np.flatnonzero(gaps)[0])}",
+            found=f"{int(gaps.sum())} such pairs of {len(gaps)}",
+            hint='missing="omit" leaves them out, and says so',
+        )
+    return Differences(first[~gaps], second[~gaps], int(gaps.sum()))
+
+
+def column(name: str, values: Any) -> Floats:
+    """Return values as an array of floats, shape (n,); raise if they are anything else."""
+    try:
+        out = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds no numbers", found=repr(values)[:80]) from error
+    if out.ndim != 1:
+        raise InputError(f"{name} is one number a user", found=f"shape {out.shape}")
+    if np.isinf(out).any():
+        raise InputError(f"{name} holds an infinite value")
+    return out
+
+
+def check_level(name: str, level: object) -> None:
+    """Raise unless a level lies between 0 and 1."""
+    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
+    if not number or not 0 < level < 1:  # type: ignore[operator]
+        raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={level!r}")

@@ -1,0 +1,80 @@
+"""How many users a difference needs, and how small a difference so many users can show."""
+
+from __future__ import annotations
+
+import math
+
+from rankwise.arguments import check_positive
+from rankwise.errors import ParameterError
+from rankwise.stats.differences import check_level
+
+__all__ = ["minimum_detectable", "power_of", "users_needed"]
+
+
+def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
+    """Return the chance that a paired t test of n users finds a difference of d_z ``effect``.
+
+    From the noncentral t distribution, two-sided.
+
+    Examples
+    --------
+    >>> power_of(34, 0.5)
+    0.8078
+    """
+    from scipy.stats import nct, t
+
+    check_positive(least=0, n=n)
+    check_level("alpha", alpha)
+    if n < 2 or math.isnan(effect):
+        return math.nan
+    limit, shift = t.ppf(1 - alpha / 2, n - 1), abs(effect) * math.sqrt(n)
+    if shift > limit + 9:  # all but one in 10**18
+        return 1.0
+    other = nct.cdf(-limit, n - 1, shift) if shift < 5 else 0.0  # beyond, SciPy gives no number
+    return float(nct.sf(limit, n - 1, shift) + other)
+
+
+def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
+    """Return the least number of users for a paired t test to find a difference of d_z ``effect``.
+
+    Examples
+    --------
+    >>> users_needed(0.5), users_needed(0.01)
+    (34, 78491)
+    """
+    check_level("power", power)
+    check_level("alpha", alpha)
+    if not effect or not math.isfinite(effect):
+        raise ParameterError("an effect is a number other than 0", found=f"effect={effect!r}")
+    if power <= alpha:
+        return 2
+    low, high = 1, 2
+    while power_of(high, effect, alpha) < power:
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of(middle, effect, alpha) >= power else (middle, high)
+    return high
+
+
+def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
+    """Return the smallest d_z that a paired t test of n users finds with some power.
+
+    Examples
+    --------
+    >>> minimum_detectable(50), minimum_detectable(138_493)
+    (0.4042, 0.0075)
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    check_level("power", power)
+    check_level("alpha", alpha)
+    if n < 2:
+        return math.nan
+    if n > 1000:  # where t is normal to four places, and the root is in closed form
+        return float((norm.ppf(1 - alpha / 2) + norm.ppf(power)) / math.sqrt(n))
+    high = 1.0
+    while power_of(n, high, alpha) < power and high < 1e6:
+        high *= 2
+    return float(brentq(lambda effect: power_of(n, effect, alpha) - power, 0.0, high, xtol=1e-12))

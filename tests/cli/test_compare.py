@@ -1,0 +1,95 @@
+"""``rankwise compare`` as its users meet it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from command_line import rankwise
+
+TRUTH = {user: {user % 7, 8} for user in range(120)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(user, item, 5) for user, items in TRUTH.items() for item in sorted(items)]
+    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(
+        tmp_path / "truth.csv"
+    )
+    for name, chance in (("weak", 0.2), ("strong", 0.7)):
+        lists = [
+            (user, item, rank)
+            for user in TRUTH
+            for rank, item in enumerate([user % 7 if rng.random() < chance else 20, 21], start=1)
+        ]
+        table = pl.DataFrame(lists, schema=["user", "item", "rank"], orient="row")
+        table.write_csv(tmp_path / f"{name}.csv")
+        for output in (["--save", name], ["--per-user", f"{name}.json"]):
+            done = rankwise(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
+                            "-m", "recall@2", *output)  # fmt: skip
+            assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_all_sources_give_the_same(folder):
+    expected = rw.compare(
+        {name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2"
+    )
+    sources = [
+        ["weak", "strong"],
+        ["weak=weak.json", "strong=strong.json"],
+        ["weak.csv", "strong.csv", "--truth", "truth.csv"],
+    ]
+    for source in sources:
+        done = rankwise(
+            folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json"
+        )
+        assert done.returncode == 0, done.stderr
+        pairs = json.loads(done.stdout)["pairs"]
+        assert [pair["p"] for pair in pairs] == expected.table["p"].to_list()
+        assert pairs[0]["verdict"] == "better"
+        assert pairs[0]["system"] == "strong"
+
+
+def test_formats(folder):
+    done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
+    assert "strong − weak" in done.stdout
+    assert "better" in done.stdout
+    done = rankwise(folder, "compare", "weak", "strong", "-o", "table.tex")
+    assert done.returncode == 0
+    assert r"\toprule" in (folder / "table.tex").read_text()
+
+
+def test_the_gate(folder):
+    good = rankwise(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
+    assert good.returncode == 0, good.stderr
+    same = rankwise(folder, "compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2")
+    assert same.returncode == 0, same.stderr
+    bad = rankwise(folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2",
+                   "--alpha", "0.01")  # fmt: skip
+    assert bad.returncode == 1
+    assert "failed: weak is worse than baseline in ndcg@2" in bad.stderr
+    assert "< 0.01" in bad.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["weak"], 2, "needs two results"),
+        (["weak", "nowhere"], 3, "no such file"),
+        (["weak", "weak"], 2, "two systems are called 'weak'"),
+        (["weak", "strong", "--baseline", "x"], 2, "there is no result 'x'"),
+        (["weak", "strong", "-m", "ndcg@9"], 2, "was not evaluated"),
+        (["weak", "--no-regression", "strong", "--baseline", "weak"], 2, "is the baseline"),
+        (["weak", "strong", "-o", "table.pdf"], 2, "-o writes"),
+        (["a=truth.csv", "weak"], 3, "stands twice"),
+    ],
+)
+def test_what_compare_refuses(folder, arguments, code, said):
+    done = rankwise(folder, "compare", *arguments)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
