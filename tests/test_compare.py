@@ -218,6 +218,7 @@ def test_exports():
     assert rf"\textbf{{{best:.4f}}}$^{{a,b}}$" in table
     assert r"\underline{" in table
     assert r"ndcg@10 corrected by holm over its pairs" in table
+    assert found._repr_html_().count("<tr>") == 7
     with pytest.raises(ParameterError, match="format must be one of"):
         found.export("pdf")
 

@@ -231,6 +231,17 @@ CASES = {
     "results of different splits": lambda _: rw.compare({
         name: rw.evaluate({1: [5], 2: [6]}, rule.split(TIMED), "recall@1")
         for name, rule in (("a", rw.splits.LeaveOut(1)), ("b", rw.splits.GlobalTime(at=9)))}),
+    "comparison of different truths": lambda _: rw.compare({
+        "a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, {1: {6: 4.0, 7: 4.0}, 2: {5: 2.0}}, "mrr")}),
+    "comparison of different settings": lambda _: rw.compare({
+        "a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, TRUTH, "mrr", population="both")}),
+    "comparison of users that one result lacks": lambda _: rw.compare({
+        "a": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
+        "b": rw.evaluate(LISTS[:2], TRUTH, "mrr", population="both")}),
+    "comparison of one result": lambda _: rw.compare({"a": rw.evaluate(LISTS, TRUTH, "mrr")}),
+    "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval("gini@2"),
+    "pairs of different lengths": lambda _: rw.stats.paired_t_test([1.0, 2.0], [1.0]),
+    "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
     "curve of a measure without one": lambda _: rw.curve(

@@ -232,6 +232,11 @@ class Comparison:
 
         return plain(self)
 
+    def _repr_html_(self) -> str:
+        from rankwise.report.comparisons import html
+
+        return html(self)
+
 
 def _no_number(value: object) -> bool:
     return isinstance(value, float) and not np.isfinite(value)

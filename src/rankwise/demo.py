@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rankwise.comparison import compare
 from rankwise.datasets import synthetic
 from rankwise.evaluation import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
@@ -79,6 +79,7 @@ def evaluate_baselines(
             users=users,
             by=by,
             relevance_threshold=relevance_threshold,
+            jackknife=32,
         )
     return results
 
@@ -94,7 +95,8 @@ def comparison(outcome: Outcome) -> str:
     groups = first.slices
     lines = _aligned([head, *body])
     lines += ["", f"{first.counts['users']:,} users. {outcome.facts}.",
-              "± is the half-width of a 95 % normal interval of the mean over users."]  # fmt: skip
+              "± is the half-width of a 95 % interval over users.", "",
+              repr(compare(outcome.results, baseline="popularity", primary="ndcg@10"))]  # fmt: skip
     if groups is not None:
         table = [["ndcg@10", *(f"{row['group']} ({row['users']})" for row in groups.to_dicts())]]
         for name, result in outcome.results.items():
@@ -105,13 +107,8 @@ def comparison(outcome: Outcome) -> str:
 
 
 def _cell(result: Result, measure: str) -> str:
-    value = f"{result[measure]:.4f}"
-    if measure not in result.per_user.columns:
-        return value
-    each = result.per_user[measure].drop_nans()
-    spread = each.std()
-    assert isinstance(spread, float)
-    return f"{value} ±{1.96 * spread / math.sqrt(len(each)):.4f}"
+    own = result.interval(measure)
+    return f"{own.estimate:.4f} ±{(own.high - own.low) / 2:.4f}"
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -218,3 +218,20 @@ def test_bayesian_signed_rank_by_brute_force():
     expected = (shares == shares.max(axis=1, keepdims=True)).mean(axis=0)
     found = stats.bayesian_signed_rank(d, rope=rope, n_draws=4000, seed=5)
     assert (found.left, found.rope, found.right) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+def test_all_pairs_by_the_same_signs():
+    values = np.stack([scores(800, 4, seed=9), scores(800, 4, seed=10)], axis=1)
+    values[:, 1, 3] = values[:, 1, 2]
+    found = stats.sign_flip_of_all(values, n_resamples=700, seed=3)
+    together = stats.sign_flip_of_all(values, family=True, n_resamples=700, seed=3)
+    upper = list(zip(*np.triu_indices(4, 1), strict=True))
+    for at in range(2):
+        for i, j in upper:
+            one = stats.sign_flip(values[:, at, i], values[:, at, j], n_resamples=700, seed=3)
+            assert found[at, i, j] == found[at, j, i] == pytest.approx(one.p)
+        d = np.stack([values[:, at, i] - values[:, at, j] for i, j in upper], axis=1)
+        assert [together[at, i, j] for i, j in upper] == pytest.approx(
+            stats.max_t(d, n_resamples=700, seed=3)
+        )
+    assert (stats.sign_flip_of_all(values[:, 0], n_resamples=700, seed=3) == found[0]).all()

@@ -44,6 +44,12 @@ _FILE = click.Path(path_type=Path)
 @click.option("--baseline", metavar="FILE", help="The lists of another run, to compare with.")
 @click.option("--by", multiple=True, metavar="COLUMN", help="Values for every group of users too.")
 @click.option("--weights", metavar="COLUMN", help="A column of the users with their weights.")
+@click.option(
+    "--jackknife",
+    type=click.IntRange(2),
+    metavar="GROUPS",
+    help="Also without each of so many groups of users, for intervals of coverage, Gini, …",
+)
 @click.option("--threshold", type=float, help="The least relevance that counts as relevant.")
 @click.option(
     "--population",

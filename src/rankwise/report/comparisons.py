@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,14 +13,14 @@ from rankwise.report.tables import number, tex
 if TYPE_CHECKING:
     from rankwise.compared import Comparison
 
-__all__ = ["caption", "csv", "latex", "markdown", "marks", "plain"]
-
-_FINDS = ("better", "worse", "different")
+__all__ = ["caption", "csv", "html", "latex", "markdown", "marks", "plain"]
 
 
-def plain(found: Comparison) -> str:
-    """Write a comparison as text for a terminal: a row a pair, the primary measure first."""
-    rows = [("", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")]
+def _rows(found: Comparison) -> list[tuple[str, ...]]:
+    """Return a row a pair, the primary measure first; the head before them."""
+    rows: list[tuple[str, ...]] = [
+        ("", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")
+    ]
     ordered = found.table.sort("primary", descending=True, maintain_order=True)
     for row in ordered.iter_rows(named=True):
         lift = "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}"
@@ -31,6 +32,27 @@ def plain(found: Comparison) -> str:
             name, f"{row['difference']:+.4f}", interval, lift, _p(row["p"]), _p(row["p_adjusted"]),
             number(row["d_z"]), f"{row['users']:,}", row["verdict"] + least,
         ))  # fmt: skip
+    return rows
+
+
+def html(found: Comparison) -> str:
+    """Write a comparison as HTML: what `plain` writes, in a table."""
+    head, *body = _rows(found)
+    cells = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    lines = [
+        f'<tr><th scope="row" style="text-align:left">{escape(row[0])}</th>'
+        + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row[1:])
+        + "</tr>"
+        for row in body
+    ]
+    notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in _notes(found))
+    table = f"<thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<table style="font-variant-numeric:tabular-nums">{table}</table>{notes}'
+
+
+def plain(found: Comparison) -> str:
+    """Write a comparison as text for a terminal."""
+    rows = _rows(found)
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = [
         "  ".join(

@@ -32,7 +32,7 @@ from rankwise.stats.paired import (
     t_interval,
     wilcoxon,
 )
-from rankwise.stats.pairs import PairTests, max_t, paired_t_of_all, tukey
+from rankwise.stats.pairs import PairTests, max_t, paired_t_of_all, sign_flip_of_all, tukey
 from rankwise.stats.power import minimum_detectable, power_of, users_needed
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "power_of",
     "sign",
     "sign_flip",
+    "sign_flip_of_all",
     "t_interval",
     "tukey",
     "two_level",

@@ -16,7 +16,7 @@ from rankwise.stats.resampling import sums
 if TYPE_CHECKING:
     from rankwise.stats.differences import Floats
 
-__all__ = ["PairTests", "TukeyMethod", "max_t", "paired_t_of_all", "tukey"]
+__all__ = ["PairTests", "TukeyMethod", "max_t", "paired_t_of_all", "sign_flip_of_all", "tukey"]
 
 TukeyMethod: TypeAlias = Literal["randomised", "blocked"]
 _NEAR = 1e-6  # of the variances: where less is left, the difference is worked out itself
@@ -170,6 +170,74 @@ def max_t(
     p: Floats = (1 + counts) / (1 + n_resamples)
     p[~used] = 1.0
     return p
+
+
+def sign_flip_of_all(
+    values: Any,
+    *,
+    family: bool = False,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    batch: int | None = None,
+) -> Floats:
+    """Test every pair of systems, for many measures, by the same random signs: one product.
+
+    Flipping the sign of every user's values flips that of every difference, so one product of signs
+    and values serves all pairs of columns.
+
+    Parameters
+    ----------
+    values : array, shape (n, k) or (n, m, k)
+        A row a user, a column a system; in between, measures. No NaN.
+    family : bool
+        Adjust for all pairs of a measure together, by the largest t of every draw (max-T).
+    n_resamples, seed, threads, batch
+        As for `rankwise.stats.resampling.sums`.
+
+    Returns
+    -------
+    array, shape (k, k) or (m, k, k)
+        p = (1 + number at least as far out) / (1 + resamples); 1 where two systems agree.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).random((50, 2)) + [0.0, 1.0]
+    >>> float(sign_flip_of_all(values, n_resamples=99)[0, 1])
+    0.01
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim not in (2, 3) or not x.size or not np.isfinite(x).all():
+        raise InputError("values have a row a user, a column a system, and no NaN",
+                         found=f"shape {x.shape}")  # fmt: skip
+    check_positive(n_resamples=n_resamples)
+    cube = x[:, None, :] if x.ndim == 2 else x
+    n, m, k = cube.shape
+    i, j = np.triu_indices(k, 1)
+    total = cube.sum(axis=0)
+    apart = np.abs(total[:, i] - total[:, j])
+    squares = np.einsum("nmk,nml->mkl", cube, cube)
+    own = np.diagonal(squares, axis1=1, axis2=2)
+    scale = np.sqrt(np.maximum(own[:, i] + own[:, j] - 2 * squares[:, i, j], 0))
+    alike = scale <= 1e-9 * np.sqrt(own[:, i] + own[:, j])  # of which rounding is all
+    limit = apart - 1e-12 * np.abs(cube).sum(axis=0).max(axis=1)[:, None]
+    unit = np.where(alike, np.inf, scale) if family else 1.0
+    counts = np.zeros(apart.shape)
+    for panel in sums(cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed,
+                      threads=threads, batch=batch):  # fmt: skip
+        for at in range(m):
+            drawn = panel[:, at * k : (at + 1) * k]
+            far = np.abs(drawn[:, i] - drawn[:, j])
+            if family:
+                far = np.broadcast_to((far / unit[at]).max(axis=1, keepdims=True), far.shape)  # type: ignore[index]
+                counts[at] += (far >= limit[at] / unit[at]).sum(axis=0)  # type: ignore[index]
+            else:
+                counts[at] += (far >= limit[at]).sum(axis=0)
+    p = np.ones((m, k, k))
+    found = np.where(alike & (apart <= 1e-9 * own[:, i].max(initial=1.0)), 1.0,
+                     (1 + counts) / (1 + n_resamples))  # fmt: skip
+    p[:, i, j] = p[:, j, i] = found
+    return p[0] if x.ndim == 2 else p
 
 
 def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
