@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import column_option
+from rankwise.cli.options import (
+    column_option,
+    format_for,
+    format_option,
+    output_option,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from rankwise.compared import Comparison
@@ -15,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 _FILE = click.Path(path_type=Path)
 
 
@@ -69,13 +74,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Compare what is not comparable all the same.")
 @column_option
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(sorted(set(_SUFFIXES.values()))),
-    help="Of the output.  [default: by the suffix of -o, else table]",
-)
-@click.option("-o", "--output", type=_FILE, help="Write there, not to stdout.")
+@format_option
+@output_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -97,8 +97,7 @@ def command(
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
     or with --truth a run file. The exit code is 1 if --no-regression fails.
     """  # fmt: skip
-    if output is not None and format_ is None and output.suffix not in _SUFFIXES:
-        raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else say --format", ctx)
+    form = format_for(ctx, format_, output)
     evaluated = {"truth": truth, "threshold": threshold, "train": train, "columns": columns}
     results = _opened(ctx, systems, measures, evaluated)
     if gate is not None:
@@ -111,7 +110,7 @@ def command(
     primary = measures[0] if measures else None
     found = compare(results, baseline=baseline, primary=primary,
                     measures=list(measures) or None, **options)  # fmt: skip
-    _write(found, format_ or _SUFFIXES.get(output.suffix if output else "", "table"), output)
+    write_out(found, form, output)
     return 0 if gate is None else _hold(found)
 
 
@@ -141,16 +140,6 @@ def _open(path: str, measures: tuple[str, ...], evaluated: dict[str, Any]) -> Re
         train=evaluated["train"], relevance_threshold=evaluated["threshold"],
         columns=evaluated["columns"],
     )  # fmt: skip
-
-
-def _write(found: Comparison, format_: str, output: Path | None) -> None:
-    from rankwise.io.writing import write_text
-
-    text = f"{found!r}\n" if format_ == "table" else found.export(format_)  # type: ignore[arg-type]
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
 
 
 def _hold(found: Comparison) -> int:

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import column_option
+from rankwise.cli.options import (
+    column_option,
+    format_for,
+    format_option,
+    output_option,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from rankwise.result import Result
 
 __all__ = ["command"]
 
-_FORMATS = ("table", "json", "csv", "markdown", "latex")
-_SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 _GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _FILE = click.Path(path_type=Path)
@@ -86,13 +90,8 @@ _FILE = click.Path(path_type=Path)
 @column_option
 @click.option("--chunk-rows", type=click.IntRange(1), help="Read a Parquet run in such pieces.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: all]")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(_FORMATS),
-    help="Of the output.  [default: by the suffix of -o, else table]",
-)
-@click.option("-o", "--output", type=_FILE, help="Write there, not to stdout.")
+@format_option
+@output_option
 @click.option("--per-user", type=_FILE, help="Every user's values, .parquet, .csv or .json.")
 @click.option("--save", type=_FILE, metavar="DIR", help="Save the whole result in a folder.")
 @click.option(
@@ -124,14 +123,13 @@ def command(
     `rankwise split` wrote: its test part, with its training part as --train.
     """  # fmt: skip
     _check_outputs(ctx, run, truth, output, per_user, save)
-    if output is not None and format_ is None and output.suffix not in _SUFFIXES:
-        raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else say --format", ctx)
+    form = format_for(ctx, format_, output)
     from rankwise.evaluation import DEFAULT_MEASURES, evaluate
 
     required = [_gate(ctx, text) for text in gates]
     asked = _with_gates(list(measures) or list(DEFAULT_MEASURES), [g[0] for g in required])
     result = evaluate(run, truth, asked, relevance_threshold=threshold, **options)
-    _write(result, format_ or _SUFFIXES.get(output.suffix if output else "", "table"), output)
+    write_out(result, form, output)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
@@ -188,16 +186,6 @@ def _with_gates(asked: list[str], required: list[str]) -> list[Any]:
         if not any(set(measure.cells) <= set(one.cells) for one in out):
             out.append(measure)
     return out
-
-
-def _write(result: Result, format_: str, output: Path | None) -> None:
-    from rankwise.io.writing import write_text
-
-    text = f"{result!r}\n" if format_ == "table" else result.export(format_)  # type: ignore[arg-type]
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
 
 
 def _write_per_user(result: Result, path: Path) -> None:

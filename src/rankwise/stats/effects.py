@@ -92,7 +92,8 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    first, second = column("x", x), np.sort(column("y", y))
+    # Both sorted: neighbours then look in places that the cache still holds.
+    first, second = np.sort(column("x", x)), np.sort(column("y", y))
     if not len(first) or not len(second):
         return math.nan
     below = np.searchsorted(second, first, side="left").sum()
