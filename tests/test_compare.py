@@ -45,7 +45,7 @@ def test_every_number_of_a_row():
     assert row["users_dropped"] == 0
     assert row["users_not_zero"] == ((x != 0) | (y != 0)).sum()
     assert row["minimum_detectable"] == pytest.approx(
-        stats.minimum_detectable(1500) * (x - y).std(ddof=1)
+        stats.minimum_detectable(1500, alpha=0.05 / 2) * (x - y).std(ddof=1)  # of two pairs
     )
     assert row["verdict"] == "better"
     assert found["b"]["verdict"] == "undecided"
@@ -158,7 +158,10 @@ def test_users_without_a_value_anywhere_are_left_out_and_counted():
         ({"population": "both"}, "different settings of population"),
         ({"undefined": "zero"}, "different settings of undefined"),
         ({"truth": {**TRUTH, 3: {1: 1.0}}}, "user 3 has 2 relevant items in a, 1 in b"),
-        ({"truth": {str(user): items for user, items in TRUTH.items()}}, "ids of different types"),
+        (
+            {"truth": {str(user): items for user, items in TRUTH.items()}},
+            "integers in one result and strings in another",
+        ),
     ],
 )
 def test_what_is_not_comparable(other, said):
@@ -243,3 +246,130 @@ def test_simple_view_of_values():
     assert found.values.rows() == [("recall@2", 0.5, 0.5)]
     with pytest.raises(MeasureError, match="no single row"):
         _ = found["mrr", "b"]
+
+
+# What a second reader broke.
+
+
+def table(users=300, **columns):
+    from rankwise.per_user import from_per_user
+
+    return from_per_user(pl.DataFrame({"user": range(users), **columns}))
+
+
+def test_groups_have_no_direction_of_their_measure():
+    """The spread of recalls over groups is better small; a group's recall is not."""
+    items = {"item": range(10), "group": ["a"] * 5 + ["b"] * 5}
+    truth = {u: {u % 10} for u in range(100)}
+    good = {u: [u % 10] for u in range(100)}
+    bad = {u: [9 - u % 10] for u in range(100)}
+    runs = {name: rw.evaluate(own, truth, "reo@1", items=items, jackknife=10)
+            for name, own in (("bad", bad), ("good", good))}  # fmt: skip
+    assert runs["good"].direction("reo@1") is False
+    assert runs["good"].direction("reo@1[item_group=a]") is None
+    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "undecided")
+
+
+def test_both_systems_have_the_same_jackknife_groups():
+    rng = np.random.default_rng(1)
+    truth = {u: {int(rng.integers(50))} for u in range(200)}
+    lists = {u: rng.permutation(50)[:5].tolist() for u in truth}
+    fewer = {u: own for u, own in lists.items() if u % 25}
+    first, second = (rw.evaluate(own, truth, "gini@5", items=range(50), jackknife=20)
+                     for own in (lists, fewer))  # fmt: skip
+    assert first.provenance["jackknife"] == second.provenance["jackknife"]
+    row = rw.compare({"a": first, "b": second})["b"]
+    assert row["high"] - row["low"] < 0.05
+    other = rw.evaluate(lists, truth, "gini@5", items=range(50), jackknife=10)
+    with pytest.raises(ParameterError, match="same users in the same groups"):
+        rw.compare({"a": first, "b": other})
+
+
+@pytest.mark.parametrize("correction", ["holm", "max_t", "tukey"])
+def test_rounding_is_no_difference(correction):
+    runs = {"a": table(x=[0.3] * 300), "b": table(x=[0.1 + 0.2] * 300)}
+    row = rw.compare(runs, correction=correction)["b"]
+    assert (row["difference"], row["p_adjusted"], row["verdict"]) == (0, 1, "undecided")
+    assert row["cliffs_delta"] == 0
+
+
+def test_missing_lists_are_not_rewarded():
+    first = table(rmse=[0.5] * 300)
+    second = table(rmse=[0.5, float("nan")] * 150)
+    with pytest.raises(ParameterError, match="0 is the best value of rmse"):
+        rw.compare({"a": first, "b": second}, missing="zero")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ({"train": {0: [1]}}, {"train": {0: [1, 2], 1: [1]}}, "different train"),
+        ({"items": range(9)}, {"items": range(20)}, "different items"),
+        ({"items": range(9)}, {}, "different settings of catalogue"),
+        (
+            {"train": {0: [7]}, "exclude_seen": True},
+            {"train": {0: [7]}},
+            "settings of exclude_seen",
+        ),
+    ],
+)
+def test_tables_beside_the_lists_are_the_same(one, other, said):
+    with pytest.raises(ParameterError, match=said):
+        rw.compare({"a": run(**one), "b": run(**other)})
+
+
+def test_enough_signs_for_many_pairs():
+    runs = {f"s{at}": table(40, x=np.linspace(0, 1, 40) + at) for at in range(33)}
+    found = rw.compare(runs)
+    assert set(found.table["verdict"]) == {"different"}
+    few = rw.compare(runs, n_resamples=100).table
+    assert set(few["verdict"]) == {"undecided"}
+    assert "100 resamples are too few for 528 pairs" in few["flags"][0]
+
+
+def test_any_level_and_any_scale():
+    runs = {"a": table(x=np.arange(300.0)), "b": table(x=np.arange(300.0) % 7)}
+    for options in ({"alpha": 0.9}, {"alpha": np.float32(0.01), "seed": np.int64(3), "margin": 1}):
+        found = rw.compare(runs, **options)
+        assert json.loads(found.export("json"))["pairs"]
+    d = np.array([1.0, -2, 3, 4, -1, 2.5, 3, 1])
+    for scale in (1e-300, 1e155):
+        assert stats.paired_t(d * scale).p == pytest.approx(stats.paired_t(d).p)
+
+
+def test_a_measure_without_values_is_not_replaced():
+    full, empty = table(**{"ndcg@10": [0.5] * 300, "mrr@3": [1.0] * 300}), table(
+        **{"ndcg@10": [float("nan")] * 300, "mrr@3": [1.0] * 300})  # fmt: skip
+    with pytest.raises(ParameterError, match="value of ndcg@10 in one result"):
+        rw.compare({"a": full, "b": empty})
+
+
+def test_margins_by_any_name():
+    runs = results(1500)
+    assert rw.compare(runs, baseline="a", margin={"nDCG@10": 0.04})["b"]["verdict"] == "equivalent"
+    with pytest.raises(MeasureError):
+        rw.compare(runs, margin={"ndgc@10": 0.04})
+    twice = rw.compare(runs, measures=["ndcg@10", "nDCG@10"])
+    assert len(twice.table) == 3
+
+
+def test_tables_of_users_values(tmp_path):
+    from rankwise.errors import ColumnError
+    from rankwise.per_user import from_per_user, open_result
+
+    result = table(x=[0.5] * 300, n_relevant=["many"] * 300, empty=[None] * 300)
+    for shown in (repr(result), result._repr_html_(), result.export("markdown")):
+        assert shown
+    assert rw.load(table(**{"ndcg@10": [0.5] * 300}).save(tmp_path / "out"))["ndcg@10"] == 0.5
+    with pytest.raises(ColumnError, match="two columns are ndcg@10"):
+        table(**{"ndcg@10": [0.5] * 300, "nDCG@10": [0.5] * 300})
+    evaluated = run()
+    evaluated.per_user.write_csv(tmp_path / "users.csv")
+    evaluated.per_user.select("user", "recall@2").cast({"user": pl.Int16}).write_parquet(
+        tmp_path / "users.parquet")  # fmt: skip
+    for name in ("users.csv", "users.parquet"):
+        other = open_result(tmp_path / name)
+        assert rw.compare({"a": evaluated, "b": other})["b"]["users"] == 8
+    text = from_per_user(pl.DataFrame({"user": ["a"], "recall@2": [1.0]}))
+    with pytest.raises(ParameterError, match="integers in one result and strings"):
+        rw.compare({"a": evaluated, "b": text}, force=True)

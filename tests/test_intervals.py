@@ -149,6 +149,7 @@ def test_power_of_a_comparison():
     expected = stats.power_of(400, 0.05 / (spread * 2**0.5))
     assert rw.power(first, "recall@5", difference=0.05) == pytest.approx(expected)
     assert rw.power(first, "recall@5", difference=0.05, correlation=0.8) > expected
+    assert rw.power(first, difference=0.05) == pytest.approx(expected)  # the only measure
     n = rw.sample_size(first, "recall@5", difference=0.05)
     assert stats.power_of(n, 0.05 / (spread * 2**0.5)) >= 0.8
     with pytest.raises(ParameterError, match="do not vary"):

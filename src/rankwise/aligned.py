@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ParameterError
+from rankwise.errors import MeasureError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rankwise.result import Result
     from rankwise.stats.differences import Floats
 
-__all__ = ["Aligned", "Missing", "align_users"]
+__all__ = ["Aligned", "Missing", "align_users", "check_ids", "main_measure"]
 
 Missing: TypeAlias = Literal["error", "zero", "common"]
 
@@ -58,11 +58,36 @@ class Aligned:
         return ", ".join(said)
 
 
+def check_ids(results: Mapping[str, Result]) -> None:
+    """Raise unless users have ids of one kind in all results."""
+    kinds = {name: result.per_user.schema["user"] for name, result in results.items()}
+    if len({kind.is_integer() for kind in kinds.values()}) > 1:
+        raise ParameterError(
+            "users are integers in one result and strings in another, so none would match",
+            found="; ".join(f"{name}: {kind}" for name, kind in kinds.items()),
+            hint="give ids one type before evaluating",
+        )
+
+
+def main_measure(result: Result) -> str:
+    """Return the measure that a question is about if nothing is said."""
+    known = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    if not known:
+        raise MeasureError("the result has no measure that is a mean of users",
+                           found=", ".join(result.values))  # fmt: skip
+    return "ndcg@10" if "ndcg@10" in known else known[0]
+
+
 def align_users(results: Mapping[str, Result], measure: str, missing: Missing) -> Aligned:
     """Return the values of a measure for the same users in the same order."""
+    check_ids(results)
+    kind = next(iter(results.values())).per_user.schema["user"]
+    kind = pl.Int64() if kind.is_integer() else kind
     frame: pl.DataFrame | None = None
     for at, result in enumerate(results.values()):
-        own = result.per_user.select("user", pl.col(measure).cast(pl.Float64).alias(str(at)))
+        own = result.per_user.select(
+            pl.col("user").cast(kind), pl.col(measure).cast(pl.Float64).alias(str(at))
+        )
         frame = own if frame is None else frame.join(own, on="user", how="full", coalesce=True)
     assert frame is not None
     names = [name for name in frame.columns if name != "user"]

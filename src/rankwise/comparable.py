@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rankwise.aligned import check_ids
 from rankwise.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["check_comparable"]
 
-_SETTINGS = ("population", "undefined", "relevance_threshold")
+_SETTINGS = ("population", "undefined", "relevance_threshold", "exclude_seen", "catalogue")
 
 
 def check_comparable(results: Mapping[str, Result]) -> None:
     """Raise if values are different quantities, so that their difference says nothing."""
+    check_ids(results)
     _check_candidates(results)
     _check_splits(results)
     _check_settings(results)
+    _check_tables(results)
     _check_truth(results)
 
 
@@ -77,18 +80,30 @@ def _check_settings(results: Mapping[str, Result]) -> None:
             )
 
 
+def _check_tables(results: Mapping[str, Result]) -> None:
+    """Raise if results know of other training rows, or were given catalogues of other sizes."""
+    rows: dict[str, Any] = {}
+    for kind in ("train", "items"):
+        rows = {
+            name: result.provenance["inputs"][kind]["rows"]
+            for name, result in results.items()
+            if kind in result.provenance["inputs"]
+        }
+        if len(set(rows.values())) > 1:
+            raise ParameterError(
+                f"these results were evaluated with different {kind}",
+                found="; ".join(f"{name}: {count} rows" for name, count in rows.items()),
+                hint="evaluate all with the same tables; force=True compares them all the same",
+            )
+
+
 def _check_truth(results: Mapping[str, Result]) -> None:
     """Raise if a user has more relevant items in one result than in another."""
     (first, base), *others = results.items()
     own = base.per_user.select("user", "n_relevant")
     for name, result in others:
         theirs = result.per_user.select("user", other="n_relevant")
-        if theirs.schema["user"] != own.schema["user"]:
-            raise ParameterError(
-                "the users of these results have ids of different types",
-                found=f"{first}: {own.schema['user']}; {name}: {theirs.schema['user']}",
-                hint="read both truths with ids of one type",
-            )
+        theirs = theirs.with_columns(pl.col("user").cast(own.schema["user"]))
         odd = own.join(theirs, on="user").filter(pl.col("n_relevant") != pl.col("other"))
         if len(odd):
             user, mine, other = odd.row(0)

@@ -44,17 +44,20 @@ def make_row(
     own: Differences,
     tested: TestResult,
     aligned: Aligned,
+    *,
     alpha: float,
     margin: float | None,
     better: bool | None,
+    tests: int,
+    seed: int,
 ) -> dict[str, Any]:
-    """Describe one pair: x of ``own`` is the system, y the baseline."""
+    """Describe one pair of a family of ``tests``: x of ``own`` is the system, y the baseline."""
     if own.n >= _FEW:
         interval = t_interval(own.x, own.y, confidence=1 - alpha)
     else:
         from rankwise.stats.bootstrap import bootstrap
 
-        interval = bootstrap(own.x, own.y, method="bca", confidence=1 - alpha, n_resamples=5000)
+        interval = bootstrap(own.x, own.y, method="bca", confidence=1 - alpha, seed=seed)
     lift, lift_low, lift_high = lift_interval(own, _quantile(own.n, alpha))
     wins, losses = int((own.d > 0).sum()), int((own.d < 0).sum())
     same = None if margin is None else equivalence(own.x, own.y, margin=margin, alpha=alpha)
@@ -70,7 +73,7 @@ def make_row(
         "wins": wins, "ties": own.n - wins - losses, "losses": losses,
         "users": own.n, "users_dropped": aligned.users - own.n, "dropped_because": aligned.reasons,
         "users_not_zero": int(((own.x != 0) | (own.y != 0)).sum()),
-        "minimum_detectable": minimum_detectable(own.n, alpha=alpha) * own.deviation,
+        "minimum_detectable": minimum_detectable(own.n, alpha=alpha / tests) * own.deviation,
         "p_equivalence": math.nan if same is None else same.p,
         "flags": list(tested.flags),
         "_better": better,
@@ -97,9 +100,7 @@ def jackknife_row(
     base, system = results[pair[0]], results[pair[1]]
     assert base.replicates is not None
     assert system.replicates is not None
-    if len(base.replicates) != len(system.replicates) or not (
-        base.per_user["user"].equals(system.per_user["user"])
-    ):
+    if base.provenance.get("jackknife") != system.provenance.get("jackknife"):
         raise ParameterError(
             f"{cell} compares by the jackknife, over the same users in the same groups",
             found=f"{len(base.per_user)} users in {len(base.replicates)} groups, "

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from rankwise.aligned import Aligned, Missing, align_users
-from rankwise.arguments import check_choice, check_count
+from rankwise.arguments import check_choice, check_count, check_positive
 from rankwise.comparable import check_comparable
-from rankwise.compared import Comparison, make_row
+from rankwise.compared import Comparison, jackknife_row, make_row, verdict
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.result import Result
-from rankwise.stats.differences import Differences, check_level
+from rankwise.stats.differences import Differences, check_level, significant_digits
 from rankwise.stats.multiple import Correction, adjust
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
 from rankwise.stats.pairs import max_t, tukey
@@ -35,8 +36,12 @@ class _Asked:
     test: Test
     correction: Family
     margin: float | Mapping[str, float] | None
-    n_resamples: int
+    n_resamples: int | None
     seed: int
+
+    def resamples(self, pairs: int) -> int:
+        """Return how many to draw: by default enough for a family of so many pairs."""
+        return self.n_resamples or max(10_000, math.ceil(4 * pairs / self.alpha))
 
 
 def compare(
@@ -50,7 +55,7 @@ def compare(
     correction: Family = "holm",
     margin: float | Mapping[str, float] | None = None,
     missing: Missing = "error",
-    n_resamples: int = 10_000,
+    n_resamples: int | None = None,
     seed: int = 0,
     force: bool = False,
 ) -> Comparison:
@@ -82,10 +87,11 @@ def compare(
     missing : {"error", "zero", "common"}
         What to do with users who have a value in one result and none in another. Users without a
         value in any result are left out, and counted.
-    n_resamples : int
-        Resamples of tests that draw some.
+    n_resamples : int, optional
+        Resamples of tests that draw some; by default 10,000, or as many as the pairs need for the
+        smallest p to survive its correction.
     seed : int
-        Decides the draws.
+        Decides the draws of tests and intervals.
     force : bool
         Compare all the same what was ranked from different candidates, tested on different splits
         or truths, or evaluated with different settings.
@@ -117,21 +123,27 @@ def compare(
     check_choice("test", test, Test)
     check_choice("correction", correction, Family)
     check_choice("missing", missing, Missing)
-    check_count(n_resamples=n_resamples)
+    check_positive(n_resamples=n_resamples)
+    check_count(least=0, seed=seed)
     if not force:
         check_comparable(results)
     cells, first = _cells(results, measures, primary)
     pairs = _pairs(list(results), baseline)
-    asked = _Asked(alpha, test, correction, margin, n_resamples, seed)
+    first_result = next(iter(results.values()))
+    if isinstance(margin, Mapping):
+        margin = {first_result.cell(name): float(size) for name, size in margin.items()}
+    elif margin is not None:
+        margin = float(margin)
+    asked = _Asked(float(alpha), test, correction, margin, n_resamples, int(seed))
     rows = []
     for cell in cells:
         rows += _rows(results, cell, pairs, asked, missing, main=cell == first)
     _adjust_others(rows, alpha)
     settings = {
-        "baseline": baseline, "primary": first, "alpha": alpha, "test": test,
+        "baseline": baseline, "primary": first, "alpha": asked.alpha, "test": test,
         "correction": correction, "margin": margin, "missing": missing,
-        "n_resamples": n_resamples, "seed": seed, "forced": force,
-        "directions": {cell: next(iter(results.values())).direction(cell) for cell in cells},
+        "n_resamples": None if n_resamples is None else int(n_resamples), "seed": asked.seed,
+        "forced": force, "directions": {cell: first_result.direction(cell) for cell in cells},
     }  # fmt: skip
     return Comparison.make(results, rows, settings)
 
@@ -171,7 +183,7 @@ def _cells(
     ]  # fmt: skip
     if measures is not None:
         asked = [measures] if isinstance(measures, str) else list(measures)
-        wanted = [first.cell(name) for name in asked]
+        wanted = list(dict.fromkeys(first.cell(name) for name in asked))
         for cell in wanted:
             if cell not in known:
                 raise _no_values(cell, results)
@@ -197,9 +209,10 @@ def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
     lacking = [name for name, own in results.items() if cell not in own.values]
     if lacking:
         return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(lacking)}")
+    made = all(own.replicates is not None for own in results.values())
     return MeasureError(
         f"{cell} has no value for each user, and no jackknife to compare it by",
-        hint="evaluate with jackknife=64",
+        hint=None if made else "evaluate with jackknife=64",
     )
 
 
@@ -223,25 +236,36 @@ def _rows(
     better = next(iter(results.values())).direction(cell)
     margin = asked.margin.get(cell) if isinstance(asked.margin, Mapping) else asked.margin
     if not all(_has_users(result, cell) for result in results.values()):
-        from rankwise.compared import jackknife_row
-
         made = [jackknife_row(results, cell, pair, asked.alpha, better) for pair in pairs]
+        if margin is not None:
+            made = [{**row, "flags": [*row["flags"], "margin not tested"]} for row in made]
         p = [row["p"] for row in made]
         simple: Correction = "holm" if asked.correction in ("max_t", "tukey") else asked.correction  # type: ignore[assignment]
         return _finished(made, adjust(p, simple) if main else p, main=main)
+    if missing == "zero" and better is False:
+        raise ParameterError(
+            f"0 is the best value of {cell}, and would reward lists that are missing",
+            found='missing="zero"',
+            hint='missing="common" compares the users who have all values',
+        )
     aligned = align_users(results, cell, missing)
     names = list(results)
     made, p = [], []
     for one, other in pairs:
         x, y = (aligned.values[:, names.index(name)] for name in (other, one))
         own = Differences(x, y)
-        tested = _tested(own, asked)
+        tested = _tested(own, asked, len(pairs))
         p.append(tested.p)
-        made.append(make_row(cell, (one, other), own, tested, aligned, asked.alpha, margin, better))
+        made.append(
+            make_row(
+                cell, (one, other), own, tested, aligned, better=better, margin=margin,
+                alpha=asked.alpha, tests=len(pairs) if main else 1, seed=asked.seed,
+            )
+        )  # fmt: skip
     return _finished(made, _adjusted(p, aligned, pairs, names, asked) if main else p, main=main)
 
 
-def _tested(own: Differences, asked: _Asked) -> Any:
+def _tested(own: Differences, asked: _Asked, pairs: int) -> Any:
     test = asked.test
     if test == "auto":
         test = "t" if own.n >= _MANY else "sign_flip"
@@ -252,7 +276,12 @@ def _tested(own: Differences, asked: _Asked) -> Any:
     if test == "sign":
         return sign(own.x, own.y)
     draw = sign_flip if test == "sign_flip" else bootstrap_test
-    return draw(own.x, own.y, n_resamples=asked.n_resamples, seed=asked.seed)
+    count = asked.resamples(pairs)
+    found = draw(own.x, own.y, n_resamples=count, seed=asked.seed)
+    if found.resamples and pairs / (1 + count) > asked.alpha:
+        few = f"{count} resamples are too few for {pairs} pairs"
+        found = replace(found, flags=(*found.flags, few))
+    return found
 
 
 def _adjusted(
@@ -261,10 +290,11 @@ def _adjusted(
     """Correct the pairs of the primary measure."""
     places = [(names.index(one), names.index(other)) for one, other in pairs]
     if asked.correction == "max_t":
-        d = np.stack([aligned.values[:, j] - aligned.values[:, i] for i, j in places], axis=1)
-        return max_t(d, n_resamples=asked.n_resamples, seed=asked.seed)
+        pairs_of = [Differences(aligned.values[:, j], aligned.values[:, i]) for i, j in places]
+        d = np.stack([own.d for own in pairs_of], axis=1)
+        return max_t(d, n_resamples=asked.resamples(len(pairs)), seed=asked.seed)
     if asked.correction == "tukey":
-        found = tukey(aligned.values)
+        found = tukey(significant_digits(aligned.values))
         return [found[i, j] for i, j in places]
     return adjust(p, asked.correction)
 
@@ -280,8 +310,6 @@ def _finished(rows: list[dict[str, Any]], adjusted: Any, *, main: bool) -> list[
 
 def _adjust_others(rows: list[dict[str, Any]], alpha: float) -> None:
     """Correct what is exploratory together, and give every pair its verdict."""
-    from rankwise.compared import verdict
-
     others = [row for row in rows if not row["primary"]]
     found: Any = adjust([row["p"] for row in others], "bh")
     for row, p in zip(others, found, strict=True):

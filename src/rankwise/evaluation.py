@@ -189,14 +189,29 @@ def evaluate(
         given["by"] = (*([by] if isinstance(by, str) else by), GROUP)
     given["exact"] = listed.lengths is not None
     if not seen:
-        return Evaluator(measures, truth=truth, **given).update(listed).result()
+        return _evaluated(listed, truth, measures, given)
     given["train"] = read_table(train, "train", columns)
     answers = read_table(truth, "truth", columns)
     if exclude_seen:
         listed = take_out_seen(listed, given["train"], answers)
     if not warm_and_cold:
-        return Evaluator(measures, truth=answers, **given).update(listed).result()
-    return _warm_and_cold(listed, answers, measures, given)
+        return _evaluated(listed, answers, measures, given, exclude_seen=exclude_seen)
+    result = _warm_and_cold(listed, answers, measures, given)
+    result.provenance["settings"]["exclude_seen"] = exclude_seen
+    return result
+
+
+def _evaluated(
+    listed: Table,
+    truth: Any,
+    measures: MeasureLike | Iterable[MeasureLike],
+    given: dict[str, Any],
+    *,
+    exclude_seen: bool = False,
+) -> Result:
+    result = Evaluator(measures, truth=truth, **given).update(listed).result()
+    result.provenance["settings"]["exclude_seen"] = exclude_seen
+    return result
 
 
 def _warm_and_cold(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from rankwise.io.align import matching
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rankwise.measures.tallies import ItemSums
     from rankwise.measures.totals import Some
 
-__all__ = ["GROUP", "replicates", "with_groups"]
+__all__ = ["GROUP", "digest", "replicates", "with_groups"]
 
 GROUP = "jackknife group"
 """The column of users that says which group each is left out with."""
@@ -28,24 +29,28 @@ GROUP = "jackknife group"
 def with_groups(
     users: Table | None, truth: Table, listed: Table, groups: int, threshold: float | None
 ) -> Table:
-    """Deal users out to groups, in order of a hash of their ids.
+    """Deal users out to groups: first those with relevant items, in order of a hash of their ids.
 
-    Groups are of one size, give or take a user, and so are their parts with and without relevant
-    items and lists, whoever of them counts: values that depend on how many users there are would
-    otherwise differ because the groups do.
+    Groups are of one size, give or take a user: values that depend on how many users there are
+    would otherwise differ because the groups do. They depend on the truth and not on the lists, so
+    that two systems have the same.
     """
 
     def group(ids: pl.Series) -> pl.Series:
         asked = matching(truth.with_frame(truth.relevant(threshold)), "user", ids)["user"]
-        given = matching(listed, "user", ids)["user"]
         order = pl.DataFrame({
-            "relevant": ids.is_in(asked.implode()),
-            "listed": ids.is_in(given.implode()),
+            "irrelevant": ~ids.is_in(asked.implode()),
             "hash": combined([hash_of_column(ids)], 0),
         }).select(pl.struct(pl.all()).rank("ordinal").cast(pl.Int64))  # fmt: skip
         return (order.to_series() % groups).cast(pl.String)
 
     return with_column(users, [truth, listed], GROUP, "jackknife", group)
+
+
+def digest(columns: list[pl.Series]) -> str:
+    """Hash rows of some columns, whatever their order."""
+    keys = combined([hash_of_column(column) for column in columns], 0)
+    return f"{int(keys.sum(dtype=np.uint64)):016x}"
 
 
 def replicates(

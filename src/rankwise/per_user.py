@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.io.columns import ROLES, plain_name
 from rankwise.io.files import read_file
-from rankwise.io.tables import from_arrow, typed
+from rankwise.io.tables import from_arrow, typed, whole
 from rankwise.measures.parsing import parse
 from rankwise.result import Result
+
+if TYPE_CHECKING:
+    from rankwise.measures.measure import Measure
 
 __all__ = ["from_per_user", "open_result"]
 
@@ -53,24 +56,38 @@ def from_per_user(source: Any) -> Result:
     cells: dict[str, str] = {}
     measures = []
     for name, kind in frame.schema.items():
-        if name in ("user", "label", *_ABOUT) or not kind.is_numeric():
+        if name in ("user", "label", *_ABOUT) or not (kind.is_numeric() or kind == pl.Null):
             continue
-        try:
-            measure = parse(name)
-            cells[name] = measure.cells[0]
-            measures.append(measure)
-        except RankwiseError:
-            cells[name] = name
+        measure = _measure(name)
+        cell = name if measure is None else measure.cells[0]
+        if cell in cells.values():
+            raise ColumnError(f"two columns are {cell}", where=where, found=repr(name))
+        cells[name] = cell
+        measures += [] if measure is None else [measure]
     if not cells:
         raise ColumnError("there is no column of numbers", where=where,
                           found=f"columns {', '.join(frame.columns)}")  # fmt: skip
     numbers = [pl.col(old).cast(pl.Float64).fill_null(float("nan")).alias(new)
                for old, new in cells.items()]  # fmt: skip
-    about = [pl.col(n) if n in frame.columns else pl.lit(0).alias(n) for n in _ABOUT]
+    about = [
+        pl.col(n).cast(pl.Int64) if n in frame.columns and frame.schema[n].is_numeric()
+        else pl.lit(None, pl.Int64).alias(n)
+        for n in _ABOUT
+    ]  # fmt: skip
     per_user = frame.sort("user").select("user", *about, *numbers)
     values = {cell: _mean(per_user[cell]) for cell in cells.values()}
-    provenance = {"settings": {}, "inputs": {"per user": {"source": where}}}
+    provenance = {"settings": {"measures": [str(measure) for measure in measures]},
+                  "inputs": {"per user": {"source": where}}}  # fmt: skip
     return Result(tuple(measures), values, per_user, {"users": len(per_user)}, None, provenance)
+
+
+def _measure(name: str) -> Measure | None:
+    """Return the measure that a column is called like, if it has one value."""
+    try:
+        measure = parse(name)
+    except RankwiseError:
+        return None
+    return measure if len(measure.cells) == 1 else None
 
 
 def _mean(column: pl.Series) -> float:
@@ -85,7 +102,8 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
     if path.suffix != ".json":
         raw = read_file(path)
         frame = typed(raw.frame, [n for n in raw.frame.columns if _is_value(n)])
-        return frame, raw.name
+        users = [name for name in frame.columns if not _is_value(name)]
+        return whole(frame, users) if raw.is_text else frame, raw.name
     try:
         return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:

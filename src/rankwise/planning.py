@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rankwise.aligned import align_users
+from rankwise.aligned import align_users, main_measure
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.stats.differences import Differences
 from rankwise.stats.power import power_of, users_needed
@@ -19,7 +19,7 @@ __all__ = ["power", "sample_size"]
 
 def power(
     result: Result,
-    measure: str | Measure,
+    measure: str | Measure | None = None,
     *,
     difference: float,
     other: Result | None = None,
@@ -32,8 +32,8 @@ def power(
     ----------
     result : Result
         What tells how values vary over users, and how many there are.
-    measure : str or Measure
-        A mean of users.
+    measure : str or Measure, optional
+        A mean of users; by default ``ndcg@10``, or the first that there is.
     difference : float
         The difference of means that is to be found.
     other : Result, optional
@@ -58,7 +58,7 @@ def power(
 
 def sample_size(
     result: Result,
-    measure: str | Measure,
+    measure: str | Measure | None = None,
     *,
     difference: float,
     other: Result | None = None,
@@ -91,10 +91,10 @@ def _effect(difference: float, spread: float) -> float:
 
 
 def _spread(
-    result: Result, measure: str | Measure, other: Result | None, correlation: float
+    result: Result, measure: str | Measure | None, other: Result | None, correlation: float
 ) -> tuple[float, int]:
     """Return the standard deviation of differences, and the number of users."""
-    cell = result.cell(measure)
+    cell = main_measure(result) if measure is None else result.cell(measure)
     if not result.is_mean_of_users(cell):
         raise MeasureError(f"{cell} is no mean of users, so no number of users can be said")
     if other is not None:

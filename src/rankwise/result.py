@@ -123,12 +123,13 @@ class Result:
         return name if name in self.values else _canonical(name, self.values)
 
     def direction(self, cell: str) -> bool | None:
-        """Say whether a higher value is better; None where neither is."""
-        name = cell.partition("[")[0] if cell not in self.per_user.columns else cell
-        for measure in self.measures:
-            if name in measure.cells or cell in measure.cells:
-                return measure.higher_is_better
-        return None
+        """Say whether a higher value is better; None where neither is, as for labelled cells.
+
+        A group's cell is not what its measure is: the spread of several recalls is better small,
+        each of the recalls large.
+        """
+        own = (measure for measure in self.measures if cell in measure.cells)
+        return next((measure.higher_is_better for measure in own), None)
 
     def is_mean_of_users(self, cell: str) -> bool:
         """Whether a value is the plain mean of what users have."""
@@ -136,6 +137,8 @@ class Result:
             return False
         each = self.per_user[cell].drop_nans()
         value = self.values[cell]
+        if each.is_empty():
+            return math.isnan(value)
         mean = each.mean()
         return isinstance(mean, float) and math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12)
 

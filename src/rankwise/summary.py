@@ -14,7 +14,7 @@ from rankwise._version import __version__
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.io.align import matching
 from rankwise.io.tables import Table, read_table
-from rankwise.leaving_out import GROUP, replicates
+from rankwise.leaving_out import GROUP, digest, replicates
 from rankwise.measures.tallies import ItemSums
 from rankwise.measures.totals import Some, each_user, totals
 from rankwise.result import Result
@@ -154,9 +154,12 @@ def summarise(
         label = pl.lit(protocol.label).alias("label")
         per_user = per_user.with_columns(label)
         slices = None if slices is None else slices.with_columns(label)
-    left_out = None
+    left_out, dealt = None, None
     if GROUP in asked.by:
-        left_out = replicates(plan, everyone, asked.groups_of(users, GROUP), items)
+        group = asked.groups_of(users, GROUP)
+        left_out = replicates(plan, everyone, group, items)
+        dealt = digest([users["user"], group])
+        settings = {**settings, "by": [by for by in asked.by if by != GROUP]}
     return Result(
         replicates=left_out,
         measures=plan.measures,
@@ -166,7 +169,7 @@ def summarise(
         slices=slices,
         diagnostics={} if items is None else _diagnostics(plan, items),
         provenance=_provenance(plan, inputs, knowledge, settings, counts.get("rows", 0))
-        | {"candidates": None if protocol is None else protocol.to_dict()},
+        | {"candidates": None if protocol is None else protocol.to_dict(), "jackknife": dealt},
     )
 
 

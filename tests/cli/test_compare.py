@@ -73,7 +73,7 @@ def test_the_gate(folder):
     bad = rankwise(folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2",
                    "--alpha", "0.01")  # fmt: skip
     assert bad.returncode == 1
-    assert "failed: weak is worse than baseline in ndcg@2" in bad.stderr
+    assert "failed: weak against baseline in ndcg@2: it is worse" in bad.stderr
     assert "< 0.01" in bad.stderr
 
 
@@ -93,3 +93,20 @@ def test_the_gate(folder):
 def test_what_compare_refuses(folder, arguments, code, said):
     done = rankwise(folder, "compare", *arguments)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+def test_a_gate_that_cannot_test_has_not_passed(folder):
+    pl.DataFrame({"user": [1], "ndcg@2": [0.9]}).write_csv(folder / "one.csv")
+    pl.DataFrame({"user": range(60), "odd": [0.1, 0.2] * 30}).write_csv(folder / "odd.csv")
+    pl.DataFrame({"user": range(60), "odd": [0.3, 0.5] * 30}).write_csv(folder / "odder.csv")
+    done = rankwise(folder, "compare", "new=one.csv", "--no-regression", "one.csv")
+    assert (done.returncode, "could not be tested" in done.stderr) == (1, True)
+    done = rankwise(folder, "compare", "odder.csv", "--no-regression", "odd.csv")
+    assert (done.returncode, "neither direction" in done.stderr) == (1, True)
+
+
+def test_paths_with_an_equals_sign(folder):
+    (folder / "lr=0.1").mkdir()
+    (folder / "weak").rename(folder / "lr=0.1" / "weak")
+    done = rankwise(folder, "compare", "lr=0.1/weak", "strong", "-m", "ndcg@2")
+    assert done.returncode == 0, done.stderr

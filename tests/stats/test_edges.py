@@ -275,3 +275,23 @@ def test_adjusted_p_values_keep_their_order(p, method):
     assert (np.diff(found[order]) >= -1e-15).all()
     assert (found >= np.array(p) - 1e-15).all()
     assert (found <= 1).all()
+
+
+def test_what_a_second_reader_broke():
+    assert stats.mann_whitney(np.arange(1e5), np.arange(1e5) + 2e5, same_users=False).p > 0
+    assert stats.friedman(np.arange(6000.0).reshape(2000, 3)).p > 0
+    assert stats.minimum_detectable(50, power=0.05) == 0
+    found = stats.wilcoxon([1e13, -1e13, 1e13 + 2, 0.5, 0.4, 0.3, -0.2, 0.6, 0.7, 0.8])
+    assert found.p == pytest.approx(0.075, abs=0.012)
+    for go in (
+        lambda: stats.cliffs_delta([np.nan, 1], [2, 1]),
+        lambda: stats.clustered([1, 2, 3], [1, np.nan, np.nan]),
+        lambda: stats.finite_population([1.0, 2.0], "a"),
+        lambda: stats.users_needed(1e-9),
+        lambda: stats.adjust(["a"]),
+        lambda: stats.two_level([["a"]]),
+        lambda: stats.bootstrap_means([["a"]]),
+        lambda: stats.friedman([["a"]]),
+    ):
+        with pytest.raises((InputError, ParameterError)):
+            go()

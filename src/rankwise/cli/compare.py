@@ -69,7 +69,10 @@ _FILE = click.Path(path_type=Path)
     help="Users with a value in one result and none in another.",
 )
 @click.option(
-    "--resamples", "n_resamples", type=click.IntRange(1), default=10_000, show_default=True
+    "--resamples",
+    "n_resamples",
+    type=click.IntRange(1),
+    help="Of tests that draw some.  [default: 10,000, or more for many pairs]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Compare what is not comparable all the same.")
@@ -121,7 +124,7 @@ def _opened(
     results = {}
     for text in systems:
         name, equals, path = text.partition("=")
-        if not equals:
+        if not equals or Path(text).exists():
             name, path = Path(text).name.split(".")[0] or text, text
         if name in results:
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
@@ -143,16 +146,26 @@ def _open(path: str, measures: tuple[str, ...], evaluated: dict[str, Any]) -> Re
 
 
 def _hold(found: Comparison) -> int:
-    """Say which system is worse than the baseline in the primary measure; 1 if one is."""
-    worse = [
-        row for row in found.table.iter_rows(named=True)
-        if row["primary"] and row["verdict"] == "worse"
-    ]  # fmt: skip
-    for row in worse:
-        click.echo(
-            f"failed: {row['system']} is worse than {row['baseline']} in {row['measure']}: "
-            f"{row['mean_baseline']:.4f} to {row['mean_system']:.4f}, adjusted "
-            f"p = {row['p_adjusted']:.3g} < {found.settings['alpha']:g}",
-            err=True,
-        )
-    return int(bool(worse))
+    """Say which system is worse than the baseline in the primary measure; 1 if one is.
+
+    What could not be tested has not passed.
+    """
+    failed = 0
+    for row in found.table.iter_rows(named=True):
+        if not row["primary"]:
+            continue
+        pair = f"{row['system']} against {row['baseline']} in {row['measure']}"
+        if row["p"] != row["p"] or row["users"] < 2:
+            why = "it could not be tested: fewer than two users"
+        elif row["verdict"] == "different":
+            why = "they differ, and neither direction of this measure is better"
+        elif row["verdict"] == "worse":
+            why = (
+                f"it is worse: {row['mean_baseline']:.4f} to {row['mean_system']:.4f}, adjusted "
+                f"p = {row['p_adjusted']:.3g} < {found.settings['alpha']:g}"
+            )
+        else:
+            continue
+        failed = 1
+        click.echo(f"failed: {pair}: {why}", err=True)
+    return failed

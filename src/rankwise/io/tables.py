@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rankwise.protocol import Protocol
 
-__all__ = ["Table", "from_arrow", "from_file", "read_table", "typed"]
+__all__ = ["Table", "from_arrow", "from_file", "read_table", "typed", "whole"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
@@ -214,6 +214,15 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
         ) from error
 
 
+def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Turn columns of text into integers where all of it is written as integers are."""
+    for name in names:
+        if frame.schema[name] == pl.String and frame[name].str.contains(_WHOLE_NUMBER).all():
+            number = frame[name].cast(pl.Int64, strict=False)
+            frame = frame if number.null_count() else frame.with_columns(number)
+    return frame
+
+
 def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Turn columns of text that hold numbers into numbers."""
     for name in names:
@@ -279,9 +288,7 @@ def from_file(raw: RawFile, kind: Kind, given: Mapping[str, str | None]) -> Tabl
         if role in _IDS:
             out = out.with_columns(out[role].str.strip_chars())
             _no_nulls(raw, out[role], name)
-            if out[role].str.contains(_WHOLE_NUMBER).all():
-                number = out[role].cast(pl.Int64, strict=False)
-                out = out if number.null_count() else out.with_columns(number)
+            out = whole(out, [role])
         elif role in _NUMBERS:
             out = out.with_columns(_numbers(raw, out[role], name))
         elif role == "timestamp":  # a number, or a date for whoever splits by it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -138,8 +139,6 @@ def _cells(found: Comparison) -> tuple[list[str], list[str], dict[tuple[str, str
                     row["baseline"], row["system"])  # fmt: skip
                 wins[one].append(mark[other])
                 up = 1 if (values[one] > values[other]) else -1
-            elif row["verdict"] == "different":
-                wins[row["system"]].append(mark[row["baseline"]])
         known = found.settings["directions"].get(measure)
         up = up if known is None else (1 if known else -1)
         places = sorted(
@@ -170,7 +169,7 @@ def caption(found: Comparison, systems: list[str]) -> str:
 def markdown(found: Comparison) -> str:
     """Write systems by measures as Markdown."""
     systems, measures, cells = _cells(found)
-    head = "| | " + " | ".join(measure.replace("|", r"\|") for measure in measures) + " |"
+    head = "| | " + " | ".join(map(_plain_text, measures)) + " |"
     lines = [head, "|---|" + "---:|" * len(measures)]
     for system, letter in zip(systems, marks(len(systems)), strict=True):
         row = []
@@ -179,9 +178,13 @@ def markdown(found: Comparison) -> str:
             text = number(value)
             text = {0: f"**{text}**", 1: f"<u>{text}</u>"}.get(place, text)
             row.append(text + (f"<sup>{','.join(wins)}</sup>" if wins else ""))
-        name = system.replace("|", r"\|")
-        lines.append(f"| {name} ({letter}) | " + " | ".join(row) + " |")
-    return "\n".join(lines) + f"\n\n{caption(found, systems)}\n"
+        lines.append(f"| {_plain_text(system)} ({letter}) | " + " | ".join(row) + " |")
+    return "\n".join(lines) + f"\n\n{_plain_text(caption(found, systems))}\n"
+
+
+def _plain_text(text: str) -> str:
+    """Write text that Markdown takes for nothing else."""
+    return re.sub(r"([|<>*_`])", r"\\\1", text)
 
 
 def latex(found: Comparison) -> str:

@@ -124,8 +124,8 @@ def footnote(result: Result) -> str:
         notes.append(f"candidates: {result.label or result.protocol.candidates}")
     if result.tested_on:
         notes.append(f"split: {result.tested_on}")
-    said = [f"population={settings['population']}", f"ties={settings['ties']}"]
-    if settings["relevance_threshold"] is not None:
+    said = [f"{name}={settings[name]}" for name in ("population", "ties") if name in settings]
+    if settings.get("relevance_threshold") is not None:
         said.append(f"relevant: >= {settings['relevance_threshold']:g}")
     if "catalogue_items" in counts:
         said.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences
+from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences, numbers
 from rankwise.stats.resampling import projections
 
 __all__ = ["BootstrapMethod", "bootstrap", "bootstrap_means"]
@@ -42,7 +42,7 @@ def bootstrap_means(
     >>> bool(np.allclose(means[:, 1] - means[:, 0], 1.0))
     True
     """
-    data = np.asarray(columns, dtype=np.float64)
+    data = numbers("columns", columns)
     if data.ndim != 2 or not len(data):
         raise InputError("columns have a row a user", found=f"shape {data.shape}")
     if not np.isfinite(data).all():

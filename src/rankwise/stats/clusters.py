@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from rankwise.arguments import check_count
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, column
+from rankwise.stats.differences import Floats, Interval, check_level, column, numbers
 
 __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
 
@@ -18,9 +20,9 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     r"""Return the interval of the mean of rows of which several belong to one user.
 
     With :math:`a_u` the sum and :math:`m_u` the number of user u's rows,
-    :math:`\\theta = \\sum a_u / \\sum m_u` has standard error
+    :math:`\theta = \sum a_u / \sum m_u` has standard error
 
-    .. math:: \\sqrt{\\tfrac{n}{n - 1} \\textstyle\\sum_u (a_u - \\theta m_u)^2} / \\sum_u m_u .
+    .. math:: \sqrt{\tfrac{n}{n - 1} \textstyle\sum_u (a_u - \theta m_u)^2} / \sum_u m_u .
 
     Parameters
     ----------
@@ -41,7 +43,11 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
 
     check_level("confidence", confidence)
     own = column("values", values)
-    names, code = np.unique(np.asarray(cluster), return_inverse=True)
+    of = pl.Series(cluster, strict=False)
+    gaps = of.null_count() + (int(of.is_nan().sum()) if of.dtype.is_float() else 0)
+    if gaps:
+        raise InputError("a row has no cluster", found=f"{gaps} such rows")
+    names, code = np.unique(of.to_numpy(), return_inverse=True)
     if len(code) != len(own) or np.isnan(own).any():
         raise InputError("each value has a cluster, and none is NaN",
                          found=f"{len(own)} values, {len(code)} clusters")  # fmt: skip
@@ -59,7 +65,7 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
 def finite_population(values: Any, population: int, *, confidence: float = 0.95) -> Interval:
     r"""Return the interval of the mean of a known number of users, of whom some were evaluated.
 
-    The t interval with :math:`s / \\sqrt n \\cdot \\sqrt{1 - n / N}`: right for *these* N users, as
+    The t interval with :math:`s / \sqrt n \cdot \sqrt{1 - n / N}`: right for *these* N users, as
     where a sample of logged users stands for all that are logged. For users of the future there is
     no such correction.
 
@@ -73,6 +79,7 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
     from scipy.stats import t
 
     check_level("confidence", confidence)
+    check_count(population=population)
     own = column("values", values)
     if np.isnan(own).any() or len(own) < 2 or population < len(own):
         raise InputError(
@@ -126,7 +133,7 @@ def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
     from scipy.stats import t
 
     check_level("confidence", confidence)
-    x = np.asarray(values, dtype=np.float64)
+    x = numbers("values", values)
     if x.ndim != 2 or min(x.shape) < 2 or not np.isfinite(x).all():
         raise InputError("values have a row a seed and a column a user, two of each or more",
                          found=f"shape {x.shape}")  # fmt: skip
@@ -151,7 +158,7 @@ def _satterthwaite(parts: list[tuple[float, int]]) -> float:
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
     r"""Return the interval of what was also worked out without each of G groups of users.
 
-    .. math:: se^2 = \\tfrac{G - 1}{G} \\textstyle\\sum_g (\\theta_{(g)} - \\bar\\theta)^2
+    .. math:: se^2 = \tfrac{G - 1}{G} \textstyle\sum_g (\theta_{(g)} - \bar\theta)^2
 
     with t quantiles of G − 1 degrees of freedom. It holds for what is not a mean of users, such as
     coverage or Gini, where drawing users again leaves a third of them out and is off by more than

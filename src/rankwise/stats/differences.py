@@ -124,8 +124,9 @@ class Differences:
         """The standard deviation of the differences, n − 1 in the denominator; 0 up to rounding."""
         if self.n < 2:
             return float("nan")
-        spread = float(self.d.std(ddof=1))
-        return 0.0 if spread <= _DIGITS * float(np.abs(self.d).max(initial=0.0)) else spread
+        most = float(np.abs(self.d).max())
+        spread = float((self.d / most).std(ddof=1)) if most else 0.0  # no square is lost so
+        return 0.0 if spread <= _DIGITS else spread * most
 
     @property
     def error(self) -> float:
@@ -192,12 +193,30 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
     return Differences(first[~gaps], second[~gaps], int(gaps.sum()))
 
 
-def column(name: str, values: Any) -> Floats:
-    """Return values as an array of floats, shape (n,); raise if they are anything else."""
+def significant_digits(values: Floats, digits: int = 12) -> Floats:
+    """Round to some significant digits: values that only rounding tells apart become equal.
+
+    >>> bool(significant_digits(np.array([0.1 + 0.2]))[0] == 0.3)
+    True
+    """
+    with np.errstate(divide="ignore"):
+        places = np.floor(np.log10(np.abs(values)))
+    scale = 10.0 ** (digits - 1 - np.where(np.isfinite(places), np.clip(places, -280, 280), 0))
+    out: Floats = np.round(values * scale) / scale
+    return out
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """Return values as an array of floats; raise if they are anything else."""
     try:
-        out = np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} holds no numbers", found=repr(values)[:80]) from error
+
+
+def column(name: str, values: Any) -> Floats:
+    """Return values as an array of floats, shape (n,); raise if they are anything else."""
+    out = numbers(name, values)
     if out.ndim != 1:
         raise InputError(f"{name} is one number a user", found=f"shape {out.shape}")
     if np.isinf(out).any():

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.stats.differences import Differences, Missing, column, differences
+from rankwise.errors import InputError
+from rankwise.stats.differences import Differences, Missing, column, differences, significant_digits
 
 __all__ = ["Effect", "cliffs_delta", "effect", "lift_interval", "magnitude"]
 
@@ -93,7 +94,9 @@ def cliffs_delta(x: Any, y: Any) -> float:
     0.4444
     """
     # Both sorted: neighbours then look in places that the cache still holds.
-    first, second = np.sort(column("x", x)), np.sort(column("y", y))
+    first, second = (np.sort(significant_digits(column(*own))) for own in (("x", x), ("y", y)))
+    if np.isnan(first).any() or np.isnan(second).any():
+        raise InputError("a value is NaN", hint="leave users without a value out first")
     if not len(first) or not len(second):
         return math.nan
     below = np.searchsorted(second, first, side="left").sum()
@@ -125,7 +128,7 @@ def magnitude(d: float) -> str:
 def lift_interval(own: Differences, quantile: float) -> tuple[float, float, float]:
     r"""Return the relative lift x̄ / ȳ − 1 and its interval, by Fieller's theorem.
 
-    .. math:: (\\bar x - R \\bar y)^2 \\le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
+    .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
     holds for an interval of R if ȳ is surely not 0; where it may be, both ends are NaN.
     """

@@ -10,10 +10,11 @@ import numpy as np
 
 from rankwise.arguments import check_positive
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.differences import Floats, Missing, TestResult, column, differences
+from rankwise.stats.differences import Floats, Missing, TestResult, column, differences, numbers
 from rankwise.stats.multiple import Correction, adjust
 from rankwise.stats.paired import wilcoxon
 
+_LEAST = 5e-324  # the smallest number: p is never 0
 __all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_t", "friedman",
            "kruskal_wallis", "mann_whitney"]  # fmt: skip
 
@@ -62,7 +63,7 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-    x = np.asarray(values, dtype=np.float64)
+    x = numbers("values", values)
     if x.ndim != 2 or x.shape[1] < 3 or len(x) < 2 or not np.isfinite(x).all():
         raise InputError(
             "Friedman's test needs a number for each of 3 systems or more on 2 data sets or more",
@@ -80,7 +81,7 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     p.T[upper] = p[upper]
     quantile = float(studentized_range.ppf(0.95, k, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
-    return Friedman(float(found[0]), float(found[1]), ranks, p, critical)
+    return Friedman(float(found[0]), max(float(found[1]), _LEAST), ranks, p, critical)
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,8 @@ def corrected_resampled_t(
 ) -> TestResult:
     r"""Test means over folds or repeated holdouts, whose training parts overlap.
 
-    .. math:: t = \\bar d / \\sqrt{s^2 (1 / J + n_{test} / n_{train})}, \\quad J - 1
-        \\text{ degrees of freedom}
+    .. math:: t = \bar d / \sqrt{s^2 (1 / J + n_{test} / n_{train})}, \quad J - 1
+        \text{ degrees of freedom}
 
     (Nadeau and Bengio 2003). The t test over folds takes them for independent, and finds too much.
 
@@ -202,7 +203,9 @@ def mann_whitney(x: Any, y: Any, *, same_users: Literal[False]) -> TestResult:
     found = mannwhitneyu(first, second)
     apart = float(first.mean() - second.mean())
     n = len(first) + len(second)
-    return TestResult("Mann-Whitney", apart, float(found.statistic), float(found.pvalue), n)
+    return TestResult(
+        "Mann-Whitney", apart, float(found.statistic), max(float(found.pvalue), _LEAST), n
+    )
 
 
 def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
@@ -220,7 +223,7 @@ def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
     found = kruskal(*own)
     means = [float(group.mean()) for group in own]
     return TestResult("Kruskal-Wallis", max(means) - min(means), float(found.statistic),
-                      float(found.pvalue), n)  # fmt: skip
+                      max(float(found.pvalue), _LEAST), n)  # fmt: skip
 
 
 def _refuse_pairs(test: str) -> NoReturn:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwise.arguments import check_choice
 from rankwise.errors import InputError
+from rankwise.stats.differences import numbers
 
 if TYPE_CHECKING:
     from rankwise.stats.differences import Floats
@@ -45,7 +46,7 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
     [0.03, 0.04, 0.04, nan]
     """
     check_choice("method", method, Correction)
-    given = np.asarray(p, dtype=np.float64)
+    given = numbers("p", p)
     out = given.copy()
     real = ~np.isnan(given)
     own = given[real]

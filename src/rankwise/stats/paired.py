@@ -22,6 +22,7 @@ from rankwise.stats.differences import (
     TestResult,
     check_level,
     differences,
+    significant_digits,
 )
 from rankwise.stats.resampling import sums
 
@@ -44,7 +45,7 @@ def smallest_p(n: int) -> float:
 def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
     r"""Test whether two means differ, by Student's t of the differences.
 
-    .. math:: t = \\bar d / (s_d / \\sqrt n), \\quad n - 1 \\text{ degrees of freedom.}
+    .. math:: t = \bar d / (s_d / \sqrt n), \quad n - 1 \text{ degrees of freedom.}
 
     Parameters
     ----------
@@ -173,16 +174,17 @@ def wilcoxon(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
     if own.n < 1 or not own.nonzero:
         p = math.nan if own.n < 1 else 1.0
         return TestResult("Wilcoxon", own.mean, 0.0, p, own.n, flags)
-    rounded = _rounded(own.d)
+    rounded = _rounded(own)
     found = test(rounded[rounded != 0])
     p = max(float(found.pvalue), 5e-324)
     return TestResult("Wilcoxon", own.mean, float(found.statistic), p, own.n, flags)
 
 
-def _rounded(d: Floats) -> Floats:
-    """Round to 12 digits: values that differ by rounding alone are tied."""
-    scale = 10.0 ** np.floor(np.log10(np.abs(d).max()))
-    out: Floats = np.round(d / scale, 12) * scale
+def _rounded(own: Differences) -> Floats:
+    """Round differences to 12 digits of their values: what rounding alone tells apart is tied."""
+    top = np.maximum(np.abs(own.x), np.abs(own.y))
+    scale = 10.0 ** np.floor(np.log10(np.where(top > 0, top, 1.0)))
+    out: Floats = significant_digits(np.round(own.d / scale, 12) * scale)
     return out
 
 

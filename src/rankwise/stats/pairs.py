@@ -243,13 +243,15 @@ def sign_flip_of_all(
 def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
     r"""Return p-values of all pairs of systems, adjusted for all pairs: Tukey's HSD for blocks.
 
-    .. math:: p_{ij} = P(q_{k, \\nu} \\ge |\\bar x_i - \\bar x_j| / \\sqrt{s^2 / n})
+    .. math:: p_{ij} = P(q_{k, \nu} \ge |\bar x_i - \bar x_j| / \sqrt{s^2 / n})
 
     ``randomised``: the limit for many users of permuting the systems inside each user (Carterette
     2012, Sakai 2018): :math:`s^2` is the mean over users of the variance among systems, and
-    :math:`\\nu = \\infty`. ``blocked``: the two-way analysis of variance, :math:`s^2` its residual
-    mean square, :math:`\\nu = (n - 1)(k - 1)`. SciPy's ``tukey_hsd`` is for independent groups, and
-    not for systems on the same users.
+    :math:`\nu = \infty`. It assumes that systems vary alike, and finds too much where most of
+    them are nearly the same and one is not: then use `max_t`. ``blocked``: the two-way analysis of
+    variance, :math:`s^2` its residual mean square, :math:`\nu = (n - 1)(k - 1)`, under the same
+    assumption. SciPy's ``tukey_hsd`` is for independent groups, and not for systems on the same
+    users.
 
     Parameters
     ----------

@@ -48,6 +48,9 @@ def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> i
         raise ParameterError("an effect is a number other than 0", found=f"effect={effect!r}")
     if power <= alpha:
         return 2
+    if abs(effect) < 1e-6:
+        raise ParameterError("so small an effect takes 10**12 users and more",
+                             found=f"effect={effect!r}")  # fmt: skip
     low, high = 1, 2
     while power_of(high, effect, alpha) < power:
         low, high = high, high * 2
@@ -66,14 +69,16 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     (0.4042, 0.0075)
     """
     from scipy.optimize import brentq
-    from scipy.stats import norm
+    from scipy.stats import t
 
     check_level("power", power)
     check_level("alpha", alpha)
     if n < 2:
         return math.nan
-    if n > 1000:  # where t is normal to four places, and the root is in closed form
-        return float((norm.ppf(1 - alpha / 2) + norm.ppf(power)) / math.sqrt(n))
+    if power <= alpha:  # which a test has without any difference
+        return 0.0
+    if n > 1000:  # where the noncentral t is nearly a moved t, and the root is in closed form
+        return float((t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) / math.sqrt(n))
     high = 1.0
     while power_of(n, high, alpha) < power and high < 1e6:
         high *= 2
