@@ -116,6 +116,9 @@ def test_values_that_are_no_means():
              (("few", few), ("many", many))}  # fmt: skip
     assert rw.compare(plain).table["measure"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["measure"].to_list() == ["recall@5", "gini@5"]
+    assert "not compared, being no means of users (evaluate with jackknife=64): gini@5" in repr(
+        rw.compare(plain)
+    )
     with pytest.raises(MeasureError, match="jackknife=64"):
         rw.compare(plain, measures="gini@5")
 

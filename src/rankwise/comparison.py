@@ -139,8 +139,11 @@ def compare(
     for cell in cells:
         rows += _rows(results, cell, pairs, asked, missing, main=cell == first)
     _adjust_others(rows, alpha)
+    every = list(results.values())
+    shared = [cell for cell in first_result.values if all(cell in own.values for own in every)]
+    left_out = [cell for cell in shared if measures is None and cell not in cells]
     settings = {
-        "baseline": baseline, "primary": first, "alpha": asked.alpha, "test": test,
+        "not_compared": left_out, "baseline": baseline, "primary": first, "alpha": asked.alpha, "test": test,
         "correction": correction, "margin": margin, "missing": missing,
         "n_resamples": None if n_resamples is None else int(n_resamples), "seed": asked.seed,
         "forced": force, "directions": {cell: first_result.direction(cell) for cell in cells},

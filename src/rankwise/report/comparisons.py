@@ -82,6 +82,12 @@ def _notes(found: Comparison) -> list[str]:
     tests = ", ".join(found.table["test"].unique(maintain_order=True))
     main = f"primary measure: {settings['primary']}, corrected by {settings['correction']}"
     lines = [f"{main}; others are exploratory (bh). Tests: {tests}. Intervals: {level:.0%}."]
+    if settings["not_compared"]:
+        cells = ", ".join(settings["not_compared"][:6])
+        more = ", …" if len(settings["not_compared"]) > 6 else ""
+        lines.append(
+            f"not compared, being no means of users (evaluate with jackknife=64): {cells}{more}"
+        )
     labels = {name: label for name, label in settings["labels"].items() if label}
     lines += [f"{name}: {label}" for name, label in labels.items()]
     seen: dict[str, None] = {}
