@@ -143,8 +143,8 @@ def compare(
     shared = [cell for cell in first_result.values if all(cell in own.values for own in every)]
     left_out = [cell for cell in shared if measures is None and cell not in cells]
     settings = {
-        "not_compared": left_out, "baseline": baseline, "primary": first, "alpha": asked.alpha, "test": test,
-        "correction": correction, "margin": margin, "missing": missing,
+        "not_compared": left_out, "baseline": baseline, "primary": first, "alpha": asked.alpha,
+        "test": test, "correction": correction, "margin": margin, "missing": missing,
         "n_resamples": None if n_resamples is None else int(n_resamples), "seed": asked.seed,
         "forced": force, "directions": {cell: first_result.direction(cell) for cell in cells},
     }  # fmt: skip
