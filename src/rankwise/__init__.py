@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
     from rankwise.model_evaluation import evaluate_model
+    from rankwise.per_user import from_per_user
     from rankwise.planning import power, sample_size
     from rankwise.ranking.places import Ranks, rank_relevant
     from rankwise.ranking.rank import Ranking, rank
@@ -78,6 +79,7 @@ _HOME_OF = {
     "evaluate": "rankwise.evaluation",
     "evaluate_model": "rankwise.model_evaluation",
     "evaluate_ratings": "rankwise.ratings",
+    "from_per_user": "rankwise.per_user",
     "load": "rankwise.loading",
     "parse": "rankwise.measures.parsing",
     "power": "rankwise.planning",
@@ -108,6 +110,7 @@ __all__ = [
     "evaluate",
     "evaluate_model",
     "evaluate_ratings",
+    "from_per_user",
     "functional",
     "load",
     "models",
