@@ -1,4 +1,4 @@
-"""Whether results can be held against one another at all: candidates, splits, settings, truth."""
+"""Whether results can be held against one another at all, and in which of their values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankwise.aligned import check_ids
-from rankwise.errors import ParameterError
+from rankwise.errors import MeasureError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rankwise.result import Result
 
-__all__ = ["check_comparable"]
+__all__ = ["check_comparable", "common_cells"]
 
 _SETTINGS = ("population", "undefined", "relevance_threshold", "exclude_seen", "catalogue")
 
@@ -114,3 +114,54 @@ def _check_truth(results: Mapping[str, Result]) -> None:
                 hint="evaluate every model on the same truth; force=True compares them all the "
                 "same",
             )
+
+
+def common_cells(
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None
+) -> tuple[list[str], str]:
+    """Return what is compared, and which of it is the primary measure."""
+    first, *others = results.values()
+    known = [
+        cell for cell in first.values
+        if all(cell in other.values for other in others)
+        and all(_has_either(each, cell) for each in results.values())
+    ]  # fmt: skip
+    if measures is not None:
+        asked = [measures] if isinstance(measures, str) else list(measures)
+        wanted = list(dict.fromkeys(first.cell(name) for name in asked))
+        for cell in wanted:
+            if cell not in known:
+                raise _no_values(cell, results)
+        known = wanted
+    if not known:
+        raise MeasureError(
+            "the results have no measure in common that users have values of",
+            found="; ".join(f"{name}: {', '.join(own.values)}" for name, own in results.items()),
+            hint="measures of all lists together need evaluate(…, jackknife=64)",
+        )
+    if primary is not None:
+        main = first.cell(primary)
+        if main not in known:
+            raise _no_values(main, results)
+    else:
+        usual = [cell for cell in known if cell == "ndcg@10"]
+        of_users = [cell for cell in known if first.is_mean_of_users(cell)]
+        main = (usual or of_users or known)[0]
+    return known, main
+
+
+def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
+    lacking = [name for name, own in results.items() if cell not in own.values]
+    if lacking:
+        return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(lacking)}")
+    made = all(own.replicates is not None for own in results.values())
+    return MeasureError(
+        f"{cell} has no value for each user, and no jackknife to compare it by",
+        hint=None if made else "evaluate with jackknife=64",
+    )
+
+
+def _has_either(result: Result, cell: str) -> bool:
+    """Whether a value is a mean of users, or has a jackknife."""
+    jackknifed = result.replicates is not None and cell in result.replicates.columns
+    return jackknifed or result.is_mean_of_users(cell)

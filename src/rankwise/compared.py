@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.stats.bootstrap import usual_interval
 from rankwise.stats.clusters import jackknife
+from rankwise.stats.differences import never_zero
 from rankwise.stats.effects import cliffs_delta, lift_interval
-from rankwise.stats.paired import equivalence, t_interval
+from rankwise.stats.paired import equivalence
 from rankwise.stats.power import minimum_detectable
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "jackknife_row", "make_row", "verdict"]
 
-_FEW = 1000  # users below which an interval is drawn, not taken from t
 _COLUMNS: dict[str, Any] = {
     "measure": pl.String, "baseline": pl.String, "system": pl.String, "primary": pl.Boolean,
     "mean_baseline": pl.Float64, "mean_system": pl.Float64, "difference": pl.Float64,
@@ -52,25 +53,18 @@ def make_row(
     seed: int,
 ) -> dict[str, Any]:
     """Describe one pair of a family of ``tests``: x of ``own`` is the system, y the baseline."""
-    if own.n >= _FEW:
-        interval = t_interval(own.x, own.y, confidence=1 - alpha)
-    else:
-        from rankwise.stats.bootstrap import bootstrap
-
-        interval = bootstrap(own.x, own.y, method="bca", confidence=1 - alpha, seed=seed)
-    lift, lift_low, lift_high = lift_interval(own, _quantile(own.n, alpha))
-    wins, losses = int((own.d > 0).sum()), int((own.d < 0).sum())
+    interval = usual_interval(own.x, own.y, confidence=1 - alpha, seed=seed)
+    lift, lift_low, lift_high = lift_interval(own, confidence=1 - alpha)
     same = None if margin is None else equivalence(own.x, own.y, margin=margin, alpha=alpha)
-    d_z = own.mean / own.deviation if own.n > 1 and own.deviation else math.nan
     return {
         "measure": cell, "baseline": pair[0], "system": pair[1],
         "mean_baseline": _mean(own.y), "mean_system": _mean(own.x), "difference": own.mean,
         "low": interval.low, "high": interval.high,
         "lift": lift, "lift_low": lift_low, "lift_high": lift_high,
         "test": tested.test, "p": tested.p,
-        "d_z": 0.0 if own.n > 1 and not own.nonzero else d_z,
+        "d_z": own.d_z,
         "cliffs_delta": cliffs_delta(own.x, own.y),
-        "wins": wins, "ties": own.n - wins - losses, "losses": losses,
+        "wins": own.wins, "ties": own.n - own.nonzero, "losses": own.losses,
         "users": own.n, "users_dropped": aligned.users - own.n, "dropped_because": aligned.reasons,
         "users_not_zero": int(((own.x != 0) | (own.y != 0)).sum()),
         "minimum_detectable": minimum_detectable(own.n, alpha=alpha / tests) * own.deviation,
@@ -82,12 +76,6 @@ def make_row(
 
 def _mean(values: Any) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-def _quantile(n: int, alpha: float) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(1 - alpha / 2, n - 1)) if n > 1 else math.nan
 
 
 def jackknife_row(
@@ -114,7 +102,7 @@ def jackknife_row(
     if found.n > 1:
         error = (found.high - found.low) / 2 / float(t.ppf(1 - alpha / 2, found.n - 1))
         if error > 0:
-            p = max(float(2 * t.sf(abs(apart) / error, found.n - 1)), 5e-324)
+            p = never_zero(2 * t.sf(abs(apart) / error, found.n - 1))
         else:
             p = 1.0 if apart == 0 else math.nan
             flags.append("identical" if apart == 0 else "zero variance")

@@ -12,11 +12,11 @@ import numpy as np
 
 from rankwise.aligned import Aligned, Missing, align_users
 from rankwise.arguments import check_choice, check_count, check_positive
-from rankwise.comparable import check_comparable
+from rankwise.comparable import check_comparable, common_cells
 from rankwise.compared import Comparison, jackknife_row, make_row, verdict
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import ParameterError
 from rankwise.result import Result
-from rankwise.stats.differences import Differences, check_level, significant_digits
+from rankwise.stats.differences import MANY, Differences, check_level, significant_digits
 from rankwise.stats.multiple import Correction, adjust
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
 from rankwise.stats.pairs import max_t, tukey
@@ -25,7 +25,6 @@ __all__ = ["Comparison", "Family", "Test", "compare"]
 
 Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
-_MANY = 1000  # users from which the t test is as good as going through signs
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def compare(
     check_count(least=0, seed=seed)
     if not force:
         check_comparable(results)
-    cells, first = _cells(results, measures, primary)
+    cells, first = common_cells(results, measures, primary)
     pairs = _pairs(list(results), baseline)
     first_result = next(iter(results.values()))
     if isinstance(margin, Mapping):
@@ -174,59 +173,6 @@ def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
     return [(baseline, name) for name in names if name != baseline]
 
 
-def _cells(
-    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None
-) -> tuple[list[str], str]:
-    """Return what is compared, and which of it is the primary measure."""
-    first, *others = results.values()
-    known = [
-        cell for cell in first.values
-        if all(cell in other.values for other in others)
-        and all(_has_users(each, cell) or _has_replicates(each, cell) for each in results.values())
-    ]  # fmt: skip
-    if measures is not None:
-        asked = [measures] if isinstance(measures, str) else list(measures)
-        wanted = list(dict.fromkeys(first.cell(name) for name in asked))
-        for cell in wanted:
-            if cell not in known:
-                raise _no_values(cell, results)
-        known = wanted
-    if not known:
-        raise MeasureError(
-            "the results have no measure in common that users have values of",
-            found="; ".join(f"{name}: {', '.join(own.values)}" for name, own in results.items()),
-            hint="measures of all lists together need evaluate(…, jackknife=64)",
-        )
-    if primary is not None:
-        main = first.cell(primary)
-        if main not in known:
-            raise _no_values(main, results)
-    else:
-        usual = [cell for cell in known if cell == "ndcg@10"]
-        of_users = [cell for cell in known if _has_users(first, cell)]
-        main = (usual or of_users or known)[0]
-    return known, main
-
-
-def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
-    lacking = [name for name, own in results.items() if cell not in own.values]
-    if lacking:
-        return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(lacking)}")
-    made = all(own.replicates is not None for own in results.values())
-    return MeasureError(
-        f"{cell} has no value for each user, and no jackknife to compare it by",
-        hint=None if made else "evaluate with jackknife=64",
-    )
-
-
-def _has_users(result: Result, cell: str) -> bool:
-    return result.is_mean_of_users(cell)
-
-
-def _has_replicates(result: Result, cell: str) -> bool:
-    return result.replicates is not None and cell in result.replicates.columns
-
-
 def _rows(
     results: Mapping[str, Result],
     cell: str,
@@ -238,7 +184,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     better = next(iter(results.values())).direction(cell)
     margin = asked.margin.get(cell) if isinstance(asked.margin, Mapping) else asked.margin
-    if not all(_has_users(result, cell) for result in results.values()):
+    if not all(result.is_mean_of_users(cell) for result in results.values()):
         made = [jackknife_row(results, cell, pair, asked.alpha, better) for pair in pairs]
         if margin is not None:
             made = [{**row, "flags": [*row["flags"], "margin not tested"]} for row in made]
@@ -271,7 +217,7 @@ def _rows(
 def _tested(own: Differences, asked: _Asked, pairs: int) -> Any:
     test = asked.test
     if test == "auto":
-        test = "t" if own.n >= _MANY else "sign_flip"
+        test = "t" if own.n >= MANY else "sign_flip"
     if test == "t":
         return paired_t(own.x, own.y)
     if test == "wilcoxon":

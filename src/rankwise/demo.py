@@ -9,6 +9,7 @@ from rankwise.comparison import compare
 from rankwise.datasets import synthetic
 from rankwise.evaluation import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
+from rankwise.report.tables import aligned
 from rankwise.splits import time_based_split
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def comparison(outcome: Outcome) -> str:
     ]
     first = next(iter(outcome.results.values()))
     groups = first.slices
-    lines = _aligned([head, *body])
+    lines = aligned([head, *body])
     lines += ["", f"{first.counts['users']:,} users. {outcome.facts}.",
               "± is the half-width of a 95 % interval over users.", "",
               repr(compare(outcome.results, baseline="popularity", primary="ndcg@10"))]  # fmt: skip
@@ -102,21 +103,10 @@ def comparison(outcome: Outcome) -> str:
         for name, result in outcome.results.items():
             assert result.slices is not None
             table.append([name, *(f"{value:.4f}" for value in result.slices["ndcg@10"])])
-        lines += ["", f"By {groups['by'][0]} (users):", *_aligned(table)]
+        lines += ["", f"By {groups['by'][0]} (users):", *aligned(table)]
     return "\n".join(lines)
 
 
 def _cell(result: Result, measure: str) -> str:
     own = result.interval(measure)
     return f"{own.estimate:.4f} ±{(own.high - own.low) / 2:.4f}"
-
-
-def _aligned(table: list[list[str]]) -> list[str]:
-    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in table
-    ]

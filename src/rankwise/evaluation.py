@@ -188,28 +188,15 @@ def evaluate(
         given["users"] = with_groups(own, truth, listed, jackknife, relevance_threshold)
         given["by"] = (*([by] if isinstance(by, str) else by), GROUP)
     given["exact"] = listed.lengths is not None
-    if not seen:
-        return _evaluated(listed, truth, measures, given)
-    given["train"] = read_table(train, "train", columns)
-    answers = read_table(truth, "truth", columns)
+    if seen:
+        given["train"] = read_table(train, "train", columns)
+        truth = read_table(truth, "truth", columns)
     if exclude_seen:
-        listed = take_out_seen(listed, given["train"], answers)
-    if not warm_and_cold:
-        return _evaluated(listed, answers, measures, given, exclude_seen=exclude_seen)
-    result = _warm_and_cold(listed, answers, measures, given)
-    result.provenance["settings"]["exclude_seen"] = exclude_seen
-    return result
-
-
-def _evaluated(
-    listed: Table,
-    truth: Any,
-    measures: MeasureLike | Iterable[MeasureLike],
-    given: dict[str, Any],
-    *,
-    exclude_seen: bool = False,
-) -> Result:
-    result = Evaluator(measures, truth=truth, **given).update(listed).result()
+        listed = take_out_seen(listed, given["train"], truth)
+    if warm_and_cold:
+        result = _warm_and_cold(listed, truth, measures, given)
+    else:
+        result = Evaluator(measures, truth=truth, **given).update(listed).result()
     result.provenance["settings"]["exclude_seen"] = exclude_seen
     return result
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rankwise.arguments import check_choice
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.stats.bootstrap import bootstrap
+from rankwise.stats.bootstrap import bootstrap, usual_interval
 from rankwise.stats.clusters import jackknife
 from rankwise.stats.paired import t_interval
 
@@ -19,7 +19,6 @@ __all__ = ["IntervalMethod", "interval_of"]
 IntervalMethod: TypeAlias = Literal[
     "auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"
 ]
-_MANY = 1000  # users from which the t interval is as good as drawing
 
 
 def interval_of(
@@ -34,12 +33,13 @@ def interval_of(
     check_choice("method", method, IntervalMethod)
     if method != "jackknife" and result.is_mean_of_users(cell):
         values = result.per_user[cell].drop_nans().to_numpy()
-        if method == "t" or (method == "auto" and len(values) >= _MANY):
+        if method == "t":
             return t_interval(values, confidence=confidence)
+        if method == "auto":
+            return usual_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
         return bootstrap(
-            values, method="bca" if method == "auto" else method, confidence=confidence,
-            n_resamples=n_resamples, seed=seed,
-        )  # fmt: skip
+            values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
+        )
     if result.replicates is None or cell not in result.replicates.columns:
         raise MeasureError(
             f"{cell} is no mean of users, so its interval needs the jackknife",

@@ -90,7 +90,7 @@ def with_column(
     ids = pl.concat([column.cast(every[0].dtype) for column in every]).unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
-        return Table(frame, "users", "users", "made of train", {"user": "user", name: name})
+        return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
     known = matching(users, "user", ids)
     return users.with_frame(frame.join(known, on="user", how="left", maintain_order="left"))
 

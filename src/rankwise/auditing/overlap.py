@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.auditing.parts import PAIR, Parts
+from rankwise.auditing.parts import PAIR, Parts, rows_in
 from rankwise.auditing.report import Check, not_run, verdict
 from rankwise.errors import ParameterError
 from rankwise.io.columns import plain_name
@@ -17,7 +17,7 @@ __all__ = ["drift_of_ids", "same_events", "same_pairs", "shared_users", "validat
 
 def same_pairs(parts: Parts) -> Check:
     """L1: test rows whose user has the same item in training."""
-    both = parts.test.join(parts.train.select(PAIR).unique(), on=PAIR, how="semi")
+    both = rows_in(parts.test, parts.train, PAIR)
     again = len(parts.test) - parts.test.select(PAIR).n_unique()
     said = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
     said += f", {again:,} pairs again within test" if again else ""
@@ -33,7 +33,7 @@ def same_events(parts: Parts) -> Check:
     if not parts.has_times:
         return not_run("L2", name, "timestamps in train and test")
     key = [*PAIR, "time"]
-    both = parts.test.join(parts.train.select(key).unique(), on=key, how="semi")
+    both = rows_in(parts.test, parts.train, key)
     said = f"{len(both):,} test rows stand in training with the same time"
     return Check("L2", name, verdict(len(both), worst="fail"), len(both), said, lambda: both)
 
@@ -88,8 +88,7 @@ def _dense_codes(parts: Parts, name: str) -> Check:
     for role in PAIR:
         if not parts.train[role].dtype.is_integer():
             return not_run("L4", name, "vocabulary= of the model; text ids show nothing")
-        known = [parts.train, parts.test] + ([] if parts.validation is None else [parts.validation])
-        every = pl.concat([part[role] for part in known]).unique()
+        every = pl.concat([part[role] for part in parts.every]).unique()
         if every.min() != 0 or every.max() != len(every) - 1:
             said = "no sign of it; vocabulary= would tell"
             return Check("L4", name, "pass", 0, said)
@@ -105,8 +104,8 @@ def validation_overlap(parts: Parts) -> Check:
     if parts.validation is None:
         return not_run("L5", name, "validation rows")
     key = [*PAIR, "time"] if parts.has_times else PAIR
-    both = parts.validation.join(parts.test.select(key).unique(), on=key, how="semi")
-    learned = parts.validation.join(parts.train.select(key).unique(), on=key, how="semi")
+    both = rows_in(parts.validation, parts.test, key)
+    learned = rows_in(parts.validation, parts.train, key)
     said = f"{len(both):,} rows in both, {len(learned):,} validation rows in training"
     bad = [both, learned]
     if parts.has_times:
@@ -128,12 +127,11 @@ def shared_users(parts: Parts) -> Check:
     found, said = [], []
     for column in session[:1]:
         text = pl.col(column).cast(pl.String)
-        known = parts.train.select(text).unique()
-        both = parts.test.with_columns(text).join(known, on=column, how="semi")
+        both = rows_in(parts.test.with_columns(text), parts.train.select(text), column)
         found.append(both)
         said.append(f"{both[column].n_unique():,} sessions on both sides")
     if parts.claim == "users":
-        both = parts.test.join(parts.train.select("user").unique(), on="user", how="semi")
+        both = rows_in(parts.test, parts.train, "user")
         found.append(both)
         said.append(f"{both['user'].n_unique():,} test users in training")
     if not said:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankwise.io.columns import Columns
     from rankwise.splits.times import TimeUnit
 
-__all__ = ["PAIR", "Claim", "Limits", "Parts", "read_parts"]
+__all__ = ["PAIR", "Claim", "Limits", "Parts", "read_parts", "rows_in"]
 
 Claim: TypeAlias = Literal["time", "users", "none"]
 PAIR = ["user", "item"]
@@ -83,6 +83,11 @@ class Parts:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def every(self) -> list[pl.DataFrame]:
+        """Training, test and, if there is one, the validation part."""
+        return [self.train, self.test, *([] if self.validation is None else [self.validation])]
+
+    @property
     def has_times(self) -> bool:
         """Whether all parts say when rows happened."""
         return self.per_second is not None
@@ -91,6 +96,11 @@ class Parts:
         """Return how many seconds some ticks are."""
         assert self.per_second is not None
         return float(ticks) / self.per_second
+
+
+def rows_in(rows: pl.DataFrame, others: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
+    """Return the rows whose key stands in other rows too."""
+    return rows.join(others.select(key).unique(), on=key, how="semi")
 
 
 def read_parts(
@@ -225,5 +235,4 @@ def _in_time(
         raise ColumnError(
             "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
         )
-    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-    return out, per_second[clocks["train"].unit]
+    return out, float(clocks["train"].per_second)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rankwise.auditing.parts import PAIR, Parts
+from rankwise.auditing.parts import PAIR, Parts, rows_in
 from rankwise.auditing.report import Check, not_run, verdict
 from rankwise.errors import ColumnError
 from rankwise.io.align import matching
@@ -56,10 +56,9 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
     times = read_times(features, parts.extra.get("time_unit"))
     names = [name for name in features.frame.columns if name not in ("_at", "_first")]
     own = features.frame.select(names).with_columns(_at=pl.Series(times.values))
-    seconds = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.unit]
     first = parts.test.group_by(role).agg(_first=pl.col("time").min() / parts.per_second)
     ids = matching(features.with_frame(own), role, parts.test[role])
-    later = pl.col("_at") / seconds > pl.col("_first")
+    later = pl.col("_at") / times.per_second > pl.col("_first")
     return ids.join(first, on=role, how="inner").filter(later).drop("_at", "_first")
 
 
@@ -127,7 +126,7 @@ def candidate_order(parts: Parts) -> Check:
     placed = parts.candidates.with_columns(
         place=pl.int_range(pl.len()).over("user"), length=pl.len().over("user")
     ).filter(pl.col("length") > 1)
-    positives = placed.join(parts.test.select(PAIR).unique(), on=PAIR, how="semi")
+    positives = rows_in(placed, parts.test, PAIR)
     if positives.is_empty():
         return Check("L17", name, "warn", None, "no candidate is a test row: do the ids agree?")
     length, place = positives["length"].to_numpy(), positives["place"].to_numpy()
@@ -148,16 +147,19 @@ def too_good(parts: Parts) -> Check:
     name = "too good to be true"
     if parts.lists is None:
         return not_run("L18", name, "recommendations")
-    order = [name for name in ("rank",) if name in parts.lists.columns]
-    lists = parts.lists.sort(["user", *order], maintain_order=True)
-    if not order and "score" in lists.columns:
+    lists = parts.lists
+    if "rank" in lists.columns:
+        lists = lists.sort("user", "rank", maintain_order=True)
+    elif "score" in lists.columns:
         lists = lists.sort(["user", "score"], descending=[False, True], maintain_order=True)
     lists = lists.with_columns(place=pl.int_range(pl.len()).over("user")).filter(
         pl.col("place") < 10
     )
-    found = _recall(parts, lists)
+    found = _recall(parts.test, lists)
     popular = parts.test.group_by("item").len().sort(["len", "item"], descending=[True, False])
-    oracle = _recall(parts, parts.test.select("user").unique().join(popular.head(10), how="cross"))
+    oracle = _recall(
+        parts.test, parts.test.select("user").unique().join(popular.head(10), how="cross")
+    )
     said = f"recall@10 {found:.4f}; of the ten most popular in test {oracle:.4f}"
     if parts.train["item"].n_unique() <= _KNN_ITEMS:
         said += f"; of item neighbours {_neighbours(parts):.4f}"
@@ -167,10 +169,10 @@ def too_good(parts: Parts) -> Check:
     return Check("L18", name, verdict(ratio > parts.limits.too_good), ratio, said)
 
 
-def _recall(parts: Parts, lists: pl.DataFrame) -> float:
+def _recall(test: pl.DataFrame, lists: pl.DataFrame) -> float:
     """Return the mean over test users of the share of their test items that are listed."""
-    wanted = parts.test.select(PAIR).unique()
-    hit = wanted.join(lists.select(PAIR).unique(), on=PAIR, how="semi").group_by("user").len("hit")
+    wanted = test.select(PAIR).unique()
+    hit = rows_in(wanted, lists, PAIR).group_by("user").len("hit")
     each = wanted.group_by("user").len("all").join(hit, on="user", how="left").sort("user")
     return float((each["hit"].fill_null(0) / each["all"]).mean())  # type: ignore[arg-type]
 
@@ -181,14 +183,7 @@ def _neighbours(parts: Parts) -> float:
     users = parts.test["user"].unique().sort()
     some = users.gather(np.linspace(0, len(users) - 1, min(len(users), _ASKED)).astype(np.int64))
     lists = ItemNeighbours().fit(parts.train).recommend(some, 10)
-    part = parts.test.filter(pl.col("user").is_in(some.implode()))
-    return _recall(_only(parts, part), lists)
-
-
-def _only(parts: Parts, test: pl.DataFrame) -> Parts:
-    from dataclasses import replace
-
-    return replace(parts, test=test)
+    return _recall(parts.test.filter(pl.col("user").is_in(some.implode())), lists)
 
 
 def stage_leaks(parts: Parts) -> Check:
@@ -202,17 +197,17 @@ def stage_leaks(parts: Parts) -> Check:
     checked = stages.get("ranker_validation")
     labels = ranker if checked is None else pl.concat([ranker.select(key), checked.select(key)])
     found: dict[str, Any] = {
-        "ranker rows that the candidate model saw": _semi(labels, first, key),
-        "ranker rows that are test rows": _semi(labels, parts.test, key),
+        "ranker rows that the candidate model saw": rows_in(labels, first, key),
+        "ranker rows that are test rows": rows_in(labels, parts.test, key),
     }
     if checked is not None:
-        found["ranker users on both sides"] = _semi(checked, ranker, ["user"])
+        found["ranker users on both sides"] = rows_in(checked, ranker, ["user"])
     late = labels.filter(pl.col("time") <= first["time"].max()) if parts.has_times else labels[:0]
     found["ranker rows not after the candidate model's training"] = late
     missing = labels.join(parts.train.select(key), on=key, how="anti")
     found["ranker rows missing from train, which is refitted and gives the seen items"] = missing
     if parts.lists is not None:
-        found["recommended items of the ranker's rows, not filtered as seen"] = _semi(
+        found["recommended items of the ranker's rows, not filtered as seen"] = rows_in(
             parts.lists, labels, PAIR
         )
     bad = {what: rows for what, rows in found.items() if len(rows)}
@@ -220,7 +215,3 @@ def stage_leaks(parts: Parts) -> Check:
     rows = next(iter(bad.values()), labels.head(0))
     status = verdict(bad, worst="fail")
     return Check("L19", name, status, sum(map(len, bad.values())), said, lambda: rows)
-
-
-def _semi(rows: pl.DataFrame, others: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    return rows.join(others.select(key).unique(), on=key, how="semi")

@@ -64,22 +64,17 @@ def _divergence(first: Any, second: Any) -> float:
 def cold(parts: Parts) -> Check:
     """L11: test rows of users or items without training."""
     name = "cold users and items"
-    shares, found = [], []
     roles = ["item"] if parts.claim == "users" else PAIR  # users without training are its point
+    shares, found = [], pl.Series([False]).new_from_index(0, len(parts.test))
     for role in roles:
-        known = _known(parts, role)
-        rows = parts.test.join(known, on=role, how="anti")
-        own = rows[role].n_unique() / parts.test[role].n_unique()
-        shares.append(f"{role}s {own:.2%} ({len(rows) / len(parts.test):.2%} of rows)")
-        found.append(rows)
-    either = pl.concat(found).unique()
-    warm = parts.test
-    for role in roles:
-        warm = warm.join(_known(parts, role), on=role, how="semi")
-    share = 1 - len(warm) / len(parts.test)
+        unknown = ~parts.test[role].is_in(_known(parts, role)[role].implode())
+        own = parts.test[role].filter(unknown).n_unique() / parts.test[role].n_unique()
+        shares.append(f"{role}s {own:.2%} ({unknown.sum() / len(unknown):.2%} of rows)")
+        found |= unknown
+    share = int(found.sum()) / len(found)
     said = f"cold in test: {', '.join(shares)}; evaluate(warm_and_cold=True) shows both"
     status = verdict(share > parts.limits.cold_rows)
-    return Check("L11", name, status, share, said, lambda: either)
+    return Check("L11", name, status, share, said, lambda: parts.test.filter(found))
 
 
 def _known(parts: Parts, role: str) -> pl.DataFrame:
@@ -93,9 +88,7 @@ def _known(parts: Parts, role: str) -> pl.DataFrame:
 def filtered_before(parts: Parts) -> Check:
     """L12: a k-core or least count that holds over all parts, and not over training alone."""
     name = "filtered before the split"
-    every = [parts.train.select(PAIR), parts.test.select(PAIR)]
-    every += [] if parts.validation is None else [parts.validation.select(PAIR)]
-    whole = pl.concat(every)
+    whole = pl.concat([part.select(PAIR) for part in parts.every])
     said, found = [], []
     for role in PAIR:
         least = int(_counts(whole, role, "rows")["rows"].min())  # type: ignore[arg-type]

@@ -39,8 +39,7 @@ def future_items(parts: Parts) -> Check:
     name = "items of the future"
     if not parts.has_times:
         return not_run("L7", name, _TIMES)
-    known = [parts.train, parts.test] + ([] if parts.validation is None else [parts.validation])
-    first = pl.concat([part.select("item", "time") for part in known])
+    first = pl.concat([part.select("item", "time") for part in parts.every])
     first = first.group_by("item").agg(first=pl.col("time").min())
     end = parts.train["time"].max()
     new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")

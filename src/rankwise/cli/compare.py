@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command("compare")
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")

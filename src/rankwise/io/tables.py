@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
     from rankwise.protocol import Protocol
 
-__all__ = ["Table", "from_arrow", "from_file", "read_table", "typed", "whole"]
+__all__ = ["WHOLE_NUMBER", "Table", "from_arrow", "from_file", "read_table", "typed", "whole"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
-_WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
+WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
+"""Text that is a whole number, written as such numbers are."""
 _WHOLE = ("users", "items", "interactions")
 """Kinds of tables that keep their other columns: groups, categories, sessions, …."""
 
@@ -217,7 +218,7 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
 def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Turn columns of text into integers where all of it is written as integers are."""
     for name in names:
-        if frame.schema[name] == pl.String and frame[name].str.contains(_WHOLE_NUMBER).all():
+        if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
             number = frame[name].cast(pl.Int64, strict=False)
             frame = frame if number.null_count() else frame.with_columns(number)
     return frame

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankwise.report.tables import number, tex
+from rankwise.report.tables import aligned, html_note, html_table, number, tex
 
 if TYPE_CHECKING:
     from rankwise.compared import Comparison
@@ -37,32 +36,14 @@ def _rows(found: Comparison) -> list[tuple[str, ...]]:
 
 
 def html(found: Comparison) -> str:
-    """Write a comparison as HTML: what `plain` writes, in a table."""
-    head, *body = _rows(found)
-    cells = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
-    lines = [
-        f'<tr><th scope="row" style="text-align:left">{escape(row[0])}</th>'
-        + "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row[1:])
-        + "</tr>"
-        for row in body
-    ]
-    notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in _notes(found))
-    table = f"<thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<table style="font-variant-numeric:tabular-nums">{table}</table>{notes}'
+    """Write a comparison as HTML for a notebook."""
+    return html_table(_rows(found)) + "".join(map(html_note, _notes(found)))
 
 
 def plain(found: Comparison) -> str:
     """Write a comparison as text for a terminal."""
-    rows = _rows(found)
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if at in (0, len(widths) - 1) else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([*lines, "", *_notes(found)])
+    table = _rows(found)
+    return "\n".join([*aligned(table, left=(0, len(table[0]) - 1)), "", *_notes(found)])
 
 
 def _missing(value: float | None) -> bool:
@@ -137,22 +118,19 @@ def _cells(found: Comparison) -> tuple[list[str], list[str], dict[tuple[str, str
         values = dict(zip(own["baseline"], own["mean_baseline"], strict=True))
         values |= dict(zip(own["system"], own["mean_system"], strict=True))
         wins: dict[str, list[str]] = {system: [] for system in systems}
-        up = 1
         for row in own.iter_rows(named=True):
             if row["verdict"] in ("better", "worse"):
                 better = row["verdict"] == "better"
                 one, other = (row["system"], row["baseline"]) if better else (
                     row["baseline"], row["system"])  # fmt: skip
                 wins[one].append(mark[other])
-                up = 1 if (values[one] > values[other]) else -1
         known = found.settings["directions"].get(measure)
-        up = up if known is None else (1 if known else -1)
-        places = sorted(
-            {value for value in values.values() if value == value}, key=lambda v: -up * v
-        )
+        up = 1 if known else -1
+        real = {value for value in values.values() if value == value}
+        places = [] if known is None else sorted(real, key=lambda value: -up * value)
         for system in systems:
             value = values.get(system, float("nan"))
-            place = places.index(value) if value in places and known is not None else 9
+            place = places.index(value) if value in places else None
             cells[system, measure] = (value, place, wins[system])
     return systems, measures, cells
 

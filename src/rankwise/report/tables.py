@@ -10,9 +10,24 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankwise.result import Result
 
-__all__ = ["csv", "footnote", "html", "latex", "markdown", "number", "plain", "rows", "tex"]
+__all__ = [
+    "aligned",
+    "csv",
+    "footnote",
+    "html",
+    "html_note",
+    "html_table",
+    "latex",
+    "markdown",
+    "number",
+    "plain",
+    "rows",
+    "tex",
+]
 
 
 def number(value: float | None) -> str:
@@ -135,39 +150,48 @@ def footnote(result: Result) -> str:
 def plain(result: Result) -> str:
     """Write a result as text for a terminal."""
     tables = [rows(result)] + ([slice_rows(result)] if result.slices is not None else [])
-    blocks = []
-    for table in tables:
-        widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if at == 0 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in table
-        ]
-        blocks.append("\n".join(lines))
+    blocks = ["\n".join(aligned(table)) for table in tables]
     return "\n\n".join([*blocks, footnote(result)])
+
+
+def aligned(table: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+    """Write the rows of a table one below the other: some columns to the left, others right.
+
+    >>> aligned([("", "a"), ("bb", "10")])
+    ['     a', 'bb  10']
+    """
+    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
 
 
 def html(result: Result) -> str:
     """Write a result as an HTML table for a notebook, dark or light."""
-    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
-    parts = []
     tables = [rows(result)] + ([slice_rows(result)] if result.slices is not None else [])
-    for table in tables:
-        head = "".join(f'<th scope="col">{escape.escape(cell)}</th>' for cell in table[0])
-        body = "".join(
-            f'<tr><th scope="row" style="text-align:left">{escape.escape(row[0])}</th>'
-            + "".join(
-                f'<td style="text-align:right">{escape.escape(cell)}</td>' for cell in row[1:]
-            )
-            + "</tr>"
-            for row in table[1:]
-        )
-        parts.append(
-            f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        )
-    return "".join(parts) + f"<p><small>{escape.escape(footnote(result))}</small></p>"
+    return "".join(map(html_table, tables)) + html_note(footnote(result))
+
+
+def html_table(table: Sequence[Sequence[str]]) -> str:
+    """Write a table, its head first, as HTML."""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    head = "".join(f'<th scope="col">{escape.escape(cell)}</th>' for cell in table[0])
+    body = "".join(
+        f'<tr><th scope="row" style="text-align:left">{escape.escape(row[0])}</th>'
+        + "".join(f'<td style="text-align:right">{escape.escape(cell)}</td>' for cell in row[1:])
+        + "</tr>"
+        for row in table[1:]
+    )
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def html_note(text: str) -> str:
+    """Write a note below a table as HTML."""
+    return f"<p><small>{escape.escape(text)}</small></p>"
 
 
 def csv(result: Result) -> str:

@@ -11,6 +11,7 @@ from rankwise.arguments import check_count, check_flag
 from rankwise.errors import InputError, ParameterError
 from rankwise.splits.hashing import combined, hash_of_column
 from rankwise.splits.holdout import Holdout
+from rankwise.splits.rows import spread
 from rankwise.splits.sizes import check_seed, check_share, rounded
 from rankwise.splits.splitter import Cut, FoldSplitter, SingleSplitter, Splitter
 
@@ -65,9 +66,7 @@ class UserHoldout(SingleSplitter):
         check_flag(strong=self.strong)
 
     def _cut(self, rows: Rows) -> Cut:
-        order = _at_random(rows.user, self.seed)
-        held = np.zeros(rows.user.size, dtype=bool)
-        held[order[: rounded(self.share, len(order))]] = True
+        held = _share_of(rows.user, self.share, self.seed)
         return _hold_out(rows, held[rows.user.of_row], self.fold_in, self.strong)
 
 
@@ -140,9 +139,7 @@ class ItemHoldout(SingleSplitter):
         check_seed(self.seed)
 
     def _cut(self, rows: Rows) -> Cut:
-        order = _at_random(rows.item, self.seed)
-        held = np.zeros(rows.item.size, dtype=bool)
-        held[order[: rounded(self.share, len(order))]] = True
+        held = _share_of(rows.item, self.share, self.seed)
         return Cut.of_test(held[rows.item.of_row], {"items_held_out": int(held.sum())})
 
 
@@ -164,14 +161,21 @@ def _at_random(codes: Codes, seed: int) -> Ints:
     return own[np.argsort(key, kind="stable")]
 
 
+def _share_of(codes: Codes, share: float, seed: int) -> Mask:
+    """Return which codes are among a random share of those that have rows."""
+    order = _at_random(codes, seed)
+    held: Mask = np.zeros(codes.size, dtype=bool)
+    held[order[: rounded(share, len(order))]] = True
+    return held
+
+
 def _hold_out(rows: Rows, held: Mask, fold_in: Splitter | None, strong: bool) -> Cut:
     found = {"users_held_out": len(np.unique(rows.user.of_row[held]))}
     if fold_in is None or not held.any():
         return Cut({"train": ~held, "test": held}, found)
     assert isinstance(fold_in, SingleSplitter)
     inner = fold_in._cut(rows.select(held))
-    known, test = (np.zeros(len(rows), dtype=bool) for _ in range(2))
-    known[held], test[held] = inner.masks["train"], inner.masks["test"]
+    known, test = (spread(held, inner.masks[name]) for name in ("train", "test"))
     found |= {f"fold_in_{name}": value for name, value in inner.found.items()}
     if strong:
         return Cut({"train": ~held, "history": known, "test": test}, found)

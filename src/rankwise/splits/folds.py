@@ -61,7 +61,7 @@ class KFold(FoldSplitter):
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
         _check_enough(self.k, rows)
         if not self.per_user:
-            return self.k, _dealt(_at_random(rows, self.seed), self.k)
+            return self.k, _dealt(rows.shuffled(self.seed), self.k)
         own = rows.at_random(self.seed)
         users = rows.user.words.decode(np.arange(rows.user.size))
         first = combined([hash_of_column(users)], self.seed) % np.uint64(self.k)
@@ -113,7 +113,7 @@ class StratifiedKFold(FoldSplitter):
                 where=rows.table.source, found=", ".join(map(repr, known)),
                 hint=nearest(self.by, known),
             )  # fmt: skip
-        order = _at_random(rows, self.seed)
+        order = rows.shuffled(self.seed)
         value = rows.table.frame[name]
         if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
             raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source,
@@ -122,9 +122,8 @@ class StratifiedKFold(FoldSplitter):
         strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
         _, inside = bucket(strata[order], int(strata.max()) + 1)
         counts = np.bincount(strata)
-        small = int(((counts > 0) & (counts < self.k)).sum())
-        return self.k, _dealt(order[inside], self.k, {"strata": int((counts > 0).sum()),
-                                                      "strata_smaller_than_k": small})  # fmt: skip
+        found = {"strata": len(counts), "strata_smaller_than_k": int((counts < self.k).sum())}
+        return self.k, _dealt(order[inside], self.k, found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,7 +181,7 @@ class LeavePOut(FoldSplitter):
                 f"there are only {total:,} sets of {self.p} of {n} rows",
                 found=f"draws={self.draws}",
             )
-        order = rows.settled(np.argsort(rows.key(0), kind="stable"), rows.key(0))
+        order = rows.shuffled(0)
         chosen = None if self.draws is None else _drawn(total, self.draws, self.seed)
 
         def cut(at: int) -> Cut:
@@ -196,11 +195,6 @@ class LeavePOut(FoldSplitter):
 def _check_enough(k: int, rows: Rows) -> None:
     if k > len(rows):
         raise InputError(f"{k} folds need as many rows", found=f"{len(rows)} rows")
-
-
-def _at_random(rows: Rows, seed: int) -> Ints:
-    key = rows.key(seed)
-    return rows.settled(np.argsort(key, kind="stable"), key)
 
 
 def _dealt(order: Ints, k: int, found: dict[str, int] | None = None) -> Callable[[int], Cut]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.io.tables import WHOLE_NUMBER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -81,7 +83,7 @@ def _hash_of_texts(column: pl.Series, number: Callable[[str], int]) -> Hashes:
     return each["hash"].to_numpy()
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_WHOLE = re.compile(WHOLE_NUMBER)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?")
 _WORDS = {"true": 1, "True": 1, "false": 0, "False": 0}
 

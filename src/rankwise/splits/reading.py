@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rankwise.io.columns import Columns
     from rankwise.splits.times import TimeUnit
 
-__all__ = ["find_parts", "read"]
+__all__ = ["read"]
 
 _NAMES = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
           "dev": "validation", "test": "test"}  # fmt: skip
@@ -75,23 +76,31 @@ def read(
     path = Path(folder)
     if not path.is_dir():
         raise FileError("there is no such folder", where=str(path))
-    found = find_parts(path)
+    found = _find_parts(path)
     if len(found) == 1:
-        return _read_one(*found[0], columns, time_unit)
+        return _read_one(found[0], columns, time_unit)
     return Folds(len(found), partial(_read_fold, found, columns, time_unit))
 
 
-def find_parts(
-    folder: Path, above: dict[str, Path] | None = None
-) -> list[tuple[Path, dict[str, Path]]]:
-    """Return the files of each fold: the folder that has the last of them, and part to file."""
+@dataclass(frozen=True)
+class _Found:
+    """The files of one split: the folder that has the last of them, part to file, and the card."""
+
+    folder: Path
+    files: dict[str, Path]
+    card: dict[str, Any] | None = None
+
+
+def _find_parts(folder: Path, above: dict[str, Path] | None = None) -> list[_Found]:
+    """Return the files of each fold."""
+    card = read_card(folder)
+    if card is not None:
+        return [_Found(folder, {**(above or {}), **_parts_of(folder, card)}, card)]
     own = {**(above or {}), **_parts_in(folder)}
-    if read_card(folder) is not None:
-        return [(folder, own)]
     inner = sorted((each for each in folder.iterdir() if each.name.isdigit() and each.is_dir()),
                    key=lambda each: int(each.name))  # fmt: skip
     if inner:
-        return [found for each in inner for found in find_parts(each, own)]
+        return [found for each in inner for found in _find_parts(each, own)]
     missing = [part for part in ("train", "test") if part not in own]
     if missing:
         raise FileError(
@@ -101,23 +110,24 @@ def find_parts(
             hint="parts are called train, validation (valid, val) and test, with a suffix such as "
             ".parquet, .csv, .tsv or .inter",
         )
-    return [(folder, own)]
+    return [_Found(folder, own)]
+
+
+def _parts_of(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
+    """Return the files that a card speaks of, which may be of parts with names of their own."""
+    for name, digest in card["files"].items():
+        path = folder / name
+        if not path.is_file() or file_hash(path) != digest:
+            raise FileError(
+                "a file of this split is not the one that its card speaks of",
+                where=str(path),
+                found="another SHA-256" if path.is_file() else "no such file",
+                hint=f"split again, or delete {CARD_FILE} if the files are as they should be",
+            )
+    return {_part(Path(name).name) or "": folder / name for name in card["files"]}
 
 
 def _parts_in(folder: Path) -> dict[str, Path]:
-    card = read_card(folder)
-    if card is not None:  # it may have parts of its own names
-        for name, digest in card["files"].items():
-            path = folder / name
-            if not path.is_file() or file_hash(path) != digest:
-                raise FileError(
-                    "a file of this split is not the one that its card speaks of",
-                    where=str(path),
-                    found="another SHA-256" if path.is_file() else "no such file",
-                    hint=f"split again, or delete {CARD_FILE} if the files are as they should be",
-                )
-        named = {name: Path(name).name for name in card["files"]}
-        return {_part(file) or "": folder / name for name, file in named.items()}
     out: dict[str, Path] = {}
     for file in sorted(folder.iterdir()):
         part = _NAMES.get(_part(file.name) or "")
@@ -138,18 +148,13 @@ def _part(name: str) -> str | None:
 
 
 def _read_fold(
-    found: list[tuple[Path, dict[str, Path]]],
-    columns: Columns | None,
-    unit: TimeUnit | None,
-    at: int,
+    found: list[_Found], columns: Columns | None, unit: TimeUnit | None, at: int
 ) -> Split:
-    return _read_one(*found[at], columns, unit)
+    return _read_one(found[at], columns, unit)
 
 
-def _read_one(
-    folder: Path, files: dict[str, Path], columns: Columns | None, unit: TimeUnit | None
-) -> Split:
-    card = read_card(folder)
+def _read_one(found: _Found, columns: Columns | None, unit: TimeUnit | None) -> Split:
+    folder, files, card = found.folder, found.files, found.card
     parts = [_read_part(file, columns or _as_saved(file, card)) for file in files.values()]
     for role in ("user", "item"):
         parts = align(parts, role)

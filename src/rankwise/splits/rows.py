@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankwise.io.columns import Columns
     from rankwise.splits.hashing import Hashes
 
-__all__ = ["Codes", "Grouped", "Mask", "Rows", "pieces", "read_rows"]
+__all__ = ["Codes", "Grouped", "Mask", "Rows", "pieces", "read_rows", "spread"]
 
 _PIECE = 1 << 22
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -128,6 +128,28 @@ class Rows:
             columns += _ticks(own)
         return combined(columns, seed)
 
+    def pairs_in(self, asked: Mask, known: Mask) -> Mask:
+        """Return which of the asked rows have a pair of user and item that stands in known ones."""
+
+        def pairs(at: Any) -> Ints:
+            users = self.user.of_row[at].astype(np.int64)
+            pair: Ints = users * self.item.size + self.item.of_row[at]
+            return pair
+
+        distinct, place = np.unique(pairs(np.flatnonzero(asked)), return_inverse=True)
+        found: Mask = np.zeros(len(distinct), dtype=bool)
+        for part in pieces(len(self)):
+            others = np.sort(pairs(part.start + np.flatnonzero(known[part])))
+            at = np.searchsorted(distinct, others)
+            at[at == len(distinct)] = 0
+            found[at[distinct[at] == others]] = True
+        return spread(asked, found[place])
+
+    def shuffled(self, seed: int) -> Ints:
+        """Return all rows in an order that the seed decides."""
+        key = self.key(seed)
+        return self.settled(np.argsort(key, kind="stable"), key)
+
     def in_time(self) -> Grouped:
         """Return every user's rows by time; equal ones in order of a hash of the ids."""
         time = self.time.values
@@ -191,6 +213,13 @@ def pieces(rows: int) -> Iterator[slice]:
     """Return slices of some millions of rows each."""
     for first in range(0, rows, _PIECE):
         yield slice(first, first + _PIECE)
+
+
+def spread(kept: Mask, mask: Mask) -> Mask:
+    """Return a mask of the kept rows as one of all rows."""
+    out: Mask = np.zeros(len(kept), dtype=bool)
+    out[kept] = mask
+    return out
 
 
 def _taken(column: pl.Series, mask: Mask) -> pl.Series:

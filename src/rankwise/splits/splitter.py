@@ -14,13 +14,12 @@ from rankwise.errors import EmptyError, ParameterError
 from rankwise.io.tables import from_arrow
 from rankwise.splits.card import known_rows, one_line, plain
 from rankwise.splits.filters import Filter
-from rankwise.splits.rows import Mask, Rows, pieces, read_rows
+from rankwise.splits.rows import Mask, Rows, read_rows, spread
 from rankwise.splits.split import Folds, Split, library_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankwise.core.segments import Ints
     from rankwise.io.columns import Columns
     from rankwise.splits.times import TimeUnit
 
@@ -144,8 +143,7 @@ class Splitter:
 
     def _filtered(self, rows: Rows, mask: Mask, found: dict[str, Any]) -> Mask:
         for each in self.filters:
-            kept = np.zeros(len(rows), dtype=bool)
-            kept[np.flatnonzero(mask)[each.keep(rows.select(mask))]] = True
+            kept = spread(mask, each.keep(rows.select(mask)))
             name = f"rows_filtered({type(each).__name__})"
             found[name] = found.get(name, 0) + int(mask.sum() - kept.sum())
             mask = kept
@@ -168,7 +166,7 @@ class Splitter:
             found[f"{part}_rows_of_{name}_{role}_dropped"] = int(mask.sum() - left.sum())
             mask = left
         if self.seen == "drop":
-            left = mask & ~_stands_in(rows, known_rows(masks, part, "user"), mask)
+            left = mask & ~rows.pairs_in(mask, known_rows(masks, part, "user"))
             found[f"{part}_rows_seen_dropped"] = int(mask.sum() - left.sum())
             mask = left
         return mask
@@ -226,7 +224,7 @@ class SingleSplitter(Splitter):
         if kept is None:
             return self._cut(rows)
         cut = self._cut(rows.select(kept))
-        return Cut({name: _spread(kept, mask) for name, mask in cut.masks.items()}, cut.found)
+        return Cut({name: spread(kept, mask) for name, mask in cut.masks.items()}, cut.found)
 
     @abstractmethod
     def _cut(self, rows: Rows) -> Cut:
@@ -260,7 +258,7 @@ class FoldSplitter(Splitter):
         def make(at: int) -> Split:
             made = cut(at)
             if kept is not None:
-                made.masks = {name: _spread(kept, mask) for name, mask in made.masks.items()}
+                made.masks = {name: spread(kept, mask) for name, mask in made.masks.items()}
             here = {"fold": at, "folds": count, **found, **made.found}
             return self._finish(source, rows, Cut(made.masks, here), rule)
 
@@ -287,44 +285,16 @@ def _collected(source: Any) -> Any:
     return source
 
 
-def _spread(kept: Mask, mask: Mask) -> Mask:
-    out = np.zeros(len(kept), dtype=bool)
-    out[kept] = mask
-    return out
-
-
 def _with_validation(
     rule: Splitter, rows: Rows, masks: dict[str, Mask]
 ) -> tuple[dict[str, Mask], dict[str, Any]]:
     assert isinstance(rule, SingleSplitter)
     inside = masks["train"]
     cut = rule._cut(rows.select(inside))
-    inner = {name: _spread(inside, mask) for name, mask in cut.masks.items()}
+    inner = {name: spread(inside, mask) for name, mask in cut.masks.items()}
     out = {"train": inner.pop("train"), "validation": inner.pop("test")}
     out |= {f"validation_{name}": mask for name, mask in inner.items()}
     return {**out, **{name: mask for name, mask in masks.items() if name != "train"}}, cut.found
-
-
-def _stands_in(rows: Rows, known: Mask, mask: Mask) -> Mask:
-    """Return which of the rows have a pair of user and item that is known."""
-
-    def pairs(part: Any) -> Ints:
-        users = rows.user.of_row[part].astype(np.int64)
-        pair: Ints = users * rows.item.size + rows.item.of_row[part]
-        return pair
-
-    asked = np.flatnonzero(mask)
-    own = pairs(asked)
-    distinct, place = np.unique(own, return_inverse=True)
-    found = np.zeros(len(distinct), dtype=bool)
-    for part in pieces(len(rows)):
-        others = np.sort(pairs(part.start + np.flatnonzero(known[part])))
-        at = np.searchsorted(distinct, others)
-        at[at == len(distinct)] = 0
-        found[at[distinct[at] == others]] = True
-    out: Mask = np.zeros(len(rows), dtype=bool)
-    out[asked[found[place]]] = True
-    return out
 
 
 def _refuse_empty(masks: dict[str, Mask], rule: dict[str, Any], found: dict[str, Any]) -> None:

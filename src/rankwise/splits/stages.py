@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rankwise.arguments import check_flag
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.splits.entities import UserHoldout
+from rankwise.splits.rows import spread
 from rankwise.splits.sizes import check_seed, check_share
 from rankwise.splits.splitter import Cut, SingleSplitter
 from rankwise.splits.temporal import check_moment, cut_at_moment
@@ -110,18 +109,12 @@ class TwoStage(SingleSplitter):
         ranker = users._cut(inside.select(between))
         parts: dict[str, Mask] = {
             "candidate_train": first,
-            "ranker_train": _within(between, ranker.masks["train"]),
-            "ranker_validation": _within(between, ranker.masks["test"]),
+            "ranker_train": spread(between, ranker.masks["train"]),
+            "ranker_validation": spread(between, ranker.masks["test"]),
         }
         for name, mask in parts.items():
             if not mask.any():
                 raise EmptyError(f"part {name} would be empty", where=f"TwoStage ({found})",
                                  hint="choose another validation_share")  # fmt: skip
-        spread = {name: _within(train, mask) for name, mask in parts.items()}
-        return Cut({"train": train, **spread, "test": outer.masks["test"]}, found)
-
-
-def _within(outer: Mask, inner: Mask) -> Mask:
-    out = np.zeros(len(outer), dtype=bool)
-    out[outer] = inner
-    return out
+        inner_parts = {name: spread(train, mask) for name, mask in parts.items()}
+        return Cut({"train": train, **inner_parts, "test": outer.masks["test"]}, found)

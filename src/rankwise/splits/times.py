@@ -110,6 +110,11 @@ class Times:
     said: str
     where: str
 
+    @property
+    def per_second(self) -> int:
+        """How many ticks a second has."""
+        return _PER_SECOND[self.unit]
+
     def moment(self, name: str, at: Any) -> Any:
         """Return a moment in ticks."""
         if isinstance(at, np.datetime64):
@@ -169,7 +174,7 @@ class Times:
 
     def seconds(self, ticks: Any) -> float:
         """Return how many seconds some ticks are."""
-        return float(ticks) / _PER_SECOND[self.unit]
+        return float(ticks) / self.per_second
 
     def show(self, at: Any) -> str | int | float:
         """Write a moment: dates as ISO 8601 in UTC, numbers as they are."""
@@ -192,10 +197,10 @@ class Times:
 
     def _microseconds(self, at: Any) -> int:
         at = at.item() if isinstance(at, np.generic) else at  # NumPy's whole numbers overflow
-        return int(at * 10**6 // _PER_SECOND[self.unit])
+        return int(at * 10**6 // self.per_second)
 
     def _ticks(self, microseconds: int) -> Any:
-        per_second = _PER_SECOND[self.unit]
+        per_second = self.per_second
         if microseconds * per_second % 10**6 == 0:
             return microseconds * per_second // 10**6
         return microseconds * per_second / 10**6

@@ -140,7 +140,6 @@ def _four_columns(split: Split) -> pl.DataFrame:
     time = rows.time
     if not time.is_date:
         return out.with_columns(timestamp=pl.Series(time.values))
-    per_second = 10**9 if time.unit == "ns" else 10**6
-    whole = bool((time.values % per_second == 0).all())
-    seconds = time.values // per_second if whole else time.values / per_second
+    whole = bool((time.values % time.per_second == 0).all())
+    seconds = time.values // time.per_second if whole else time.values / time.per_second
     return out.with_columns(timestamp=pl.Series(seconds))

@@ -9,10 +9,19 @@ import numpy as np
 
 from rankwise.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences, numbers
+from rankwise.stats.differences import (
+    MANY,
+    Floats,
+    Interval,
+    Missing,
+    check_level,
+    differences,
+    numbers,
+)
+from rankwise.stats.paired import t_interval
 from rankwise.stats.resampling import projections
 
-__all__ = ["BootstrapMethod", "bootstrap", "bootstrap_means"]
+__all__ = ["BootstrapMethod", "bootstrap", "bootstrap_means", "usual_interval"]
 
 BootstrapMethod: TypeAlias = Literal["percentile", "basic", "bca", "studentised"]
 
@@ -117,6 +126,15 @@ def bootstrap(
         own.mean, float(own.mean + ends[0]), float(own.mean + ends[1]), confidence, name, own.n,
         own.flags,
     )  # fmt: skip
+
+
+def usual_interval(
+    x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0
+) -> Interval:
+    """Return the t interval from 1,000 values, BCa below."""
+    if len(x) >= MANY:
+        return t_interval(x, y, confidence=confidence)
+    return bootstrap(x, y, confidence=confidence, n_resamples=n_resamples, seed=seed)
 
 
 def _bca(means: Floats, centred: Floats, tails: Floats) -> Floats:

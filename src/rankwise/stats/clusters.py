@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.arguments import check_count
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, column, numbers
+from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, t_around
 
 __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
 
@@ -39,8 +39,6 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     >>> found.estimate, found.n
     (0.5, 3)
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     own = column("values", values)
     of = pl.Series(cluster, strict=False)
@@ -55,11 +53,10 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     total, size = np.bincount(code, own, n), np.bincount(code, minlength=n)
     mean = float(total.sum() / size.sum()) if n else math.nan
     if n < 2:
-        return Interval(mean, math.nan, math.nan, confidence, "clustered t", n,
-                        ("fewer than two clusters",))  # fmt: skip
+        flags = ("fewer than two clusters",)
+        return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, flags)
     error = math.sqrt(n / (n - 1) * float(((total - mean * size) ** 2).sum())) / float(size.sum())
-    half = float(t.ppf((1 + confidence) / 2, n - 1)) * error
-    return Interval(mean, mean - half, mean + half, confidence, "clustered t", n)
+    return t_around(mean, error, n - 1, confidence=confidence, method="clustered t", n=n)
 
 
 def finite_population(values: Any, population: int, *, confidence: float = 0.95) -> Interval:
@@ -76,8 +73,6 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
     population : int
         How many users there are, N.
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     check_count(population=population)
     own = column("values", values)
@@ -88,10 +83,10 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
         )
     n = len(own)
     error = float(own.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
-    half = float(t.ppf((1 + confidence) / 2, n - 1)) * error
-    mean = float(own.mean())
-    flags = ("of these users, not of future ones",)
-    return Interval(mean, mean - half, mean + half, confidence, "finite population t", n, flags)
+    return t_around(
+        float(own.mean()), error, n - 1, confidence=confidence, method="finite population t", n=n,
+        flags=("of these users, not of future ones",),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,8 +125,6 @@ def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
     >>> found.interval.estimate
     0.35
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     x = numbers("values", values)
     if x.ndim != 2 or min(x.shape) < 2 or not np.isfinite(x).all():
@@ -144,8 +137,9 @@ def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
     of_users, of_seeds = float(users.var(ddof=1)) / n, float(seeds.var(ddof=1)) / m
     variance = max(of_users + of_seeds - residual, of_users, of_seeds)
     freedom = _satterthwaite([(of_users, n - 1), (of_seeds, m - 1)])
-    half = float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
-    interval = Interval(mean, mean - half, mean + half, confidence, "two-level t", n)
+    interval = t_around(
+        mean, math.sqrt(variance), freedom, confidence=confidence, method="two-level t", n=n
+    )
     return TwoLevel(interval, max(of_seeds - residual, 0.0), max(of_users - residual, 0.0))
 
 
@@ -177,16 +171,18 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     >>> found.high - found.estimate
     0.3898
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     own: Floats = column("replicates", replicates)
     real = own[~np.isnan(own)]
     g = len(real)
-    flags = () if g == len(own) else (f"{len(own) - g} groups without which there is no value",)
+    flags: tuple[str, ...] = (
+        () if g == len(own) else (f"{len(own) - g} groups without which there is no value",)
+    )
+    error = math.nan
     if g < 2:
-        return Interval(estimate, math.nan, math.nan, confidence, "jackknife", g,
-                        (*flags, "fewer than two groups"))  # fmt: skip
-    error = math.sqrt((g - 1) / g * float(((real - real.mean()) ** 2).sum()))
-    half = float(t.ppf((1 + confidence) / 2, g - 1)) * error
-    return Interval(estimate, estimate - half, estimate + half, confidence, "jackknife", g, flags)
+        flags = (*flags, "fewer than two groups")
+    else:
+        error = math.sqrt((g - 1) / g * float(((real - real.mean()) ** 2).sum()))
+    return t_around(
+        estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=flags
+    )

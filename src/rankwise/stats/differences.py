@@ -10,12 +10,30 @@ import numpy as np
 
 from rankwise.errors import InputError, ParameterError
 
-__all__ = ["Differences", "Floats", "Interval", "Missing", "TestResult", "check_level", "column",
-           "differences"]  # fmt: skip
+__all__ = [
+    "LEAST",
+    "MANY",
+    "Differences",
+    "Floats",
+    "Interval",
+    "Missing",
+    "TestResult",
+    "check_level",
+    "column",
+    "differences",
+    "never_zero",
+    "numbers",
+    "significant_digits",
+    "t_around",
+]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Missing: TypeAlias = Literal["error", "omit"]
 
+LEAST = 5e-324
+"""The smallest number: no p is 0."""
+MANY = 1000
+"""Pairs from which t is as good as drawing, and tests of the middle mislead about the mean."""
 _DIGITS = 1e-12  # differences that are smaller than this beside the values are rounding
 
 
@@ -138,6 +156,23 @@ class Differences:
         """How many pairs differ."""
         return int((self.d != 0).sum())
 
+    @property
+    def wins(self) -> int:
+        """How many pairs x wins."""
+        return int((self.d > 0).sum())
+
+    @property
+    def losses(self) -> int:
+        """How many pairs x loses."""
+        return int((self.d < 0).sum())
+
+    @property
+    def d_z(self) -> float:
+        """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
+        if self.n > 1 and not self.nonzero:
+            return 0.0
+        return self.mean / self.deviation if self.n > 1 and self.deviation else float("nan")
+
     @cached_property
     def flags(self) -> tuple[str, ...]:
         """What is out of the ordinary."""
@@ -222,6 +257,32 @@ def column(name: str, values: Any) -> Floats:
     if np.isinf(out).any():
         raise InputError(f"{name} holds an infinite value")
     return out
+
+
+def never_zero(p: Any) -> float:
+    """Return a p-value that underflowed as the smallest number there is.
+
+    >>> never_zero(0.0) > 0, never_zero(0.5)
+    (True, 0.5)
+    """
+    return max(float(p), LEAST)
+
+
+def t_around(
+    estimate: float,
+    error: float,
+    freedom: float,
+    *,
+    confidence: float,
+    method: str,
+    n: int,
+    flags: tuple[str, ...] = (),
+) -> Interval:
+    """Return the t interval of an estimate with a standard error; NaN ends without freedom."""
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + confidence) / 2, freedom)) * error if freedom > 0 else float("nan")
+    return Interval(estimate, estimate - half, estimate + half, confidence, method, n, flags)
 
 
 def check_level(name: str, level: object) -> None:

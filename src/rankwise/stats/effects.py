@@ -60,10 +60,7 @@ def effect(x: Any, y: Any, *, missing: Missing = "error") -> Effect:
     (2, 1, 1, 0.25)
     """
     own = differences(x, y, missing=missing)
-    wins, losses = int((own.d > 0).sum()), int((own.d < 0).sum())
-    d_z = own.mean / own.deviation if own.n > 1 and own.deviation else math.nan
-    if own.n > 1 and not own.nonzero:
-        d_z = 0.0
+    wins, losses, d_z = own.wins, own.losses, own.d_z
     both = math.sqrt((own.x.var(ddof=1) + own.y.var(ddof=1)) / 2) if own.n > 1 else 0.0
     return Effect(
         d_z=d_z,
@@ -125,15 +122,18 @@ def magnitude(d: float) -> str:
     return next((word for limit, word in _LIMITS if abs(d) < limit), "large")
 
 
-def lift_interval(own: Differences, quantile: float) -> tuple[float, float, float]:
+def lift_interval(own: Differences, *, confidence: float) -> tuple[float, float, float]:
     r"""Return the relative lift x̄ / ȳ − 1 and its interval, by Fieller's theorem.
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
     holds for an interval of R if ȳ is surely not 0; where it may be, both ends are NaN.
     """
+    from scipy.stats import t
+
     if own.n < 2 or not own.y.mean():
         return math.nan, math.nan, math.nan
+    quantile = float(t.ppf((1 + confidence) / 2, own.n - 1))
     x, y = float(own.x.mean()), float(own.y.mean())
     lift = own.mean / y
     covariance = np.cov(own.x, own.y, ddof=1) * quantile**2 / own.n

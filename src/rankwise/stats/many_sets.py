@@ -10,11 +10,19 @@ import numpy as np
 
 from rankwise.arguments import check_positive
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.differences import Floats, Missing, TestResult, column, differences, numbers
+from rankwise.stats.differences import (
+    Floats,
+    Missing,
+    TestResult,
+    check_level,
+    column,
+    differences,
+    never_zero,
+    numbers,
+)
 from rankwise.stats.multiple import Correction, adjust
-from rankwise.stats.paired import wilcoxon
+from rankwise.stats.paired import smallest_p, wilcoxon
 
-_LEAST = 5e-324  # the smallest number: p is never 0
 __all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_t", "friedman",
            "kruskal_wallis", "mann_whitney"]  # fmt: skip
 
@@ -81,7 +89,7 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     p.T[upper] = p[upper]
     quantile = float(studentized_range.ppf(0.95, k, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
-    return Friedman(float(found[0]), max(float(found[1]), _LEAST), ranks, p, critical)
+    return Friedman(float(found[0]), never_zero(found[1]), ranks, p, critical)
 
 
 @dataclass(frozen=True)
@@ -177,16 +185,15 @@ def corrected_resampled_t(
     """
     from scipy.stats import t
 
-    if not 0 < test_share < 1:
-        raise ParameterError("test_share must lie between 0 and 1", found=f"{test_share!r}")
+    check_level("test_share", test_share)
     own = differences(x, y, missing=missing)
     name = "corrected resampled t"
     if own.n < 2 or not own.deviation:
-        p = math.nan if own.n < 2 else (1.0 if not own.nonzero else 2.0 ** (1 - own.n))
+        p = math.nan if own.n < 2 else (1.0 if not own.nonzero else smallest_p(own.n))
         return TestResult(name, own.mean, math.nan, p, own.n, own.flags)
     error = own.deviation * math.sqrt(1 / own.n + test_share / (1 - test_share))
     statistic = own.mean / error
-    p = max(float(2 * t.sf(abs(statistic), own.n - 1)), 5e-324)
+    p = never_zero(2 * t.sf(abs(statistic), own.n - 1))
     return TestResult(name, own.mean, statistic, p, own.n, own.flags)
 
 
@@ -203,9 +210,7 @@ def mann_whitney(x: Any, y: Any, *, same_users: Literal[False]) -> TestResult:
     found = mannwhitneyu(first, second)
     apart = float(first.mean() - second.mean())
     n = len(first) + len(second)
-    return TestResult(
-        "Mann-Whitney", apart, float(found.statistic), max(float(found.pvalue), _LEAST), n
-    )
+    return TestResult("Mann-Whitney", apart, float(found.statistic), never_zero(found.pvalue), n)
 
 
 def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
@@ -223,7 +228,7 @@ def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
     found = kruskal(*own)
     means = [float(group.mean()) for group in own]
     return TestResult("Kruskal-Wallis", max(means) - min(means), float(found.statistic),
-                      max(float(found.pvalue), _LEAST), n)  # fmt: skip
+                      never_zero(found.pvalue), n)  # fmt: skip
 
 
 def _refuse_pairs(test: str) -> NoReturn:

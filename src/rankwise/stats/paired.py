@@ -15,6 +15,8 @@ import numpy as np
 from rankwise.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
+    LEAST,
+    MANY,
     Differences,
     Floats,
     Interval,
@@ -22,7 +24,9 @@ from rankwise.stats.differences import (
     TestResult,
     check_level,
     differences,
+    never_zero,
     significant_digits,
+    t_around,
 )
 from rankwise.stats.resampling import sums
 
@@ -30,7 +34,6 @@ __all__ = ["Equivalence", "bootstrap_test", "equivalence", "exact_sign_flip", "f
            "paired_t", "sign", "sign_flip", "t_interval", "wilcoxon"]  # fmt: skip
 
 EXACT = 20  # pairs that differ, up to which all signs are gone through
-_MANY = 1000  # pairs from which tests of the middle mislead about the mean
 _MIDDLE = (
     "tests the middle of the differences, not their mean: where differences are skewed and there "
     "are many pairs it calls systems of equal means different nearly always"
@@ -39,7 +42,7 @@ _MIDDLE = (
 
 def smallest_p(n: int) -> float:
     """Return the p of the sign-flip test of pairs that all differ by the same: 2 / 2**n."""
-    return 2.0 ** (1 - n) if n < 1075 else 5e-324
+    return 2.0 ** (1 - n) if n < 1075 else LEAST
 
 
 def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
@@ -74,7 +77,7 @@ def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
         statistic, p = math.copysign(math.inf, own.mean), smallest_p(own.n)
     else:
         statistic = own.mean / own.error
-        p = max(float(2 * t.sf(abs(statistic), own.n - 1)), 5e-324)
+        p = never_zero(2 * t.sf(abs(statistic), own.n - 1))
     return TestResult("paired t", own.mean, statistic, p, own.n, own.flags)
 
 
@@ -89,12 +92,11 @@ def t_interval(
     >>> found.low, found.high
     (-0.4841, 4.4841)
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     own = differences(x, y, missing=missing)
-    half = float(t.ppf((1 + confidence) / 2, own.n - 1)) * own.error if own.n > 1 else math.nan
-    return Interval(own.mean, own.mean - half, own.mean + half, confidence, "t", own.n, own.flags)
+    return t_around(
+        own.mean, own.error, own.n - 1, confidence=confidence, method="t", n=own.n, flags=own.flags
+    )
 
 
 def sign_flip(
@@ -170,13 +172,13 @@ def wilcoxon(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
     from scipy.stats import wilcoxon as test
 
     own = differences(x, y, missing=missing)
-    flags = (*own.flags, *([_MIDDLE] if own.n >= _MANY else []))
+    flags = (*own.flags, *([_MIDDLE] if own.n >= MANY else []))
     if own.n < 1 or not own.nonzero:
         p = math.nan if own.n < 1 else 1.0
         return TestResult("Wilcoxon", own.mean, 0.0, p, own.n, flags)
     rounded = _rounded(own)
     found = test(rounded[rounded != 0])
-    p = max(float(found.pvalue), 5e-324)
+    p = never_zero(found.pvalue)
     return TestResult("Wilcoxon", own.mean, float(found.statistic), p, own.n, flags)
 
 
@@ -196,13 +198,12 @@ def sign(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
     from scipy.stats import binomtest
 
     own = differences(x, y, missing=missing)
-    flags = (*own.flags, *([_MIDDLE] if own.n >= _MANY else []))
-    wins = int((own.d > 0).sum())
+    flags = (*own.flags, *([_MIDDLE] if own.n >= MANY else []))
     if not own.nonzero:
         p = math.nan if own.n < 1 else 1.0
         return TestResult("sign", own.mean, 0.0, p, own.n, flags)
-    p = max(float(binomtest(wins, own.nonzero).pvalue), 5e-324)
-    return TestResult("sign", own.mean, float(wins), p, own.n, flags)
+    p = never_zero(binomtest(own.wins, own.nonzero).pvalue)
+    return TestResult("sign", own.mean, float(own.wins), p, own.n, flags)
 
 
 def bootstrap_test(
@@ -283,10 +284,11 @@ def equivalence(
     from scipy.stats import t
 
     check_level("alpha", alpha)
+    if alpha >= 0.5:
+        raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
     if not isinstance(margin, int | float | np.number) or not margin > 0:
         raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
     own = differences(x, y, missing=missing)
-    interval = t_interval(own.x, own.y, confidence=1 - 2 * alpha) if alpha < 0.5 else None
     if own.n < 2:
         p = math.nan
     elif not own.deviation:
@@ -294,7 +296,6 @@ def equivalence(
         p = max(p, smallest_p(own.n))
     else:
         nearest = (margin - abs(own.mean)) / own.error
-        p = max(float(t.sf(nearest, own.n - 1)), 5e-324)
-    if interval is None:
-        raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
+        p = never_zero(t.sf(nearest, own.n - 1))
+    interval = t_interval(own.x, own.y, confidence=1 - 2 * alpha)
     return Equivalence(own.mean, float(margin), p, interval, bool(p < alpha))

@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise.arguments import check_choice, check_positive
 from rankwise.errors import InputError
+from rankwise.stats.differences import LEAST, numbers
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.resampling import sums
 
@@ -75,7 +76,7 @@ def paired_t_of_all(values: Any) -> PairTests:
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares, 0) / (n - 1) / n)
         statistic = np.where(means == 0, 0.0, means / error)
-        p = np.maximum(2 * t.sf(np.abs(statistic), n - 1), 5e-324)
+        p = np.maximum(2 * t.sf(np.abs(statistic), n - 1), LEAST)
     constant = (error == 0) & (means != 0)
     p[constant] = np.maximum(p[constant], [smallest_p(int(own)) for own in n[constant]])
     p[(error == 0) & (means == 0)] = 1.0
@@ -206,7 +207,7 @@ def sign_flip_of_all(
     >>> float(sign_flip_of_all(values, n_resamples=99)[0, 1])
     0.01
     """
-    x = np.asarray(values, dtype=np.float64)
+    x = numbers("values", values)
     if x.ndim not in (2, 3) or not x.size or not np.isfinite(x).all():
         raise InputError("values have a row a user, a column a system, and no NaN",
                          found=f"shape {x.shape}")  # fmt: skip
@@ -287,16 +288,13 @@ def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
         p[upper] = np.where(apart[upper] > 0, smallest_p(n), 1.0)
     else:
         q = apart[upper] / math.sqrt(spread / n)
-        p[upper] = np.clip(studentized_range.sf(q, k, freedom), 5e-324, 1.0)
+        p[upper] = np.clip(studentized_range.sf(q, k, freedom), LEAST, 1.0)
     p.T[upper] = p[upper]
     return p
 
 
 def _table(values: Any) -> Floats:
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("values are numbers, a row a user") from error
+    x = numbers("values", values)
     if x.ndim != 2 or not x.size:
         raise InputError("values have a row a user, a column a system", found=f"shape {x.shape}")
     if np.isinf(x).any():

@@ -8,6 +8,7 @@ held.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ _BLOCK = 4096  # users
 _FEW = 2048  # users up to which weights are drawn exactly
 
 
+@cache
 def _poisson_table() -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return 65,536 draws that are Poisson(1) as nearly as 16 bits allow, with mean exactly 1."""
     from scipy.stats import poisson
@@ -40,9 +42,6 @@ def _poisson_table() -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.repeat(np.arange(9, dtype=np.uint8), counts)
 
 
-_TABLE: list[Any] = []
-
-
 def _draw(kind: Kind, seed: int, panel: int, block: int, users: int) -> Floats:
     """Draw a panel of replicates for a block of users, shape (_PANEL, users)."""
     stream = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, panel, block])))
@@ -51,10 +50,8 @@ def _draw(kind: Kind, seed: int, panel: int, block: int, users: int) -> Floats:
         bits = np.unpackbits(packed.reshape(_PANEL, -1), axis=1, count=users)
         signs: Floats = bits.astype(np.float64) * 2 - 1
         return signs
-    if not _TABLE:
-        _TABLE.append(_poisson_table())
     picked = np.frombuffer(stream.bytes(_PANEL * users * 2), dtype=np.uint16)
-    weights: Floats = _TABLE[0][picked].reshape(_PANEL, users).astype(np.float64)
+    weights: Floats = _poisson_table()[picked].reshape(_PANEL, users).astype(np.float64)
     return weights
 
 
