@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 import rankwise as rw
-from rankwise.datasets.synthetic import synthetic
+from rankwise.datasets import synthetic
 from rankwise.models.baselines import Popularity
 from rankwise.splits import time_based_split
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import polars as pl
 
 import rankwise as rw
-from rankwise.io.tables import read_table
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.splits import KCore, time_based_split
+from rankwise.tables.read import read_table
 
 RELEVANT = 8
 FAMILIES = {

@@ -1,8 +1,13 @@
-"""Who may import whom."""
+"""Who may import whom, that nothing imports in a circle, and how large the house is.
+
+Everything is computed from the code: imports inside functions and for type checkers count like
+any other. The face (``__init__``) loads what it exports late, and stands above all rooms.
+"""
 
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,63 +16,111 @@ import rankwise
 
 SOURCE = Path(rankwise.__file__).parent
 ALLOWED = {
-    "core": {"core", "errors"},
-    "measures": {"measures", "core", "errors"},
-    "functional": {"functional", "errors"},
-    "knowledge": {"knowledge", "core", "measures", "io", "prepare", "errors"},
-    "io": {"io", "errors", "protocol"},
-    "ranking": {
-        "ranking",
-        "core",
-        "io",
-        "errors",
-        "arguments",
-        "candidates",
-        "progress",
-        "protocol",
+    "errors": set(),
+    "core": {"errors"},
+    "functional": {"errors"},
+    "models": {"errors"},
+    "datasets": {"errors"},
+    "tables": {"core", "errors"},
+    "stats": {"core", "errors"},
+    "measures": {"core", "errors"},
+    "encoding": {"tables", "core", "errors"},
+    "candidates": {"tables", "core", "errors"},
+    "results": {"measures", "stats", "tables", "core", "errors"},
+    "splits": {"models", "tables", "core", "errors"},
+    "ranking": {"candidates", "tables", "core", "errors"},
+    "evaluation": {
+        "ranking", "splits", "results", "candidates", "encoding", "measures", "stats", "tables",
+        "datasets", "models", "functional", "core", "errors",
     },
-    "report": {"report", "result", "compared"},
     "cli": {
-        "cli",
+        "evaluation", "ranking", "splits", "results", "measures", "stats", "tables", "core",
         "errors",
-        "_version",
-        "evaluation",
-        "measures",
-        "io",
-        "result",
-        "demo",
-        "splits",
-        "auditing",
-        "comparison",
-        "compared",
-        "per_user",
     },
-    "models": {"models", "errors"},
-    "splits": {"splits", "core", "io", "errors", "arguments", "_version"},
-    "auditing": {"auditing", "splits", "models", "core", "io", "errors", "arguments"},
-    "stats": {"stats", "core", "arguments", "errors"},
-    "datasets": {"datasets", "errors"},
-}
+}  # fmt: skip
+"""Every room with the rooms that it may import; what is not named, it may not."""
+HEAVY = {"torch", "pyspark", "pandas", "pyarrow", "sklearn"}
 FILES = sorted(SOURCE.rglob("*.py"))
+NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
 
-def imported(path):
+def module_of(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+@cache
+def imports(path):
+    """Return every module that a file imports; those of rankwise as whole modules."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in MODULES else node.module or "")
+    return frozenset(found)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_layers(path):
-    folder = path.relative_to(SOURCE).parts[0]
-    for name in imported(path):
-        assert name.split(".")[0] not in {"torch", "pandas", "pyarrow", "sklearn"}
-        if folder in ALLOWED and name.startswith("rankwise."):
-            assert name.split(".")[1] in ALLOWED[folder], f"{path} imports {name}"
+def room_of(module):
+    return module.split(".")[1] if "." in module else ""
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def levels(arrows):
+    """Return the level of each node above those it points to; raise if there is a circle."""
+    known: dict[str, int] = {}
+
+    def level(node, above):
+        assert node not in above, f"a circle: {' -> '.join([*above[above.index(node) :], node])}"
+        if node not in known:
+            known[node] = 1 + max((level(n, [*above, node]) for n in arrows[node]), default=0)
+        return known[node]
+
+    return {node: level(node, []) for node in arrows}
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_who_imports_whom(path):
+    room = room_of(module_of(path))
+    for name in imports(path):
+        assert name.split(".")[0] not in HEAVY
+        if name.startswith("rankwise.") and room in ALLOWED and room_of(name) != room:
+            assert room_of(name) in ALLOWED[room], f"{path.name} imports {name}"
+
+
+def test_no_file_imports_in_a_circle():
+    levels({module: imports(path) & MODULES.keys() for module, path in MODULES.items()
+            if module != "rankwise"} | {"rankwise": set()})  # fmt: skip
+
+
+def test_rooms_and_levels():
+    rooms = {
+        room_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")
+    }
+    assert rooms == ALLOWED.keys()
+    assert len(rooms) + 2 <= 17  # with the face and __main__
+    arrows = {room: set() for room in rooms}
+    for module, path in MODULES.items():
+        if room_of(module) in rooms:
+            arrows[room_of(module)] |= {room_of(n) for n in imports(path) & MODULES.keys()}
+    arrows = {room: own - {room, ""} for room, own in arrows.items()}
+    assert max(levels(arrows).values()) + 1 <= 8  # the face is above all
+
+
+def test_no_file_name_has_two_meanings():
+    """Equal names mean the same thing: a command and what it runs, a measure and its twin."""
+    same = {
+        "__init__", "audit", "compare", "demo", "evaluate", "measures", "diversity", "novelty",
+        "pairs", "popularity", "power", "rating", "read", "split", "accuracy", "topics",
+    }  # fmt: skip
+    names = [path.stem for path in FILES]
+    assert {name for name in names if names.count(name) > 1} <= same
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_modules_are_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 360

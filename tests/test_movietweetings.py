@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import rankwise as rw
-from rankwise.io.tables import read_table
 from rankwise.splits import KCore
+from rankwise.tables.read import read_table
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "movietweetings.py"
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 ROOT = Path(__file__).parents[1]
 
 

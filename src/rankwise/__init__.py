@@ -11,23 +11,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rankwise._version import __version__
+from rankwise.core.version import __version__
 
 if TYPE_CHECKING:
     from rankwise import candidates, functional, models, splits, stats
-    from rankwise.auditing.audit import audit
-    from rankwise.auditing.report import Audit
-    from rankwise.comparison import Comparison, compare
     from rankwise.core.partial import Partial
-    from rankwise.corrections import correct
-    from rankwise.curves import curve
     from rankwise.errors import RankwiseError
-    from rankwise.evaluation import evaluate
-    from rankwise.evaluator import Evaluator
-    from rankwise.functional.models import RecommenderEvaluator
-    from rankwise.functional.rated import compute_metrics
-    from rankwise.io.chunks import read_chunks
-    from rankwise.loading import load
+    from rankwise.evaluation.corrections import correct
+    from rankwise.evaluation.curves import curve
+    from rankwise.evaluation.evaluate import evaluate
+    from rankwise.evaluation.evaluate_model import evaluate_model
+    from rankwise.evaluation.evaluate_ratings import evaluate_ratings
+    from rankwise.evaluation.evaluator import Evaluator
+    from rankwise.functional.rated_lists import compute_metrics
+    from rankwise.functional.recommender_evaluator import RecommenderEvaluator
     from rankwise.measures.accuracy import *
     from rankwise.measures.areas import *
     from rankwise.measures.confusion import *
@@ -44,85 +41,61 @@ if TYPE_CHECKING:
     from rankwise.measures.multiobjective import *
     from rankwise.measures.novelty import *
     from rankwise.measures.pairs import *
-    from rankwise.measures.parsing import parse
     from rankwise.measures.popularity import *
     from rankwise.measures.rating import *
+    from rankwise.measures.read import parse
     from rankwise.measures.reweighted import *
     from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *
     from rankwise.measures.user_groups import *
-    from rankwise.model_evaluation import evaluate_model
-    from rankwise.per_user import from_per_user
-    from rankwise.planning import power, sample_size
-    from rankwise.ranking.places import Ranks, rank_relevant
     from rankwise.ranking.rank import Ranking, rank
-    from rankwise.ratings import evaluate_ratings
-    from rankwise.result import Result
+    from rankwise.ranking.rank_relevant import Ranks, rank_relevant
+    from rankwise.results.compare import Comparison, compare
+    from rankwise.results.per_user import from_per_user
+    from rankwise.results.power import power, sample_size
+    from rankwise.results.result import Result
+    from rankwise.results.saving import load
+    from rankwise.splits.audit.audit import audit
+    from rankwise.splits.audit.findings import Audit
+    from rankwise.tables.chunks import read_chunks
 
 # What is exported besides the measures, which the registry knows.
 _HOME_OF = {
-    "Audit": "rankwise.auditing.report",
-    "Comparison": "rankwise.compared",
-    "Evaluator": "rankwise.evaluator",
+    "Audit": "rankwise.splits.audit.findings",
+    "Comparison": "rankwise.results.comparison",
+    "Evaluator": "rankwise.evaluation.evaluator",
     "Measure": "rankwise.measures.measure",
     "Partial": "rankwise.core.partial",
     "RankwiseError": "rankwise.errors",
     "Ranking": "rankwise.ranking.rank",
-    "Ranks": "rankwise.ranking.places",
-    "Result": "rankwise.result",
-    "RecommenderEvaluator": "rankwise.functional.models",
-    "audit": "rankwise.auditing.audit",
-    "compare": "rankwise.comparison",
-    "compute_metrics": "rankwise.functional.rated",
-    "correct": "rankwise.corrections",
-    "curve": "rankwise.curves",
-    "evaluate": "rankwise.evaluation",
-    "evaluate_model": "rankwise.model_evaluation",
-    "evaluate_ratings": "rankwise.ratings",
-    "from_per_user": "rankwise.per_user",
-    "load": "rankwise.loading",
-    "parse": "rankwise.measures.parsing",
-    "power": "rankwise.planning",
+    "Ranks": "rankwise.ranking.rank_relevant",
+    "Result": "rankwise.results.result",
+    "RecommenderEvaluator": "rankwise.functional.recommender_evaluator",
+    "audit": "rankwise.splits.audit.audit",
+    "compare": "rankwise.results.compare",
+    "compute_metrics": "rankwise.functional.rated_lists",
+    "correct": "rankwise.evaluation.corrections",
+    "curve": "rankwise.evaluation.curves",
+    "evaluate": "rankwise.evaluation.evaluate",
+    "evaluate_model": "rankwise.evaluation.evaluate_model",
+    "evaluate_ratings": "rankwise.evaluation.evaluate_ratings",
+    "from_per_user": "rankwise.results.per_user",
+    "load": "rankwise.results.saving",
+    "parse": "rankwise.measures.read",
+    "power": "rankwise.results.power",
     "rank": "rankwise.ranking.rank",
-    "rank_relevant": "rankwise.ranking.places",
-    "read_chunks": "rankwise.io.chunks",
-    "sample_size": "rankwise.planning",
+    "rank_relevant": "rankwise.ranking.rank_relevant",
+    "read_chunks": "rankwise.tables.chunks",
+    "sample_size": "rankwise.results.power",
 }
 
 __all__ = [
-    "Audit",
-    "Comparison",
-    "Evaluator",
-    "Measure",
-    "Partial",
-    "Ranking",
-    "Ranks",
-    "RankwiseError",
-    "RecommenderEvaluator",
-    "Result",
-    "__version__",
-    "audit",
-    "candidates",
-    "compare",
-    "compute_metrics",
-    "correct",
-    "curve",
-    "evaluate",
-    "evaluate_model",
-    "evaluate_ratings",
-    "from_per_user",
-    "functional",
-    "load",
-    "models",
-    "parse",
-    "power",
-    "rank",
-    "rank_relevant",
-    "read_chunks",
-    "sample_size",
-    "splits",
-    "stats",
-]
+    "Audit", "Comparison", "Evaluator", "Measure", "Partial", "Ranking", "Ranks", "RankwiseError",
+    "RecommenderEvaluator", "Result", "__version__", "audit", "candidates", "compare",
+    "compute_metrics", "correct", "curve", "evaluate", "evaluate_model", "evaluate_ratings",
+    "from_per_user", "functional", "load", "models", "parse", "power", "rank", "rank_relevant",
+    "read_chunks", "sample_size", "splits", "stats",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -142,8 +115,8 @@ def _measures() -> dict[str, Any]:
     """Return the measures by the names of their classes: a new one needs no line here."""
     from rankwise.measures import registry
 
-    own = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
-    return {cls.__name__: cls for cls in own}
+    measures = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
+    return {cls.__name__: cls for cls in measures}
 
 
 def __dir__() -> list[str]:

@@ -16,27 +16,14 @@ RankwiseError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = [
-    "ColumnError",
-    "DuplicateError",
-    "EmptyError",
-    "FileError",
-    "IdError",
-    "InputError",
-    "MeasureError",
-    "OutputError",
-    "ParameterError",
-    "RankwiseError",
-    "ScoreError",
-    "UsageError",
+    "ColumnError", "DuplicateError", "EmptyError", "FileError", "IdError", "InputError",
+    "MeasureError", "OutputError", "ParameterError", "RankwiseError", "ScoreError", "UsageError",
     "nearest",
-]
+]  # fmt: skip
 
 
 class RankwiseError(Exception):

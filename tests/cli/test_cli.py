@@ -101,7 +101,7 @@ def test_errors(folder, arguments, code, said):
 
 def test_an_error_inside_is_told_apart(folder):
     code = (
-        "import rankwise.evaluation as e, rankwise.cli.main as m\n"
+        "import rankwise.evaluation.evaluate as e, rankwise.cli.main as m\n"
         "def broken(*a, **k): raise RuntimeError('boom')\n"
         "e.evaluate = broken\n"
         "m.main(['evaluate', 'run.csv', 'truth.csv'])\n"
@@ -113,7 +113,7 @@ def test_an_error_inside_is_told_apart(folder):
 
 def test_interrupted(folder):
     code = (
-        "import rankwise.evaluation as e, rankwise.cli.main as m\n"
+        "import rankwise.evaluation.evaluate as e, rankwise.cli.main as m\n"
         "def stop(*a, **k): raise KeyboardInterrupt\n"
         "e.evaluate = stop\n"
         "m.main(['evaluate', 'run.csv', 'truth.csv', '-o', 'out.csv'])\n"
@@ -143,6 +143,7 @@ def test_inspect(folder):
     assert "there is no column for the user" in rankwise(folder, "inspect", "odd.csv").stdout
 
 
+@pytest.mark.slow
 def test_demo(folder):
     done = rankwise(folder, "demo", "--save", "kept")
     assert done.returncode == 0, done.stderr

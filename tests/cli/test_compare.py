@@ -11,6 +11,8 @@ import pytest
 import rankwise as rw
 from command_line import rankwise
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 TRUTH = {user: {user % 7, 8} for user in range(120)}
 
 

@@ -10,6 +10,8 @@ import pytest
 import rankwise as rw
 from command_line import rankwise
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 ROWS = "user,item,rating,timestamp,device\n" + "".join(
     f"{user},{(user * 3 + at) % 7},{at % 5 + 1},{1_380_000_000 + at * 9000 + user},tv\n"
     for user in range(6)

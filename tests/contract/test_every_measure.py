@@ -251,7 +251,7 @@ def test_the_ideal_list_has_the_best_value(name):
     cls = registry.find(name)
     if cls.family not in ("accuracy", "debiased", "diversity") or cls.range != (0, 1):
         return
-    if issubclass(cls, Accumulated) or getattr(cls, "about", "") == "list" or name in NO_BEST:
+    if issubclass(cls, Accumulated) or getattr(cls, "defined_for", "") == "list" or name in NO_BEST:
         return
     around = {
         "train": {1: [7], 2: [4, 7]},

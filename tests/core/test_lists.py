@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import lists as module
-from rankwise.core.ids import IntegerVocabulary
 from rankwise.core.lists import arrange
+from rankwise.core.vocabulary import IntegerVocabulary
 
 USERS = pl.Series([4, 4, 2, 2, 2])
 ITEMS = np.array([7, 1, 3, 9, 5])

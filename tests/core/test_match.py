@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core.match import match
-from rankwise.core.segments import offsets
+from rankwise.core.ragged import offsets
 
 
 def by_dictionary(items, starts, judged, judged_starts):

@@ -106,7 +106,7 @@ def test_per_user(name, data, k):
     for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
         known = truth.get(user, {})
         expected = PER_USER[name](lists.get(user, []), known, k)
-        if getattr(kind, "about", "relevance") == "relevance" and not relevant(known):
+        if getattr(kind, "defined_for", "relevance") == "relevance" and not relevant(known):
             expected = math.nan
         assert same(own, expected), (user, own, expected)
 

@@ -270,7 +270,7 @@ def at(name, k):
 def test_every_user(name, world, k):
     cell = at(name, k)
     result = rw.evaluate(world.lists, world.truth, cell, population="all", **world.around)
-    about = getattr(rw.parse(name), "about", "")
+    about = getattr(rw.parse(name), "defined_for", "")
     for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
         expected = TWINS[name](world, user, k)
         nothing = not wanted(world, user) if about == "relevance" else not listed(world, user)

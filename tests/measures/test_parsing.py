@@ -5,7 +5,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures import registry
-from rankwise.measures.parsing import parse, parse_all
+from rankwise.measures.read import parse, parse_all
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_measure_from_outside_is_found_everywhere():
             """Whether the first item is relevant."""
 
             def values(self, block, k):
-                return block.sum_hits(block.hits.chance * (block.hits.rank == 1), k)
+                return block.sum_hits(block.hits.probability * (block.hits.rank == 1), k)
 
         assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
         assert "first_is_hit" in registry.names()

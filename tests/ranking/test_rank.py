@@ -19,7 +19,7 @@ from rankwise.errors import (
     ParameterError,
     ScoreError,
 )
-from rankwise.ranking import blocks
+from rankwise.ranking import score_blocks
 from rankwise.ranking.scores import Factors, Matrix
 from rankwise.ranking.top import groups_for, largest_of_groups, top
 
@@ -106,7 +106,7 @@ def test_scores_do_not_depend_on_how_the_work_is_cut(monkeypatch):
     assert rw.rank(users=users, items=items, k=20, threads=1).frame.equals(whole)
     some = [250, 3, 77]
     part = rw.rank(users=users, items=items, k=20, only=some).frame
-    monkeypatch.setattr(blocks, "_CELLS", 100 * 1024)
+    monkeypatch.setattr(score_blocks, "_CELLS", 100 * 1024)
     again = rw.rank(users=users, items=items, k=20, threads=2).frame
     # The bits are BLAS's own; where it works on other panels the last may differ.
     for ours, theirs in ((again, whole), (part, whole.filter(pl.col("user").is_in(some)))):
@@ -116,7 +116,7 @@ def test_scores_do_not_depend_on_how_the_work_is_cut(monkeypatch):
 
 
 def test_large_catalogues_use_small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "_BYTES", 1 << 16)
+    monkeypatch.setattr(score_blocks, "_BYTES", 1 << 16)
     scores = np.random.default_rng(7).normal(size=(70, 200))
     assert lists_of(rw.rank(scores, k=3, ties="item")) == by_hand(scores, {}, 3, "item")
 
@@ -370,5 +370,5 @@ def test_scores_look_the_same_pair_by_pair():
     rows, columns = np.array([0, 4, 4]), np.array([8, 0, 3])
     for scores in (Matrix(whole), Factors(users, items, bias)):
         assert scores.pairs(rows, columns) == pytest.approx(whole[rows, columns])
-        some = scores.only(np.array([3, 8]))
+        some = scores.subset(np.array([3, 8]))
         assert some.pairs(rows, np.array([1, 0, 0])) == pytest.approx(whole[rows, [8, 3, 3]])

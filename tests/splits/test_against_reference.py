@@ -231,7 +231,7 @@ def test_fold_in_rows_are_known_and_not_tested(table, share, strong, seed):
     split = split_or_side(rule, table)
     if isinstance(split, str):
         return
-    users = set(split.rows.user.words.decode(split.rows.user.of_row[split.masks["test"]]))
+    users = set(split.rows.user.vocabulary.decode(split.rows.user.of_row[split.masks["test"]]))
     expected = plain.last_rows(table, lambda rows: 1 if rows > 1 else 0)
     assert plain.held(table, split.masks["test"]) == Counter(
         {row: n for row, n in expected.items() if row[0] in users}

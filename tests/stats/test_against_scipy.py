@@ -51,6 +51,7 @@ def test_exact_sign_flip_goes_through_all_signs(pairs):
     assert stats.sign_flip(x, y).p == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_sign_flip_near_exact_and_near_t():
     x, y = scores(22, seed=3).T + np.array([[0.0], [0.05]])
     exact = scipy.permutation_test((x - y,), np.mean, permutation_type="samples", n_resamples=10**7)

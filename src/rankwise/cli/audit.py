@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from rankwise.cli.options import column_option, time_unit_option
+from rankwise.cli.options import choice_option, column_option, time_unit_option
+from rankwise.core.choices import Claim
 
 __all__ = ["command"]
 
@@ -16,9 +17,9 @@ __all__ = ["command"]
 @click.argument("test", required=False)
 @click.option("--validation", metavar="FILE", help="The validation part.")
 @click.option("--recommendations", metavar="FILE", help="Lists made for the test users.")
-@click.option(
+@choice_option(
     "--claim",
-    type=click.Choice(["time", "users", "none"]),
+    kind=Claim,
     help="What the split claims: what breaks it fails.  [default: from its card]",
 )
 @click.option("--repeats", is_flag=True, help="Users may have an item again.")
@@ -36,13 +37,7 @@ __all__ = ["command"]
 )
 @column_option
 @time_unit_option
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-)
+@choice_option("--format", "form", kind=Literal["table", "json", "markdown"], default="table")
 @click.option("--rows", metavar="CODE", help="Print the rows that one check speaks of, as CSV.")
 @click.pass_context
 def command(
@@ -50,7 +45,7 @@ def command(
     /,
     train: str,
     test: str | None,
-    format_: Any,
+    form: Any,
     rows: str | None,
     stages: tuple[str, ...],
     **options: Any,
@@ -61,24 +56,22 @@ def command(
     """  # fmt: skip
     import polars as pl
 
-    from rankwise.auditing.audit import audit
+    from rankwise.splits.audit.audit import audit
 
-    named = dict(_pair(ctx, text) for text in stages)
-    found = audit(train, test, stages=named, **options)
+    wrong = next((text for text in stages if "=" not in text), None)
+    if wrong is not None:
+        raise click.UsageError(f"--stage {wrong!r} is not NAME=FILE", ctx)
+    named = dict(text.split("=", 1) for text in stages)
+    report = audit(train, test, stages=named, **options)
     if rows is not None:
-        own = found.rows(rows)
-        nested = [name for name, kind in own.schema.items() if kind.is_nested()]
-        text = [pl.Series(name, [repr(value) for value in own[name].to_list()]) for name in nested]
-        click.echo(own.with_columns(text).write_csv(), nl=False)
-    elif format_ == "table":
-        click.echo(repr(found))
+        failing = report.rows(rows)
+        nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
+        text = [
+            pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested
+        ]
+        click.echo(failing.with_columns(text).write_csv(), nl=False)
+    elif form == "table":
+        click.echo(repr(report))
     else:
-        click.echo(found.export(format_), nl=False)
-    return int(found.failed)
-
-
-def _pair(ctx: click.Context, text: str) -> tuple[str, str]:
-    name, equals, file = text.partition("=")
-    if not equals:
-        raise click.UsageError(f"--stage {text!r} is not NAME=FILE", ctx)
-    return name, file
+        click.echo(report.export(form), nl=False)
+    return int(report.failed)

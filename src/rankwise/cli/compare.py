@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rankwise.cli.options import (
+    choice_option,
     column_option,
-    format_for,
-    format_option,
-    output_option,
+    measures_option,
+    output_options,
+    settings_options,
     write_out,
 )
+from rankwise.core.choices import Family, Missing, Test
 
 if TYPE_CHECKING:
-    from rankwise.compared import Comparison
-    from rankwise.result import Result
+    from collections.abc import Callable
+
+    from rankwise.results.comparison import Comparison
+    from rankwise.results.result import Result
 
 __all__ = ["command"]
 
 
 @click.command("compare")
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="MEASURE",
-    help="What to compare, the primary measure first; may be repeated.",
-)
+@measures_option("What to compare, the primary measure first; may be repeated.")
 @click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
-@click.option("--threshold", type=float, help="With --truth: the least relevance that counts.")
+@settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
 @click.option(
     "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
@@ -45,25 +43,15 @@ __all__ = ["command"]
     help="A saved result or per-user table: exit 1 if a system is worse.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level.")
-@click.option(
-    "--test",
-    type=click.Choice(["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]),
-    default="auto",
-    show_default=True,
-)
-@click.option(
-    "--correction",
-    type=click.Choice(["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]),
-    default="holm",
-    show_default=True,
-    help="Over the pairs of the primary measure.",
+@choice_option("--test", kind=Test, default="auto")
+@choice_option(
+    "--correction", kind=Family, default="holm", help="Over the pairs of the primary measure."
 )
 @click.option("--margin", type=float, help="The largest difference that does not matter.")
-@click.option(
+@choice_option(
     "--missing",
-    type=click.Choice(["error", "zero", "common"]),
+    kind=Missing,
     default="error",
-    show_default=True,
     help="Users with a value in one result and none in another.",
 )
 @click.option(
@@ -73,10 +61,9 @@ __all__ = ["command"]
     help="Of tests that draw some.  [default: 10,000, or more for many pairs]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--force", is_flag=True, help="Compare what is not comparable all the same.")
+@click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
-@format_option
-@output_option
+@output_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -84,12 +71,12 @@ def command(
     systems: tuple[str, ...],
     measures: tuple[str, ...],
     truth: str | None,
-    threshold: float | None,
+    relevance_threshold: float | None,
     train: str | None,
     columns: dict[str, Any],
     baseline: str | None,
     gate: str | None,
-    format_: str | None,
+    form: str,
     output: Path | None,
     **options: Any,
 ) -> int:
@@ -98,27 +85,26 @@ def command(
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
     or with --truth a run file. The exit code is 1 if --no-regression fails.
     """  # fmt: skip
-    form = format_for(ctx, format_, output)
-    evaluated = {"truth": truth, "threshold": threshold, "train": train, "columns": columns}
-    results = _opened(ctx, systems, measures, evaluated)
+    read = partial(_read, measures=measures, train=train, columns=columns,
+                   relevance_threshold=relevance_threshold)  # fmt: skip
+    results = _read_all(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
-        results = {baseline: _open(gate, measures, {**evaluated, "truth": None}), **results}
-    from rankwise.comparison import compare
+        results = {baseline: read(gate, truth=None), **results}
+    from rankwise.results.compare import compare
 
     primary = measures[0] if measures else None
-    found = compare(results, baseline=baseline, primary=primary,
+    comparison = compare(results, baseline=baseline, primary=primary,
                     measures=list(measures) or None, **options)  # fmt: skip
-    write_out(found, form, output)
-    return 0 if gate is None else _hold(found)
+    write_out(comparison, form, output)
+    return 0 if gate is None else _hold(comparison)
 
 
-def _opened(
-    ctx: click.Context, systems: tuple[str, ...], measures: tuple[str, ...],
-    evaluated: dict[str, Any],
-) -> dict[str, Result]:  # fmt: skip
+def _read_all(
+    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]
+) -> dict[str, Result]:
     results = {}
     for text in systems:
         name, equals, path = text.partition("=")
@@ -126,30 +112,27 @@ def _opened(
             name, path = Path(text).name.split(".")[0] or text, text
         if name in results:
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
-        results[name] = _open(path, measures, evaluated)
+        results[name] = read(path)
     return results
 
 
-def _open(path: str, measures: tuple[str, ...], evaluated: dict[str, Any]) -> Result:
-    from rankwise.evaluation import DEFAULT_MEASURES, evaluate
-    from rankwise.per_user import open_result
+def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:
+    from rankwise.evaluation.evaluate import evaluate
+    from rankwise.evaluation.settings import DEFAULT_MEASURES
+    from rankwise.results.per_user import open_result
 
-    if evaluated["truth"] is None:
+    if truth is None:
         return open_result(path)
-    return evaluate(
-        path, evaluated["truth"], list(measures) or list(DEFAULT_MEASURES),
-        train=evaluated["train"], relevance_threshold=evaluated["threshold"],
-        columns=evaluated["columns"],
-    )  # fmt: skip
+    return evaluate(path, truth, measures or DEFAULT_MEASURES, **options)
 
 
-def _hold(found: Comparison) -> int:
+def _hold(comparison: Comparison) -> int:
     """Say which system is worse than the baseline in the primary measure; 1 if one is.
 
     What could not be tested has not passed.
     """
     failed = 0
-    for row in found.table.iter_rows(named=True):
+    for row in comparison.table.iter_rows(named=True):
         if not row["primary"]:
             continue
         pair = f"{row['system']} against {row['baseline']} in {row['measure']}"
@@ -160,7 +143,7 @@ def _hold(found: Comparison) -> int:
         elif row["verdict"] == "worse":
             why = (
                 f"it is worse: {row['mean_baseline']:.4f} to {row['mean_system']:.4f}, adjusted "
-                f"p = {row['p_adjusted']:.3g} < {found.settings['alpha']:g}"
+                f"p = {row['p_adjusted']:.3g} < {comparison.settings['alpha']:g}"
             )
         else:
             continue

@@ -22,7 +22,7 @@ __all__ = ["command"]
 )
 def command(seed: int, save: Path) -> None:
     """Make data, split it by time, run three baselines, evaluate and compare them."""  # fmt: skip
-    from rankwise.demo import comparison, run
+    from rankwise.evaluation.demo import comparison, run
 
     start = time.perf_counter()
     outcome = run(seed=seed, say=lambda text: click.echo(text, err=True))

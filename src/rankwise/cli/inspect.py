@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
 def command(file: str, columns: tuple[str, ...], format_: str) -> None:
     """Show the format of FILE, its columns, and what each would be taken for."""  # fmt: skip
-    from rankwise.io.files import read_file
+    from rankwise.tables.files import read_file
 
     named = dict(pair.partition("=")[::2] for pair in columns)
     raw = read_file(file)
@@ -47,8 +47,8 @@ def command(file: str, columns: tuple[str, ...], format_: str) -> None:
 def _as(raw: Any, kind: Any, named: dict[str, str]) -> dict[str, Any]:
     """Say what the file would be as a table of some kind, or why it cannot be one."""
     from rankwise.errors import RankwiseError
-    from rankwise.io.columns import choose
-    from rankwise.io.tables import from_file
+    from rankwise.tables.columns import choose
+    from rankwise.tables.read import from_file
 
     try:
         chosen = choose({key: value or None for key, value in named.items()}, kind)

@@ -12,7 +12,7 @@ import traceback
 
 import click
 
-from rankwise._version import __version__
+from rankwise.core.version import __version__
 from rankwise.errors import InputError, RankwiseError
 
 __all__ = ["cli", "main"]

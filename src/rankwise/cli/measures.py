@@ -21,38 +21,39 @@ def command(name: str | None, format_: str) -> None:
     from rankwise.measures.describe import Description, every_description
 
     if name is not None:
-        from rankwise.measures.parsing import parse
+        from rankwise.measures.read import parse
 
-        found = Description(type(parse(name)))
-        click.echo(json.dumps(found.as_dict()) if format_ == "json" else _definition(found))
-        return
-    every = every_description()
-    if format_ == "json":
-        click.echo(json.dumps([found.as_dict() for found in every], indent=2))
-        return
-    click.echo(_listing(every))
+        description = Description(type(parse(name)))
+        click.echo(
+            json.dumps(description.as_dict()) if format_ == "json" else _definition(description)
+        )
+    elif format_ == "json":
+        click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
+    else:
+        click.echo(_listing(every_description()))
 
 
 def _listing(every: list[Description]) -> str:
     from rankwise.measures.describe import FAMILIES
 
     lines = []
-    width = max(len(found.cls.name) for found in every)
-    for family in dict.fromkeys(found.cls.family for found in every):
+    width = max(len(description.cls.name) for description in every)
+    for family in dict.fromkeys(description.cls.family for description in every):
         lines += ["", FAMILIES.get(family, family)]
-        for found in every:
-            if found.cls.family == family:
-                needs = f"  (needs {', '.join(found.needs)})" if found.needs else ""
+        for one in every:
+            if one.cls.family == family:
+                needs = f"  (needs {', '.join(one.needs)})" if one.needs else ""
                 lines.append(
-                    f"  {found.cls.name:{width}} {found.cutoff:4}  {found.range:11} "
-                    f"{found.better:6}  {found.summary}{needs}"
+                    f"  {one.cls.name:{width}} {one.cutoff:4}  {one.range:11} "
+                    f"{one.better:6}  {one.summary}{needs}"
                 )
     return "\n".join(lines[1:])
 
 
-def _definition(found: Description) -> str:
-    cls = found.cls
+def _definition(description: Description) -> str:
+    cls = description.cls
     head = [cls.name + (f"  (also {', '.join(cls.aliases)})" if cls.aliases else "")]
-    facts = [f"family: {cls.family}", f"range: {found.range}", f"better: {found.better}"]
-    facts += [f"needs: {', '.join(found.needs)}"] if found.needs else []
-    return "\n".join([*head, "; ".join(facts), "", found.text])
+    facts = [f"{name}: {getattr(description, name)}" for name in ("range", "better")]
+    facts.insert(0, f"family: {cls.family}")
+    facts += [f"needs: {', '.join(description.needs)}"] if description.needs else []
+    return "\n".join([*head, "; ".join(facts), "", description.text])

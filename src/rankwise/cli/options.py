@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
-__all__ = ["column_option", "format_for", "format_option", "output_option", "time_unit_option",
-           "write_out"]  # fmt: skip
+from rankwise.core.choices import TimeUnit
+from rankwise.evaluation.settings import option_fields, option_types
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "PATH", "choice_option", "column_option", "measures_option", "output_options",
+    "settings_options", "time_unit_option", "write_out",
+]  # fmt: skip
+
+PATH = click.Path(path_type=Path)
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+_Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
 
@@ -23,6 +37,59 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     return out
 
 
+def settings_options(*names: str) -> Callable[[_F], _F]:
+    """Return a decorator that adds the options of an evaluation, made from `Settings`.
+
+    Without names all of them, except ``columns``, which has a form of its own.
+    """
+
+    def decorate(function: _F) -> _F:
+        wanted = names or [name for name in option_fields() if name != "columns"]
+        for name in reversed(wanted):
+            function = _settings_option(name)(function)
+        return function
+
+    return decorate
+
+
+def _settings_option(name: str) -> Callable[[_F], _F]:
+    field, kind = option_fields()[name], option_types()[name]
+    text = field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", "")
+    more: dict[str, Any] = {"default": field.default, "show_default": field.default is not None}
+    if "by_default" in field.metadata:
+        more["show_default"] = field.metadata["by_default"]
+    if "metavar" in field.metadata:
+        more["metavar"] = field.metadata["metavar"]
+    flag = field.metadata.get("flag", "--" + name.replace("_", "-"))
+    members = {member for member in get_args(kind) or (kind,) if member is not type(None)}
+    choices = [c for member in members for c in get_args(member) if isinstance(c, str)]
+    choices = choices or [c for c in get_args(kind) if isinstance(c, str)]
+    if name == "by":
+        more |= {"multiple": True, "show_default": False}
+    elif choices:
+        more["type"] = click.Choice(choices)
+    elif members == {bool}:
+        flag = flag if field.default is not None else f"{flag}/--no-{flag[2:]}"
+        more |= {"is_flag": True} if field.default is not None else {}
+        more["show_default"] = field.metadata.get("by_default", False)
+    elif int in members:
+        more["type"] = click.IntRange(field.metadata.get("least", 1))
+    elif float in members:
+        more["type"] = float
+    return click.option(flag, name, help=f"{text}.", **more)
+
+
+def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:
+    """Return an option that takes one of the values of a `Literal`."""
+    shown = "default" in more
+    return click.option(*names, type=click.Choice(get_args(kind)), show_default=shown, **more)
+
+
+def measures_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--measure`` with its help."""
+    return click.option("-m", "--measure", "measures", multiple=True, metavar="MEASURE", help=text)
+
+
 column_option = click.option(
     "--column",
     "columns",
@@ -32,39 +99,40 @@ column_option = click.option(
     help="user=uid, truth.relevance=stars, rank= (not used), …; may be repeated.",
 )
 
-time_unit_option = click.option(
+time_unit_option = choice_option(
     "--time-unit",
-    type=click.Choice(["s", "ms", "us", "ns"]),
+    kind=TimeUnit,
     help="What numbers in timestamps count.  [default: guessed from their size]",
 )
 
-format_option = click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "json", "csv", "markdown", "latex"]),
-    help="Of the output.  [default: by the suffix of -o, else table]",
-)
 
-output_option = click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write there, not to stdout."
-)
+def output_options(function: _F) -> _F:
+    """Add ``--format`` and ``-o``; the format is the one given, or that of the suffix."""
+    help_text = "Of the output.  [default: by the suffix of -o, else table]"
+    form = choice_option("--format", "form", kind=_Format, callback=_format, help=help_text)
+    help_text = "Write there, not to stdout."
+    return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
 
 
-def format_for(ctx: click.Context, said: str | None, output: Path | None) -> str:
-    """Return the format of the output: as said, or by its suffix."""
-    if said is not None or output is None:
-        return said or "table"
+def _format(ctx: click.Context, _option: click.Parameter, given: str | None) -> str:
+    """Return the format of the output: as given, or by its suffix."""
+    output = ctx.params["output"]
+    if given is not None or output is None:
+        return given or "table"
     if output.suffix not in _SUFFIXES:
         raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else say --format", ctx)
     return _SUFFIXES[output.suffix]
 
 
-def write_out(found: Any, form: str, output: Path | None) -> None:
+def write_out(shown: Any, form: str, output: Path | None) -> None:
     """Write what has a display and an ``export`` to stdout or into a file."""
-    from rankwise.io.writing import write_text
+    from rankwise.tables.atomic_files import write_text
 
-    text = f"{found!r}\n" if form == "table" else found.export(form)
+    def text() -> str:
+        return f"{shown!r}\n" if form == "table" else str(shown.export(form))
+
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text(), nl=False)
     else:
-        write_text(output, text)
+        with contextlib.redirect_stdout(io.StringIO()):  # a file is as wide as its lines
+            write_text(output, text())

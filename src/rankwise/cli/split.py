@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import column_option, time_unit_option
+from rankwise.cli.options import PATH, choice_option, column_option, time_unit_option
+from rankwise.core.choices import Cold, FileFormat, FilterOn, Seen
 
 if TYPE_CHECKING:
     from rankwise.splits import Splitter
 
 __all__ = ["command"]
 
-_BY = ("time", "windows", "last", "random", "folds", "users", "items", "two-stage")
 _ALLOWED = {
     "time": {"test_ratio", "at", "last", "gap"},
     "windows": {"window", "folds", "gap", "train_span"},
@@ -30,10 +31,10 @@ _ALLOWED = {
 
 @click.command("split")
 @click.argument("file")
-@click.option("--by", type=click.Choice(_BY), help="The rule.  [default: time]")
+@click.option("--by", type=click.Choice(list(_ALLOWED)), help="The rule.  [default: time]")
 @click.option(
     "--rule",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A rule as JSON instead of --by: every rule of rankwise.splits and all its parameters, "
     "or the split.json of another split.",
@@ -57,50 +58,21 @@ _ALLOWED = {
 @click.option("--validation-ratio", type=float, help="A share of training, by the same rule.")
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
-@click.option(
-    "--filter-on",
-    type=click.Choice(["train", "all"]),
-    default="train",
-    show_default=True,
-    help="Where the filters look.",
+@choice_option("--filter-on", kind=FilterOn, default="train", help="Where the filters look.")
+@choice_option(
+    "--cold-users", kind=Cold, default="keep", help="Test rows of users without training rows."
 )
-@click.option(
-    "--cold-users",
-    type=click.Choice(["keep", "drop", "only"]),
-    default="keep",
-    show_default=True,
-    help="Test rows of users without training rows.",
+@choice_option(
+    "--cold-items", kind=Cold, default="keep", help="Test rows of items without training rows."
 )
-@click.option(
-    "--cold-items",
-    type=click.Choice(["keep", "drop", "only"]),
-    default="keep",
-    show_default=True,
-    help="Test rows of items without training rows.",
-)
-@click.option(
-    "--seen",
-    type=click.Choice(["keep", "drop"]),
-    default="keep",
-    show_default=True,
-    help="Test rows that repeat a pair of training.",
+@choice_option(
+    "--seen", kind=Seen, default="keep", help="Test rows that repeat a pair of training."
 )
 @column_option
 @time_unit_option
+@choice_option("--format", "form", kind=FileFormat, default="parquet")
 @click.option(
-    "--format",
-    "format_",
-    default="parquet",
-    show_default=True,
-    type=click.Choice(["parquet", "csv", "recbole", "elliot", "warprec"]),
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="A folder that is new or empty.",
+    "-o", "--output", type=PATH, required=True, metavar="DIR", help="A folder that is new or empty."
 )
 @click.pass_context
 def command(
@@ -111,7 +83,7 @@ def command(
     rule: Path | None,
     columns: dict[str, Any],
     time_unit: Any,
-    format_: Any,
+    form: Any,
     output: Path,
     **given: Any,
 ) -> None:
@@ -127,25 +99,25 @@ def command(
     chosen = {name: value for name, value in given.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
     split = splitter.split(file, columns=columns, time_unit=time_unit)  # type: ignore[attr-defined]
-    split.save(output, format=format_)
+    split.save(output, format=form)
     for each in split if hasattr(split, "__len__") else [split]:
         click.echo(repr(each))
     click.echo(f"written to {output}", err=True)
 
 
 _SHARED = ("test_ratio", "seed", "gap", "per_user")
-_EXTRAS = ("validation_ratio", "k_core", "min_rating", "filter_on", "cold_users", "cold_items",
-           "seen")  # fmt: skip
+_KEPT = ("filter_on", "cold_users", "cold_items", "seen")
+_EXTRAS = ("validation_ratio", "k_core", "min_rating", *_KEPT)
 
 
 def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]) -> Splitter:
     from rankwise.errors import FileError
     from rankwise.splits import from_dict
 
-    usual = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
-    said = [name for name, value in chosen.items() if usual.get(name) != value]
-    if by is not None or said:
-        wrong = "by" if by is not None else said[0].replace("_", "-")
+    usual = {option.name: option.default for option in ctx.command.params}
+    given_options = [name for name, value in chosen.items() if usual.get(name) != value]
+    if by is not None or given_options:
+        wrong = "by" if by is not None else given_options[0].replace("_", "-")
         raise click.UsageError(f"--rule says everything; leave --{wrong} out", ctx)
     try:
         rule = json.loads(path.read_text(encoding="utf-8"))
@@ -160,64 +132,56 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
     """Make the rule that the options describe."""
     from rankwise.splits import KCore, MinRating
 
-    own = {name: value for name, value in chosen.items() if name not in _EXTRAS}
-    wrong = next((name for name in own if name not in _ALLOWED[by]), None)
+    rule = {name: value for name, value in chosen.items() if name not in _EXTRAS}
+    wrong = next((name for name in rule if name not in _ALLOWED[by]), None)
     if wrong is not None:
         raise click.UsageError(f"--by {by} takes no --{wrong.replace('_', '-')}", ctx)
-    filters: list[Any] = []
-    if "min_rating" in chosen:
-        filters.append(MinRating(chosen["min_rating"]))
-    if "k_core" in chosen:
-        filters.append(KCore(chosen["k_core"]))
-    extras = {name: chosen[name] for name in ("filter_on", "cold_users", "cold_items", "seen")}
-    extras["filters"] = filters
-    if {"n", "test_ratio"} <= set(own):
+    kinds: dict[str, Any] = {"min_rating": MinRating, "k_core": KCore}
+    filters = [make(chosen[name]) for name, make in kinds.items() if name in chosen]
+    extras = {name: chosen[name] for name in _KEPT} | {"filters": filters}
+    if {"n", "test_ratio"} <= set(rule):
         raise click.UsageError("rows are said in one way: --n or --test-ratio", ctx)
     if "validation_ratio" in chosen:
         if by not in ("time", "random", "last"):
             raise click.UsageError(f"--by {by} takes no --validation-ratio", ctx)
-        inner = {**own, "test_ratio": chosen["validation_ratio"]}
+        inner = {**rule, "test_ratio": chosen["validation_ratio"]}
         inner = {name: inner[name] for name in _SHARED if name in inner}
         extras["validation"] = _made(by, inner, {})
-    return _made(by, own, extras)
+    return _made(by, rule, extras)
 
 
-def _made(by: str, own: dict[str, Any], extras: dict[str, Any]) -> Splitter:
+def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
     from rankwise import splits
 
-    share, seed = own.get("test_ratio", 0.2), own.get("seed", 0)
+    share, seed = rule.get("test_ratio", 0.2), rule.get("seed", 0)
     if by in ("time", "two-stage"):
         lengths = ("at", "last", "gap")
-        moment: dict[str, Any] = {name: _number(own[name]) for name in lengths if name in own}
-        if not {"at", "last"} & set(moment) or "test_ratio" in own:
+        moment: dict[str, Any] = {name: _number(rule[name]) for name in lengths if name in rule}
+        if not {"at", "last"} & set(moment) or "test_ratio" in rule:
             moment["share"] = share
         if by == "two-stage":
             return splits.TwoStage(**moment, seed=seed, **extras)
         return splits.GlobalTime(**moment, **extras)
     if by == "windows":
-        window, train, gap = (_number(own.get(name)) for name in ("window", "train_span", "gap"))
+        window, train, gap = (_number(rule.get(name)) for name in ("window", "train_span", "gap"))
         window = "7d" if window is None else window
-        return splits.TimeWindows(window, own.get("folds", 5), train, gap, **extras)
+        return splits.TimeWindows(window, rule.get("folds", 5), train, gap, **extras)
     if by == "folds":
-        per_user = own.get("per_user", False)
-        return splits.KFold(own.get("folds", 5), per_user=per_user, seed=seed, **extras)
+        per_user = rule.get("per_user", False)
+        return splits.KFold(rule.get("folds", 5), per_user=per_user, seed=seed, **extras)
     if by in ("users", "items"):
         kind = splits.UserHoldout if by == "users" else splits.ItemHoldout
         return kind(share, seed=seed, **extras)
     which: Any = by  # last or random
-    if "n" in own or (by == "last" and "test_ratio" not in own):
-        return splits.LeaveOut(own.get("n", 1), which, seed=seed, **extras)
-    per: Any = "user" if by == "last" or own.get("per_user") else "rows"
+    if "n" in rule or (by == "last" and "test_ratio" not in rule):
+        return splits.LeaveOut(rule.get("n", 1), which, seed=seed, **extras)
+    per: Any = "user" if by == "last" or rule.get("per_user") else "rows"
     return splits.Holdout(share, per, which, seed=seed, **extras)
 
 
 def _number(text: str | None) -> Any:
     """Read a number where there is one: a moment or a length in ticks."""
-    if text is None:
-        return None
     for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
+        with suppress(ValueError, TypeError):  # TypeError: there is no text
+            return kind(text)  # type: ignore[arg-type]
     return text

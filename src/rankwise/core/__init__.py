@@ -1,1 +1,1 @@
-"""The engine: ids, lists, hits, blocks and partials. It knows no measure by name."""
+"""The engine: ids, lists, hits, blocks and partial results. It knows no measure by name."""

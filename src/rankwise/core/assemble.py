@@ -1,210 +1,212 @@
-"""Codes to a block: everything that measures asked to see of some users."""
+"""Codes to a block: everything that the measures need to know about its users."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.core.block import Block, Ideal, Judged, Listed, Rows, Shared
+from rankwise.core.block import Block, Ideal, ItemRows, JudgedRows, Overlap, RecommendedRows
+from rankwise.core.choices import Ties
+from rankwise.core.encoded import Encoded
 from rankwise.core.hits import Hits, expect, resolve
+from rankwise.core.lists import Lists
 from rankwise.core.match import Matches, match
-from rankwise.core.segments import Ints, offsets, owners, positions, ragged_rows, runs
+from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, runs
+from rankwise.core.truth import Truth
 
-if TYPE_CHECKING:
-    from rankwise.core.engine import Setting
-    from rankwise.core.facts import UserItems
-    from rankwise.core.lists import Lists, Ties
-    from rankwise.core.truth import Truth
-
-__all__ = ["Cut", "assemble", "tied_groups"]
+__all__ = ["MatchedLists", "assemble", "tied_groups"]
 
 
 @dataclass(frozen=True)
-class Cut:
+class MatchedLists:
     """Some lists, what they match, and who of their users counts."""
 
-    part: Lists
+    lists: Lists
     groups: Ints
-    """Each list's group in the truth, -1 for none."""
-    found: Matches
-    """Rows of ``part`` that are judged; ``judged`` are rows of the whole truth."""
+    """The group of each list in the ground truth, -1 for none."""
+    matches: Matches
+    """Rows of ``lists`` that are judged; ``judged`` are rows of the whole ground truth."""
     number: Ints
-    """Each list's number in the block, -1 if its user does not count."""
+    """The number of each list in the block, -1 if its user is not evaluated."""
 
     @property
     def counted(self) -> Ints:
-        """Whether each list's user counts."""
+        """Whether each list's user is evaluated."""
         return self.number >= 0
 
 
-def tied_groups(part: Lists, rows: Ints) -> tuple[Ints, Ints, int] | None:
+def tied_groups(lists: Lists, rows: Ints) -> tuple[Ints, Ints, int] | None:
     """Return the first and last row of the tied group of some rows, and how many rows tie.
 
     None if no rows do.
     """
-    if part.places is not None:
-        first, last = part.places.first[rows], part.places.last[rows]
+    if lists.rank_range is not None:
+        first, last = lists.rank_range.first[rows], lists.rank_range.last[rows]
         tied = last > first
-        before = part.starts[owners(part.starts, rows)] - 1  # as rows of a list from there
+        before = lists.starts[owners(lists.starts, rows)] - 1  # rank 1 is the list's first row
         return (first + before, last + before, int(tied.sum())) if tied.any() else None
-    if not part.has_ties or part.scores is None:
+    if not lists.has_ties or lists.scores is None:
         return None
-    edge = np.ones(len(part.items), dtype=bool)
-    np.not_equal(part.scores[1:], part.scores[:-1], out=edge[1:])
-    edge[part.starts[:-1]] = True
-    if edge.all():
+    is_first = np.ones(len(lists.items), dtype=bool)
+    np.not_equal(lists.scores[1:], lists.scores[:-1], out=is_first[1:])
+    is_first[lists.starts[:-1]] = True
+    if is_first.all():
         return None
-    bounds = np.append(np.flatnonzero(edge), len(edge))
+    bounds = np.append(np.flatnonzero(is_first), len(is_first))
     sizes = np.diff(bounds)
-    of = np.searchsorted(bounds, rows, side="right") - 1
-    return bounds[of], bounds[of + 1] - 1, int(sizes[sizes > 1].sum())
+    group = np.searchsorted(bounds, rows, side="right") - 1
+    return bounds[group], bounds[group + 1] - 1, int(sizes[sizes > 1].sum())
 
 
-def assemble(setting: Setting, cut: Cut, tied: tuple[Ints, Ints, int] | None = None) -> Block:
-    """Assemble a block."""
-    truth, part, needs = setting.truth, cut.part, setting.needs
-    counted, rows, judged_rows = cut.counted, cut.found.rows, cut.found.judged
-    lists = owners(part.starts, rows)
-    kept = cut.groups[counted]
+def assemble(
+    encoded: Encoded, matched: MatchedLists, tied: tuple[Ints, Ints, int] | None = None
+) -> Block:
+    """Return the block of some matched lists, with all rows that the measures need."""
+    truth, lists, needs = encoded.truth, matched.lists, encoded.needs
+    counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
+    list_of_row = owners(lists.starts, rows)
+    groups = matched.groups[counted]
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
-    mine = counted[lists]
-    relevant = mine if truth.relevant is None else mine & truth.relevant[judged_rows]
-    user, first = cut.number[lists], part.starts[lists]
-    rank = rows - first + 1 if part.places is None else part.places.first[rows]
-    item = part.items[rows]
-    edges = None if tied is None else tuple((edge - first + 1)[relevant] for edge in tied[:2])
+    kept = counted[list_of_row]
+    relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
+    user, first = matched.number[list_of_row], lists.starts[list_of_row]
+    rank = rows - first + 1 if lists.rank_range is None else lists.rank_range.first[rows]
+    item = lists.items[rows]
+    ranges = None if tied is None else tuple((row - first + 1)[relevant] for row in tied[:2])
     hits = _hits(
-        user[relevant], rank[relevant], gain[relevant], item[relevant], edges, setting.ties
+        user[relevant], rank[relevant], gain[relevant], item[relevant], ranges, encoded.ties
     )
     judged = None
-    if part.limit is not None:
-        mine = mine & (rank <= part.limit)  # as any list of what is tied with its last item
+    if lists.limit is not None:
+        kept = kept & (rank <= lists.limit)  # without what only ties with the last item
     if "judged" in needs:
-        score = None if part.scores is None else part.scores[rows[mine]]
-        label = relevant[mine].astype(np.float64)
-        tie = None if tied is None else (tied[0] - first + 1)[mine]
-        judged = Judged(user[mine], rank[mine], item[mine], gain[mine], label, score, tie)
-    dropped = np.zeros(len(part.user), dtype=np.int64) if part.dropped is None else part.dropped
+        score = None if lists.scores is None else lists.scores[rows[kept]]
+        label = relevant[kept].astype(np.float64)
+        tie = None if tied is None else (tied[0] - first + 1)[kept]
+        judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, score, tie)
+    dropped = np.zeros(len(lists.user), dtype=np.int64) if lists.dropped is None else lists.dropped
+    users = lists.user[counted]
     return Block(
-        list_length=part.length[counted],
-        n_candidates=None if part.places is None else part.length[counted],
-        n_relevant=_count(truth.n_relevant, kept),
-        n_judged=_count(np.diff(truth.starts), kept),
+        list_length=lists.length[counted],
+        n_candidates=None if lists.rank_range is None else lists.length[counted],
+        n_relevant=_of_groups(truth.n_relevant, groups),
+        n_judged=_of_groups(np.diff(truth.starts), groups),
         n_dropped=dropped[counted],
-        user=part.user[counted],
+        user=users,
         hits=hits,
-        n_items=setting.n_items,
-        ties=setting.ties,
-        ideal=_ideal(truth, kept) if "ideal" in needs and truth.graded else None,
+        n_items=encoded.n_items,
+        ties=encoded.ties,
+        ideal=_ideal(truth, groups) if "ideal" in needs and truth.graded else None,
         judged=judged,
-        listed=_listed(cut, setting, rows[relevant]) if "listed" in needs else None,
-        relevant=_relevant(truth, kept) if "relevant" in needs else None,
-        profile=_profile(setting, part.user[counted]) if "profile" in needs else None,
-        repeats=_shared(setting.history, cut, truth) if "repeats" in needs else None,
-        baseline=_shared(setting.baseline, cut, truth) if "baseline" in needs else None,
-        facts=setting.facts,
-        limit=part.limit,
+        recommended=_recommended(matched, encoded, rows[relevant])
+        if "recommended" in needs
+        else None,
+        relevant=_relevant(truth, groups) if "relevant" in needs else None,
+        history=_history(encoded, users) if "history" in needs else None,
+        overlap=_overlaps(encoded, matched),
+        n_tied_rows=0 if tied is None else tied[2],
+        facts=encoded.facts,
+        limit=lists.limit,
     )
 
 
 def _hits(
-    user: Ints,
-    rank: Ints,
-    gain: Ints,
-    item: Ints,
-    edges: tuple[Ints, ...] | None,
-    ties: Ties,
+    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties
 ) -> Hits:
-    if edges is not None:
-        low, high = edges
+    if ranges is not None:
+        low, high = ranges
         if ties == "expected":
             return expect(user, gain, item, low, high)
         rank, gain, item = resolve(user, gain, item, low, high, ties)
-    nth = _places(user) + 1.0
-    return Hits(user, rank, np.ones(len(user)), nth, gain, item)
+    return Hits(user, rank, np.ones(len(user)), positions(runs(user)) + 1.0, gain, item)
 
 
-def _places(user: Ints) -> Ints:
-    """Return how many rows of the same user stand before each row; users are in order."""
-    return positions(runs(user))
-
-
-def _listed(cut: Cut, setting: Setting, relevant: Ints) -> Listed:
-    part, number, n_items = cut.part, cut.number, setting.n_items
-    user = np.repeat(number, np.diff(part.starts))
-    rank = positions(part.starts) + 1
-    if part.limit is not None:
-        user = np.where(rank <= part.limit, user, -1)  # the tail was not recommended
+def _recommended(matched: MatchedLists, encoded: Encoded, relevant: Ints) -> RecommendedRows:
+    lists, n_items = matched.lists, encoded.n_items
+    user = np.repeat(matched.number, np.diff(lists.starts))
+    rank = positions(lists.starts) + 1
+    if lists.limit is not None:
+        user = np.where(rank <= lists.limit, user, -1)  # ties with the last item: not recommended
     label = None
-    if part.scores is not None:
+    if lists.scores is not None:
         label = np.zeros(len(rank))
         label[relevant] = 1.0
     if user.size == 0 or user.min() >= 0:
-        return Listed(user, rank, part.items, n_items, part.scores, label)
+        return RecommendedRows(user, rank, lists.items, n_items, lists.scores, label)
     kept = np.flatnonzero(user >= 0)
-    score = None if part.scores is None else part.scores[kept]
+    score = None if lists.scores is None else lists.scores[kept]
     label = None if label is None else label[kept]
-    return Listed(user[kept], rank[kept], part.items[kept], n_items, score, label)
+    return RecommendedRows(user[kept], rank[kept], lists.items[kept], n_items, score, label)
 
 
-def _count(per_group: Ints, groups: Ints) -> Ints:
-    if not len(per_group):
+def _of_groups(counts: Ints, groups: Ints) -> Ints:
+    """Return the count of each of some groups; 0 for group -1."""
+    if not len(counts):
         return np.zeros(len(groups), dtype=np.int64)
-    return np.where(groups >= 0, per_group.take(groups, mode="clip"), 0)
+    return np.where(groups >= 0, counts.take(groups, mode="clip"), 0)
 
 
 def _ideal(truth: Truth, groups: Ints) -> Ideal:
     starts, gains = truth.ideal
-    lengths = _count(np.diff(starts), groups)
+    lengths = _of_groups(np.diff(starts), groups)
     rows = ragged_rows(starts.take(groups, mode="clip"), lengths)
     user = np.repeat(np.arange(len(groups)), lengths)
     return Ideal(user, positions(offsets(lengths)) + 1, gains[rows])
 
 
-def _truth_rows(truth: Truth, groups: Ints) -> tuple[Ints, Ints]:
+def _relevant_rows(truth: Truth, groups: Ints) -> tuple[Ints, Ints]:
     """Return the relevant rows of some groups, and where each group starts."""
-    chosen, starts = truth.rows_of(groups)
-    rows = np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen
+    all_rows, starts = truth.rows_of(groups)
+    rows = np.arange(all_rows.start, all_rows.stop) if isinstance(all_rows, slice) else all_rows
     if truth.relevant is None:
         return rows, starts
     keep = truth.relevant[rows]
     return rows[keep], offsets(keep)[starts]
 
 
-def _relevant(truth: Truth, groups: Ints) -> Rows:
-    rows, starts = _truth_rows(truth, groups)
+def _relevant(truth: Truth, groups: Ints) -> ItemRows:
+    rows, starts = _relevant_rows(truth, groups)
     user = np.repeat(np.arange(len(groups)), np.diff(starts))
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[rows]
-    return Rows(user, truth.items[rows], gain)
+    return ItemRows(user, truth.items[rows], gain)
 
 
-def _profile(setting: Setting, users: Ints) -> Rows:
-    assert setting.history is not None  # whoever asks for it is told to pass train
-    rows, starts = setting.history.rows_of(users)
+def _history(encoded: Encoded, users: Ints) -> ItemRows:
+    assert encoded.history is not None  # a measure that needs it cannot be asked without train
+    rows, starts = encoded.history.rows_of(users)
     user = np.repeat(np.arange(len(users)), np.diff(starts))
-    return Rows(user, setting.history.items[rows], np.ones(len(rows)))
+    return ItemRows(user, encoded.history.items[rows], np.ones(len(rows)))
 
 
-def _shared(other: UserItems | None, cut: Cut, truth: Truth) -> Shared:
-    assert other is not None  # whoever asks for it is told what to pass
-    rows, starts = other.rows_of(cut.part.user)
-    items = other.items[rows]
-    found = match(cut.part.items, cut.part.starts, items, starts)
-    apart = np.ones(len(items), dtype=bool)
-    apart[found.judged] = False
-    relevant, edges = _truth_rows(truth, cut.groups)
-    apart[match(items, starts, truth.items[relevant], edges).rows] = False
-    lists = owners(cut.part.starts, found.rows)
-    mine = cut.counted[lists]
-    if cut.part.limit is not None:
-        mine = mine & (found.rows - cut.part.starts[lists] < cut.part.limit)
-    return Shared(
-        user=cut.number[lists][mine],
-        rank=(found.rows - cut.part.starts[lists] + 1)[mine],
-        item=cut.part.items[found.rows[mine]],
-        other_rank=(found.judged - starts[lists] + 1)[mine],
-        length=np.diff(starts)[cut.counted],
-        apart=np.diff(offsets(apart)[starts])[cut.counted],
+def _overlaps(encoded: Encoded, matched: MatchedLists) -> dict[str, Overlap]:
+    others = {"history": encoded.history, "baseline": encoded.baseline}
+    return {
+        name: _overlap(other, matched, encoded.truth)
+        for name, other in others.items()
+        if other is not None and f"overlap_{name}" in encoded.needs
+    }
+
+
+def _overlap(other: UserItems, matched: MatchedLists, truth: Truth) -> Overlap:
+    lists, counted = matched.lists, matched.counted
+    other_rows, starts = other.rows_of(lists.user)
+    items = other.items[other_rows]
+    common = match(lists.items, lists.starts, items, starts)
+    elsewhere = np.ones(len(items), dtype=bool)
+    elsewhere[common.judged] = False
+    relevant, relevant_starts = _relevant_rows(truth, matched.groups)
+    elsewhere[match(items, starts, truth.items[relevant], relevant_starts).rows] = False
+    rows = common.rows
+    list_of_row = owners(lists.starts, rows)
+    kept = counted[list_of_row]
+    if lists.limit is not None:
+        kept = kept & (rows - lists.starts[list_of_row] < lists.limit)
+    return Overlap(
+        user=matched.number[list_of_row][kept],
+        rank=(rows - lists.starts[list_of_row] + 1)[kept],
+        item=lists.items[rows[kept]],
+        rank_there=(common.judged - starts[list_of_row] + 1)[kept],
+        length=np.diff(starts)[counted],
+        n_elsewhere=np.diff(offsets(elsewhere)[starts])[counted],
     )

@@ -1,27 +1,40 @@
-"""A block: what measures see of some users. Plain arrays, of NumPy or of PyTorch."""
+"""A block: what measures know about some users, as plain arrays of NumPy or of PyTorch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from rankwise.core.backend import Array, bincount, namespace
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.choices import Ties
+from rankwise.core.facts import Fact, Facts
+from rankwise.core.hits import Hits
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = [
+    "Block", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows",
+]  # fmt: skip
 
-    from rankwise.core.facts import Fact, Facts
-    from rankwise.core.hits import Hits
-    from rankwise.core.lists import Ties
-
-__all__ = ["Block", "Ideal", "Judged", "Listed", "Rows", "Shared"]
+Needs: TypeAlias = frozenset[
+    Literal[
+        "ideal",
+        "judged",
+        "recommended",
+        "scores",
+        "relevant",
+        "history",
+        "overlap_history",
+        "overlap_baseline",
+    ]
+]
+"""What a block must hold beyond hits: sets of rows, and the scores of the lists."""
 
 _F = TypeVar("_F")
 
 
 @dataclass(frozen=True)
 class Ideal:
-    """The relevant items of every user in decreasing gain: the list that could not be better."""
+    """The relevant items of every user in decreasing gain: the best possible list."""
 
     user: Array
     rank: Array
@@ -29,8 +42,8 @@ class Ideal:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Recommended items that have a truth row, relevant or not, in order of user and rank.
+class JudgedRows:
+    """Recommended items that are in the ground truth, relevant or not, in order of user and rank.
 
     Unlike hits they are in the order of the list even where scores tie.
     """
@@ -43,12 +56,12 @@ class Judged:
     """1 where the item is relevant, else 0."""
     score: Array | None = None
     tie: Array | None = None
-    """The first rank of the group that each item is tied in; None if ties do not matter."""
+    """The first rank of the tied group of each item; None if ties do not matter."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Every row of every list; scores and labels (1 if relevant) where lists have scores."""
+class RecommendedRows:
+    """All rows of the lists; scores and labels (1 if relevant) where lists have scores."""
 
     user: Array
     rank: Array
@@ -59,8 +72,8 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Items of users beside their lists: those that are relevant, or those of their history."""
+class ItemRows:
+    """Items of users apart from their lists: relevant items, or training interactions."""
 
     user: Array
     item: Array
@@ -68,32 +81,32 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Shared:
+class Overlap:
     """Items of the lists that are also in another set of items of the same user.
 
     Attributes
     ----------
     user, rank, item : array of int
         The user, the rank and the code of each such item.
-    other_rank : array of int
-        Its place in the other set, from 1.
+    rank_there : array of int
+        Its position in the other set, from 1.
     length : array of int, shape (U,)
         The size of the other set.
-    apart : array of int, shape (U,)
-        How many of it are neither in the list nor relevant.
+    n_elsewhere : array of int, shape (U,)
+        How many items of the other set are neither in the list nor relevant.
     """
 
     user: Array
     rank: Array
     item: Array
-    other_rank: Array
+    rank_there: Array
     length: Array
-    apart: Array
+    n_elsewhere: Array
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some users, their lists and what is relevant to them.
+    """Some users, their recommendation lists and what is relevant to them.
 
     Attributes
     ----------
@@ -102,27 +115,31 @@ class Block:
     n_relevant : array of int, shape (U,)
         The number of relevant items of each user.
     n_judged : array of int, shape (U,)
-        The number of truth rows of each user, relevant or not.
+        The number of ground truth rows of each user, relevant or not.
     n_dropped : array of int, shape (U,)
-        The number of repetitions that were dropped from each list.
+        The number of repeated items that were dropped from each list.
     user : array of int, shape (U,)
-        The code of each user: where user facts have their row.
+        The code of each user: its row in user facts.
     n_candidates : array of int, shape (U,), or None
-        How many items were ranked for each user; None where lists do not say.
+        The size of each candidate set; None where lists do not say.
     hits : Hits
         Relevant items that were recommended.
     n_items : int
-        The number of item codes: the length of what is counted by item.
+        The number of item codes: the length of counts by item.
     ties : str
         How tied items are dealt with.
-    ideal, judged, listed, relevant, profile, repeats, baseline
-        What some measure needs beyond that, else None. ``ideal`` is None, too, where every gain
-        is 1. ``relevant`` are all relevant items, ``profile`` the items of the history,
-        ``repeats`` and ``baseline`` what lists share with the history and with another run.
+    ideal, judged, recommended, relevant, history : rows or None
+        What some measure needs beyond the hits. ``ideal`` is also None if all gains are 1.
+        ``recommended`` has all rows of the lists, ``relevant`` all relevant items, ``history``
+        the training interactions.
+    overlap : mapping of str to Overlap
+        What lists have in common with the ``"history"`` and with the lists of a ``"baseline"``.
+    n_tied_rows : int
+        The number of rows with tied scores.
     facts : mapping of Fact to object
         What is known about items and users.
     limit : int or None
-        The rank at which lists end, where what ties with their last item is there too.
+        The rank at which lists end, if rows that tie with their last item are there too.
     weight : array of float, shape (n_items,), or None
         How much each relevant item counts; None: all the same. ``user_weight``, shape (U,),
         multiplies it.
@@ -138,12 +155,12 @@ class Block:
     ties: Ties = "input"
     n_candidates: Array | None = None
     ideal: Ideal | None = None
-    judged: Judged | None = None
-    listed: Listed | None = None
-    relevant: Rows | None = None
-    profile: Rows | None = None
-    repeats: Shared | None = None
-    baseline: Shared | None = None
+    judged: JudgedRows | None = None
+    recommended: RecommendedRows | None = None
+    relevant: ItemRows | None = None
+    history: ItemRows | None = None
+    overlap: Mapping[str, Overlap] = field(default_factory=dict)
+    n_tied_rows: int = 0
     facts: Facts = field(default_factory=dict)
     limit: int | None = None
     weight: Array | None = None
@@ -158,28 +175,30 @@ class Block:
         return int(self.list_length.shape[0])
 
     def weighted(self, weight: Array, per_user: Array) -> Block:
-        """Let relevant items count by weight: by item code, times one number for each user."""
+        """Return the block with weights of relevant items: per item code, times one per user."""
         hits, xp = self.hits, namespace(weight)
-        own = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
-        return replace(self, hits=hits.weighted(own), weight=weight, user_weight=per_user, _rows={})
+        hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
+        return replace(
+            self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user, _rows={}
+        )
 
-    def worth(self, user: Array, item: Array) -> Array:
-        """Return how much each of some relevant items counts, shape (n,)."""
+    def item_weight(self, user: Array, item: Array) -> Array:
+        """Return the weight of each of some relevant items, shape (n,)."""
         xp = namespace(user)
         if self.weight is None or self.user_weight is None:
             return xp.ones(user.shape[0], dtype=xp.float64)
         return xp.take(self.weight, item) * xp.take(self.user_weight, user)
 
     def sum_hits(self, values: Array, k: Array) -> Array:
-        """Sum a value of every hit over each user's first k ranks.
+        """Return the sum of a value of every hit over each user's first k ranks.
 
-        Every sum is taken down the list, on its own: asking for another cut-off beside it does
-        not change its last digit.
+        Each sum is taken down the list by itself, so its last digit does not depend on other
+        cut-offs.
 
         Parameters
         ----------
         values : array of float, shape (n,)
-            One value a row of ``hits``.
+            One value per row of ``hits``.
         k : array of int, shape (n_k,)
             Cut-offs.
 
@@ -189,65 +208,65 @@ class Block:
         """
         return self._sum("hits", self.hits, values, k)
 
-    def sum_listed(self, values: Array, k: Array) -> Array:
-        """Sum a value of every row of ``listed`` over each user's first k ranks, (U, n_k)."""
-        return self._sum("listed", self.rows("listed"), values, k)
+    def sum_recommended(self, values: Array, k: Array) -> Array:
+        """Return the same sum of a value of every row of ``recommended``, shape (U, n_k)."""
+        return self._sum("recommended", self.rows("recommended"), values, k)
 
     def sum_judged(self, values: Array, k: Array) -> Array:
-        """Sum a value of every row of ``judged`` over each user's first k ranks, (U, n_k)."""
+        """Return the same sum of a value of every row of ``judged``, shape (U, n_k)."""
         return self._sum("judged", self.rows("judged"), values, k)
 
-    def sum_rows(self, rows: Rows, values: Array) -> Array:
-        """Sum a value of every row over each user, shape (U,).
+    def sum_rows(self, rows: ItemRows, values: Array) -> Array:
+        """Return the sum of a value of every row over each user, shape (U,).
 
         These rows are in no order, so values are added up from the smallest: the sum then depends
-        on nothing but the values.
+        on the values alone.
         """
         xp = namespace(values)
         order = xp.argsort(values, stable=True)
         order = xp.take(order, xp.argsort(xp.take(rows.user, order), stable=True))
         return bincount(xp.take(rows.user, order), xp.take(values, order), self.n_users)
 
-    def count_rows(self, rows: Rows) -> Array:
-        """Count the rows of each user, as floats, shape (U,)."""
+    def count_rows(self, rows: ItemRows) -> Array:
+        """Return the number of rows of each user, as floats, shape (U,)."""
         return bincount(rows.user, namespace(rows.gain).ones_like(rows.gain), self.n_users)
 
-    def count_shared(self, shared: Shared, k: Array, *, other: bool = False) -> Array:
-        """Count the shared items in the first k of the list, and of the other set, (U, n_k)."""
-        xp = namespace(shared.rank)
+    def count_overlap(self, overlap: Overlap, k: Array, *, both: bool = False) -> Array:
+        """Return the number of common items in the first k of the list, or of both, (U, n_k)."""
+        xp = namespace(overlap.rank)
         columns = []
         for cutoff in k:
-            near = shared.rank <= cutoff
-            near = near & (shared.other_rank <= cutoff) if other else near
-            columns.append(bincount(shared.user, xp.astype(near, xp.float64), self.n_users))
+            within = overlap.rank <= cutoff
+            within = within & (overlap.rank_there <= cutoff) if both else within
+            columns.append(bincount(overlap.user, xp.astype(within, xp.float64), self.n_users))
         return xp.stack(columns, axis=0).T
 
-    def rows(self, name: Literal["judged", "listed", "relevant", "profile"]) -> Any:
-        """Return some rows that a measure said it needs."""
-        found = getattr(self, name)
-        assert found is not None, name  # the plan sees to it
-        return found
+    def rows(self, name: Literal["judged", "recommended", "relevant", "history"]) -> Any:
+        """Return a set of rows that a measure declared as needed."""
+        rows = getattr(self, name)
+        assert rows is not None, name  # the plan asks for what measures need
+        return rows
 
     def fact(self, fact: Fact, kind: type[_F]) -> _F:
-        """Return a fact that a measure said it needs."""
-        found = self.facts[fact]
-        assert isinstance(found, kind)
-        return found
+        """Return a fact that a measure declared as needed."""
+        value = self.facts[fact]
+        assert isinstance(value, kind)
+        return value
 
     def _sum(self, name: str, rows: Any, values: Array, k: Array) -> Array:
         xp = namespace(values)
         columns = []
         for cutoff in k:
-            chosen, users = self._within(name, rows, int(cutoff))
+            within, users = self._within(name, rows, int(cutoff))
             columns.append(
-                bincount(users, values if chosen is None else values[chosen], self.n_users)
+                bincount(users, values if within is None else values[within], self.n_users)
             )
         return xp.stack(columns, axis=0).T  # each cut-off's values side by side in memory
 
     def sum_ideal(
         self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: Array
     ) -> Array:
-        """Sum gain times discount over the k best ranks that each user could have.
+        """Return the ideal DCG: gain times discount, summed over the best possible first k ranks.
 
         Returns
         -------
@@ -255,7 +274,7 @@ class Block:
         """
         xp = namespace(self.n_relevant)
         if self.ideal is None:
-            # Every gain is 1: the sum depends on how many ranks are filled and on nothing else.
+            # All gains are 1: the sum depends only on the number of ranks that are filled.
             longest = int(xp.max(self.n_relevant)) if self.n_users else 0
             ranks = xp.arange(1, longest + 1, dtype=xp.float64)
             terms = gain(xp.ones_like(ranks)) * discount(ranks)
@@ -270,17 +289,14 @@ class Block:
         return xp.stack(columns, axis=0).T
 
     def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
-        """Return the rows within a cut-off (None: all) and their users.
-
-        Worked out once for all measures.
-        """
+        """Return the rows within a cut-off (None: all) and their users, once for all measures."""
         key = name, cutoff
         if key not in self._rows:
             xp = namespace(rows.rank)
-            near = rows.rank <= (cutoff if self.limit is None else min(cutoff, self.limit))
-            if bool(xp.all(near)):
+            is_within = rows.rank <= (cutoff if self.limit is None else min(cutoff, self.limit))
+            if bool(xp.all(is_within)):
                 self._rows[key] = None, rows.user
             else:
-                (chosen,) = xp.nonzero(near)
-                self._rows[key] = chosen, rows.user[chosen]
+                (within,) = xp.nonzero(is_within)
+                self._rows[key] = within, rows.user[within]
         return self._rows[key]

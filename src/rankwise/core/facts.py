@@ -1,37 +1,21 @@
-"""Facts: what is known about items and users beyond lists and truth, as arrays by code.
+"""Facts: what is known about items and users beyond lists and ground truth, as arrays by code.
 
-A measure names the facts that it needs; blocks then carry them. Item facts have a row for every
-item code, user facts for every user code; whoever is not known has the empty value said below.
+A measure names the facts that it needs; blocks then carry them. Item facts have one row per item
+code, user facts one per user code; unknown items and users have the empty value described below.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-import numpy as np
-
-from rankwise.core.backend import Array, bincount, namespace
-from rankwise.core.segments import Ints, offsets, ragged_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankwise.core.ids import Codes
+from rankwise.core.arrays import Array, bincount, namespace
 
 __all__ = [
-    "Categories",
-    "Fact",
-    "FactKind",
-    "Facts",
-    "Features",
-    "Groups",
-    "Popularity",
-    "Propensity",
-    "Similarity",
-    "Source",
-    "UserItems",
-]
+    "Categories", "Fact", "FactKind", "Facts", "Features", "Groups", "Popularity", "Propensity",
+    "Similarity", "Source",
+]  # fmt: skip
 
 FactKind: TypeAlias = Literal[
     "popularity", "history", "baseline", "categories", "features", "item_group", "user_group",
@@ -41,7 +25,7 @@ FactKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, order=True)
 class Fact:
-    """The name of a fact: its kind, and for those that are columns which column."""
+    """The name of a fact: its kind, and the column of the facts that are read from one."""
 
     kind: FactKind
     column: str = ""
@@ -52,17 +36,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Popularity:
-    """How often each item was used in training.
+    """How often each item occurs in training interactions.
 
     Attributes
     ----------
     count : array of float, shape (n_items,)
-        Distinct training users of every item; 0 for items never seen there.
+        Distinct training users of every item; 0 for items without any.
     above : array of float, shape (n_items,)
-        The interactions of all more popular items. Ties are in order of item id, and items never
-        seen come last.
-    place : array of float, shape (n_items,)
-        How many popularities there are from the item's up, 1 for the most popular items.
+        The interactions of all more popular items. Ties are in order of item id, and items
+        without interactions come last.
+    popularity_rank : array of float, shape (n_items,)
+        The dense rank of the item's popularity, 1 for the most popular items.
     n_users : int
         Training users.
     n_interactions : int
@@ -73,13 +57,13 @@ class Popularity:
 
     count: Array
     above: Array
-    place: Array
+    popularity_rank: Array
     n_users: int
     n_interactions: int
     most: float
 
     def is_tail(self, ratio: float) -> Array:
-        """Whether each item is in the long tail: outside the most popular that hold ``ratio``."""
+        """Whether each item is in the long tail: past the top ``ratio`` of interactions."""
         return self.above / self.n_interactions > ratio
 
 
@@ -91,7 +75,7 @@ class Groups:
     names: tuple[str, ...]
 
     def sum(self, values: Array) -> Array:
-        """Sum a value of every row of ``code`` over each group, shape (n,)."""
+        """Return the sum of a value of every row of ``code`` over each group, shape (n,)."""
         xp = namespace(self.code)
         inside = self.code >= 0
         weights = xp.astype(values[inside], xp.float64)
@@ -109,8 +93,8 @@ class Categories:
     code : array of int
         Numbers of categories, which are in order of name.
     signature : array of int, shape (n_items,)
-        A number for each distinct set of categories, in order: it decides between items without
-        regard to their ids. 0 is the empty set.
+        A number for each distinct set of categories, in order: it decides between items
+        independently of their ids. 0 is the empty set.
     names : tuple of str
         The categories.
     """
@@ -121,17 +105,17 @@ class Categories:
     names: tuple[str, ...]
 
     def of(self, items: Array) -> tuple[Array, Array]:
-        """Return a row for every category of every item: which of ``items``, which category."""
+        """Return one row per item and category: which of ``items``, which category."""
         xp = namespace(items)
         first = xp.take(self.starts, items)
         lengths = xp.take(self.starts, items + 1) - first
         ends = xp.cumulative_sum(lengths)
         owner = xp.repeat(xp.arange(items.shape[0]), lengths)
-        within = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
-        return owner, xp.take(self.code, xp.take(first, owner) + within)
+        position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
+        return owner, xp.take(self.code, xp.take(first, owner) + position)
 
     def count(self, user: Array, items: Array, n_users: int) -> Array:
-        """Count each user's items in every category, shape (U, n_categories)."""
+        """Return the number of each user's items in every category, shape (U, n_categories)."""
         xp = namespace(items)
         owner, category = self.of(items)
         width = len(self.names)
@@ -142,7 +126,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class Features:
-    """A vector for every item; ``known`` says which items have one, the others have zeros."""
+    """A feature vector per item: zeros for items that are not ``known`` to have one."""
 
     vector: Array
     known: Array
@@ -150,43 +134,28 @@ class Features:
 
 @dataclass(frozen=True)
 class Propensity:
-    """The chance that each item is observed at all, in (0, 1]."""
+    """The probability that each item is observed at all, in (0, 1]."""
 
-    chance: Array
+    probability: Array
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike every two items are: the cosine of their columns of training users.
+    """The similarity of every two items: the cosine of their columns of training users.
 
-    ``place`` gives each item code its row of ``cosine``; items never seen share the last, of zeros.
+    ``row`` is each item code's row of ``cosine``; items without any share the last, of zeros.
     """
 
-    place: Array
+    row: Array
     cosine: Array
 
 
 @dataclass(frozen=True)
 class Source:
-    """Distinct training users of every item in each group of users, shape (n_items, n_groups)."""
+    """Distinct training users of every item per group of users, shape (n_items, n_groups)."""
 
     count: Array
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class UserItems:
-    """Some items for every user code, one user after the other."""
-
-    starts: Ints
-    items: Codes
-
-    def rows_of(self, users: Codes) -> tuple[Ints, Ints]:
-        """Return the rows of some users one after the other, and where each user starts."""
-        known = users < len(self.starts) - 1
-        lengths = np.where(known, np.diff(self.starts).take(users, mode="clip"), 0)
-        first = self.starts[:-1].take(users, mode="clip")
-        return ragged_rows(first, lengths), offsets(lengths)
 
 
 Facts: TypeAlias = "Mapping[Fact, object]"

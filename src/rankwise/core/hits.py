@@ -3,22 +3,22 @@
 Every accuracy measure is a sum over these rows. Where equal scores leave the order of some items
 open, a tied item is spread over the ranks that it may take, so that the same sums become
 expectations over all orders (McSherry & Najork 2008): a row then stands for a rank of the tied
-group, with the chance that a relevant item stands there.
+group, with the probability that a relevant item occupies it.
+
+Hits are made by NumPy; their methods also take PyTorch tensors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from rankwise.core.backend import Array, bincount, namespace
-from rankwise.core.segments import Ints, bucket, offsets, positions, ragged_rows, runs
-
-if TYPE_CHECKING:
-    from rankwise.core.ids import Codes
-    from rankwise.core.lists import Ties
+from rankwise.core.arrays import Array, array_like, bincount, count, namespace
+from rankwise.core.choices import Ties
+from rankwise.core.ragged import Ints, offsets, positions, ragged_rows, runs
+from rankwise.core.vocabulary import Codes
 
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
 
@@ -27,17 +27,32 @@ __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
 class TiedGroups:
     """Groups of equal scores that hold relevant items; an untied hit is a group of one."""
 
-    starts: Ints
+    starts: Array
     """Where each group's rows start: one row for each rank that the group covers."""
-    hits: Ints
+    hits: Array
     """The group of every relevant item."""
-    depth: Ints
+    depth: Array
     """How many groups of the same user come before."""
+
+    def like(self, array: Array) -> TiedGroups:
+        """Return the groups in the library and on the device of an array."""
+        return TiedGroups(*(array_like(array, x) for x in (self.starts, self.hits, self.depth)))
+
+    @property
+    def sizes(self) -> Array:
+        """The number of ranks that each group covers."""
+        return self.starts[1:] - self.starts[:-1]
+
+    @property
+    def position(self) -> Array:
+        """The position of each row in its group, from 0."""
+        xp = namespace(self.starts)
+        return xp.arange(int(self.starts[-1])) - xp.repeat(self.starts[:-1], self.sizes)
 
 
 @dataclass(frozen=True)
 class Hits:
-    """Rows in order of user and rank; one row a hit unless ties spread it.
+    """Rows in order of user and rank; one row per hit unless ties spread it.
 
     Attributes
     ----------
@@ -45,150 +60,162 @@ class Hits:
         The user's number in the block.
     rank : array of int, shape (n,)
         1 for the top of the list.
-    chance : array of float, shape (n,)
-        The chance that a relevant item stands at this rank; 1 without ties.
-    nth : array of float, shape (n,)
-        Which hit of the user it is, from 1: how many relevant items stand at or above this
-        rank, given that one stands here.
+    probability : array of float, shape (n,)
+        The probability that a relevant item has this rank; 1 without ties.
+    position : array of float, shape (n,)
+        Which hit of the user it is, from 1: the expected number of relevant items at or above
+        this rank, given that one has it.
     gain : array of float, shape (m,)
-        The relevance of each relevant item; ``m == n`` without ties. `mean` turns what is
-        computed from it into one value a row, `each` goes the other way.
+        The relevance of each relevant item; ``m == n`` without ties. `to_rows` turns what is
+        computed from it into one value per row, `to_items` goes the other way.
     item : array of int, shape (m,)
         The code of each relevant item.
     groups : TiedGroups or None
         None without ties.
     weight : array of float, shape (m,), or None
-        How much each relevant item counts; None: all the same. ``chance`` has it in it, ``found``
-        is the chance without.
+        How much each relevant item counts; None: all the same. ``probability`` then includes it;
+        ``unweighted_probability`` is the probability without weights.
     """
 
     user: Array
     rank: Array
-    chance: Array
-    nth: Array
+    probability: Array
+    position: Array
     gain: Array
     item: Array
     groups: TiedGroups | None = None
     weight: Array | None = None
-    found: Array | None = None
+    unweighted_probability: Array | None = None
 
     @property
-    def plain(self) -> Array:
-        """The chance of each row without weights, shape (n,)."""
-        return self.chance if self.found is None else self.found
+    def unweighted(self) -> Array:
+        """The probability of each row without weights, shape (n,)."""
+        without_weights = self.unweighted_probability
+        return self.probability if without_weights is None else without_weights
 
     def weighted(self, weight: Array) -> Hits:
         """Let each relevant item count by a weight, shape (m,), in all that is summed over rows.
 
-        ``chance`` becomes the expected weight at a rank, and `mean` a weighted mean, so that their
-        product is the expectation of weight times value also where items of unlike weight tie.
+        ``probability`` becomes the expected weight at a rank, and `to_rows` a weighted mean, so
+        that their product is the expectation of weight times value even if items of different
+        weights tie.
         """
-        return replace(self, chance=self.chance * self.mean(weight), weight=weight,
-                       found=self.chance)  # fmt: skip
+        return replace(self, probability=self.probability * self.to_rows(weight), weight=weight,
+                       unweighted_probability=self.probability)  # fmt: skip
 
-    def mean(self, values: Array) -> Array:
-        """Turn one value a relevant item into one value a row: the mean over tied items."""
+    def to_rows(self, values: Array) -> Array:
+        """Return one value per row, from one per relevant item: the mean over tied items."""
         if self.groups is None:
             return values
-        size = len(self.groups.starts) - 1
-        weight = np.ones(len(values)) if self.weight is None else self.weight
-        count = bincount(self.groups.hits, weight, size)
-        means = bincount(self.groups.hits, weight * values, size) / count
-        return np.repeat(means, np.diff(self.groups.starts))
+        xp, groups = namespace(values), self.groups.like(values)
+        sizes = groups.sizes
+        weight = xp.ones_like(values, dtype=xp.float64) if self.weight is None else self.weight
+        total = bincount(groups.hits, weight, sizes.shape[0])
+        means = bincount(groups.hits, weight * values, sizes.shape[0]) / total
+        return xp.repeat(means, sizes)
 
-    def each(self, values: Array) -> Array:
-        """Turn one value a row into one value a relevant item: the mean over its ranks."""
+    def to_items(self, values: Array) -> Array:
+        """Return one value per relevant item, from one per row: the mean over its ranks."""
         if self.groups is None:
             return values
-        sizes = np.diff(self.groups.starts)
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        return (bincount(owner, values, len(sizes)) / sizes)[self.groups.hits]
+        xp, groups = namespace(values), self.groups.like(values)
+        sizes = groups.sizes
+        group = xp.repeat(xp.arange(sizes.shape[0]), sizes)
+        return (bincount(group, values, sizes.shape[0]) / sizes)[groups.hits]
 
     @property
     def owner(self) -> Array:
         """The user's number of each relevant item, shape (m,)."""
         if self.groups is None:
             return self.user
-        return self.user[self.groups.starts[self.groups.hits]]
+        groups = self.groups.like(self.user)
+        return self.user[groups.starts[groups.hits]]
 
     def first(self) -> Array:
-        """Return for each row the chance that the user's first relevant item stands here."""
+        """Return for each row the probability that the user's first relevant item has its rank."""
         if self.groups is not None:
-            return self._tied_first(self.groups)
-        xp = namespace(self.nth)
-        return xp.astype(self.nth == 1, xp.float64)
+            return self._tied_first(self.groups.like(self.probability))
+        xp = namespace(self.position)
+        return xp.astype(self.position == 1, xp.float64)
 
     def cascade(self, stop: Array) -> Array:
-        """Return for each row the chance that a user who reads from the top stops here.
+        """Return for each row the probability that a user who reads from the top stops there.
 
         Parameters
         ----------
         stop : array of float, shape (m,)
-            The chance that each relevant item stops a user who sees it.
+            The probability that each relevant item stops a user who sees it.
 
         Returns
         -------
         array of float, shape (n,)
         """
         if self.groups is not None:
-            return self._tied_cascade(self.groups, stop)
+            return self._tied_cascade(self.groups.like(stop), stop)
         xp = namespace(stop)
-        alive = xp.ones_like(stop)
-        # Everyone's second hits together, then everyone's third, ….
-        order = xp.argsort(self.nth, stable=True)
-        depth = xp.take(self.nth, order)
-        deepest = int(depth[-1]) if depth.shape[0] else 0
-        edges = xp.searchsorted(depth, xp.arange(1, deepest + 2, dtype=depth.dtype))
-        for nth in range(1, deepest):
-            rows = order[int(edges[nth]) : int(edges[nth + 1])]
-            alive[rows] = alive[rows - 1] * (1 - stop[rows - 1])
-        return alive * stop
+        reached = xp.ones_like(stop)
+        # The second hits of all users together, then the third hits, ….
+        order = xp.argsort(self.position, stable=True)
+        position = xp.take(self.position, order)
+        last = int(position[-1]) if position.shape[0] else 0
+        edges = xp.searchsorted(position, xp.arange(1, last + 2, dtype=position.dtype))
+        for index in range(1, last):
+            rows = order[int(edges[index]) : int(edges[index + 1])]
+            reached[rows] = reached[rows - 1] * (1 - stop[rows - 1])
+        return reached * stop
 
     def _tied_first(self, groups: TiedGroups) -> Array:
         # Only a user's first group can hold the first relevant item. Of n items, r relevant, the
-        # first q - 1 being none of them, the next is one with chance r / (n - q + 1).
-        sizes = np.diff(groups.starts)
-        hits_in = np.bincount(groups.hits, minlength=len(sizes))
-        place = positions(groups.starts)
-        n, r = np.repeat(sizes, sizes), np.repeat(hits_in, sizes)
-        hazard = np.minimum(r / (n - place), 1.0)
-        alive = np.repeat((groups.depth == 0).astype(np.float64), sizes)
-        starts, order = bucket(place, int(sizes.max(initial=0)))
-        for q in range(1, len(starts) - 1):
-            rows = order[starts[q] : starts[q + 1]]
-            alive[rows] = alive[rows - 1] * (1 - hazard[rows - 1])
-        return alive * hazard
+        # first q being irrelevant, the next is relevant with probability r / (n - q).
+        xp = namespace(groups.starts)
+        sizes = groups.sizes
+        n, r = xp.repeat(sizes, sizes), xp.repeat(count(groups.hits, sizes.shape[0]), sizes)
+        hazard = xp.clip(xp.astype(r, xp.float64) / (n - groups.position), max=1.0)
+        reached = xp.repeat(xp.astype(groups.depth == 0, xp.float64), sizes)
+        # The second rows of all groups together, then the third rows, ….
+        heads = groups.starts[:-1][xp.argsort(sizes, descending=True, stable=True)]
+        longer = sizes.shape[0] - xp.cumulative_sum(count(sizes, 0))
+        for q in range(1, longer.shape[0] - 1):
+            rows = heads[: int(longer[q])] + q
+            reached[rows] = reached[rows - 1] * (1 - hazard[rows - 1])
+        return reached * hazard
 
     def _tied_cascade(self, groups: TiedGroups, stop: Array) -> Array:
-        # pass_[m]: the expected product of (1 - stop) over m items drawn from the group, built by
-        # adding one relevant item at a time to those that never stop anyone. An item added to
-        # t - 1 others is among the m drawn with chance m / t.
-        sizes = np.diff(groups.starts)
-        hits_in = np.bincount(groups.hits, minlength=len(sizes))
-        place = positions(groups.starts) + 1
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        hit_starts = offsets(hits_in)
-        pass_ = np.ones(len(owner))
-        for added in range(int(hits_in.max(initial=0))):
-            rows = np.flatnonzero(hits_in[owner] > added)
-            total = sizes[owner[rows]] - hits_in[owner[rows]] + added + 1
-            drawn = np.minimum(place[rows] / total, 1.0)
-            before = np.where(place[rows] == 1, 1.0, pass_[np.maximum(rows - 1, 0)])
-            through = 1 - stop[hit_starts[owner[rows]] + added]
-            pass_[rows] = (1 - drawn) * pass_[rows] + drawn * through * before
-        before = np.where(place == 1, 1.0, np.roll(pass_, 1))
-        alive = np.ones(len(sizes))
+        # passed[q]: the expected product of (1 - stop) over the first q + 1 items of the group in
+        # random order, built by adding one relevant item at a time to those that never stop
+        # anyone. An item added to t - 1 others is among q + 1 drawn with probability (q + 1) / t.
+        xp = namespace(stop)
+        sizes = groups.sizes
+        n_hits = count(groups.hits, sizes.shape[0])
+        hit_starts = xp.cumulative_sum(n_hits) - n_hits
+        rank = groups.position + 1  # in the group
+        group = xp.repeat(xp.arange(sizes.shape[0]), sizes)
+        passed = xp.ones(group.shape[0], dtype=xp.float64)
+        for added in range(_largest(n_hits)):
+            (rows,) = xp.nonzero(n_hits[group] > added)
+            total = sizes[group[rows]] - n_hits[group[rows]] + added + 1
+            drawn = xp.clip(xp.astype(rank[rows], xp.float64) / total, max=1.0)
+            before = xp.where(rank[rows] == 1, 1.0, passed[rows - 1])
+            through = 1 - stop[hit_starts[group[rows]] + added]
+            passed[rows] = (1 - drawn) * passed[rows] + drawn * through * before
+        before = xp.where(rank == 1, 1.0, xp.roll(passed, 1))
+        reached = xp.ones(sizes.shape[0], dtype=xp.float64)
         last = groups.starts[1:] - 1
-        for depth in range(1, int(groups.depth.max(initial=0)) + 1):
-            here = np.flatnonzero(groups.depth == depth)
-            alive[here] = alive[here - 1] * pass_[last[here - 1]]
-        return (before - pass_) * alive[owner]
+        for depth in range(1, _largest(groups.depth) + 1):
+            (here,) = xp.nonzero(groups.depth == depth)
+            reached[here] = reached[here - 1] * passed[last[here - 1]]
+        return (before - passed) * reached[group]
+
+
+def _largest(numbers: Array) -> int:
+    """Return the largest of some whole numbers; 0 if there are none."""
+    return int(namespace(numbers).max(numbers)) if numbers.shape[0] else 0
 
 
 def resolve(
     user: Ints, gain: Array, item: Codes, low: Ints, high: Ints, ties: Ties
 ) -> tuple[Ints, Array, Codes]:
-    """Put relevant items first or last in their tied groups; return their ranks, gains and codes.
+    """Return ranks, gains and codes of relevant items that come first or last in their ties.
 
     Parameters
     ----------
@@ -199,18 +226,19 @@ def resolve(
     ties : {"optimistic", "pessimistic"}
         Relevant items first, the largest gain on top; or last, the smallest gain on top.
     """
-    side: Literal[1, -1] = -1 if ties == "optimistic" else 1
-    order = np.lexsort((side * gain, low, user))
+    sign: Literal[1, -1] = -1 if ties == "optimistic" else 1
+    order = np.lexsort((sign * gain, low, user))
     gain, item, low, high = gain[order], item[order], low[order], high[order]
-    starts, sizes = _tie_starts(user, low)
-    place = positions(starts)
+    starts = runs(user, low)
+    position = positions(starts)
     if ties == "optimistic":
-        return low + place, gain, item
-    return high - np.repeat(sizes, sizes) + 1 + place, gain, item
+        return low + position, gain, item
+    n_hits = np.diff(starts)
+    return high - np.repeat(n_hits, n_hits) + 1 + position, gain, item
 
 
 def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
-    """Spread hits over their tied groups, so that sums over rows are expectations.
+    """Return hits spread over their tied groups, so that sums over rows are expectations.
 
     Parameters
     ----------
@@ -219,22 +247,16 @@ def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
     """
-    hit_starts, relevant = _tie_starts(user, low)
-    heads = hit_starts[:-1]
+    hit_starts = runs(user, low)
+    heads, n_hits = hit_starts[:-1], np.diff(hit_starts)
     owner, first = user[heads], low[heads]
     size = high[heads] - first + 1
     starts = offsets(size)
-    place = positions(starts)
-    n, r = np.repeat(size, size), np.repeat(relevant, size)
-    groups_of_user = np.searchsorted(owner, owner)
-    depth = np.arange(len(owner)) - groups_of_user
-    above = heads - heads[groups_of_user]  # hits of the same user in the groups before
-    nth = np.repeat(above, size) + 1.0 + place * (r - 1) / np.maximum(n - 1, 1)
-    groups = TiedGroups(starts, np.repeat(np.arange(len(size)), relevant), depth)
+    n, r = np.repeat(size, size), np.repeat(n_hits, size)
+    first_group = np.searchsorted(owner, owner)  # of the same user
+    depth = np.arange(len(owner)) - first_group
+    above = heads - heads[first_group]  # hits of the same user in the groups before
+    position = np.repeat(above, size) + 1.0 + positions(starts) * (r - 1) / np.maximum(n - 1, 1)
+    groups = TiedGroups(starts, np.repeat(np.arange(len(size)), n_hits), depth)
     rank = ragged_rows(first, size)
-    return Hits(np.repeat(owner, size), rank, r / n, nth, gain, item, groups)
-
-
-def _tie_starts(user: Ints, low: Ints) -> tuple[Ints, Ints]:
-    starts = runs(user, low)
-    return starts, np.diff(starts)
+    return Hits(np.repeat(owner, size), rank, r / n, position, gain, item, groups)

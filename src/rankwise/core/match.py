@@ -1,32 +1,30 @@
 """Which recommended items are judged: the hot loop.
 
 For a few hundred lists at a time every recommended row writes its number into a small hash
-table that fits the processor's cache, at a place made from its user and its item. Reading the
-table back shows the rows that lost their place: either the item stands twice in the list (a
-duplicate, found here at no further cost) or another row happens to share the place; those few go
-through another round. The judged items of the same users then look up their own places, and what
-they find there is compared, user and item, before it counts: a hit is never a guess.
+table that fits the processor's cache, in a slot computed from its user and its item. Reading the
+table back shows the rows that were overwritten: either the item occurs twice in the list (a
+duplicate, found here at no further cost) or another row happens to share the slot; those few go
+through another round. The judged items of the same users then look up their slots, and the row
+numbers there are compared, user and item, before they count: a hit is never a guess.
 
 The table does not grow with the catalogue, so ten thousand and ten million items cost the same,
-and it needs no clearing, because whatever was left in it fails the comparison.
+and it needs no clearing, because row numbers of earlier lists fail the comparison.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rankwise.core.segments import Ints, owners
-
-if TYPE_CHECKING:
-    from rankwise.core.ids import Codes
+from rankwise.core.ragged import Ints, owners
+from rankwise.core.vocabulary import Codes
 
 __all__ = ["Matches", "match"]
 
-_ROWS = 1 << 15  # rows of a part: a 32nd of the table, so that few share a place
-_BITS = 20  # places of the table: with 16-bit row numbers 2 MiB, about an L2 cache
+_ROWS = 1 << 15  # rows of a part: a 32nd of the table, so that few share a slot
+_BITS = 20  # 2^20 slots: with 16-bit row numbers 2 MiB, about an L2 cache
 _STEP = 0x9E3779B1  # odd, so that its multiples are distinct modulo the table's size
 _NONE = np.empty(0, dtype=np.int64)
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
@@ -34,17 +32,17 @@ _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9],
 
 @dataclass(frozen=True)
 class Matches:
-    """Recommended rows that are judged, in list order, and rows that repeat another."""
+    """Recommended rows that are judged, in list order, and rows that repeat an item."""
 
     rows: Ints
     judged: Ints
-    """For each of ``rows`` the judged row it matches."""
+    """The judged row that each of ``rows`` matches."""
     repeated: Ints
-    """Rows whose item stands elsewhere in the same list."""
+    """Rows whose item occurs elsewhere in the same list."""
 
 
 def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
-    """Match lists of items with lists of judged items, list by list.
+    """Return which items of each list are among the judged items of the same list.
 
     Parameters
     ----------
@@ -53,7 +51,7 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     starts : array of int, shape (n_lists + 1,)
         Where each list starts in ``items``.
     judged : array of int, shape (m,)
-        Judged item codes, without repetition inside one list.
+        Codes of judged items, without repetition inside one list.
     judged_starts : array of int, shape (n_lists + 1,)
         Where the judged items of each list start.
 
@@ -64,9 +62,9 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
 
     Examples
     --------
-    >>> found = match(np.array([5, 3, 9, 9]), np.array([0, 2, 4]),
-    ...               np.array([3, 4, 9]), np.array([0, 2, 3]))
-    >>> found.rows.tolist(), found.judged.tolist(), found.repeated.tolist()
+    >>> matches = match(np.array([5, 3, 9, 9]), np.array([0, 2, 4]),
+    ...                 np.array([3, 4, 9]), np.array([0, 2, 3]))
+    >>> matches.rows.tolist(), matches.judged.tolist(), matches.repeated.tolist()
     ([1, 3], [0, 2], [2])
     """
     if not len(items):
@@ -80,30 +78,25 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
         parts.append(table.match(items, first, stop))
         first = stop
     rows = _join([part.rows for part in parts])
-    found = _join([part.found for part in parts])
-    lost = _join([part.lost for part in parts])
+    judged_rows = _join([part.judged for part in parts])
+    overwritten = _join([part.overwritten for part in parts])
     repeated = _join([part.repeated for part in parts])
-    if len(lost):
+    if len(overwritten):
         contested = _join([part.contested for part in parts])
-        more_rows, more_found, more = _settle(
-            _Pairs(items, starts), lost, _Pairs(judged, judged_starts), contested
-        )
-        rows, found = _join([rows, more_rows]), _join([found, more_found])
-        repeated = _join([repeated, more])
+        more = _settle(_Rows(items, starts), overwritten, _Rows(judged, judged_starts), contested)
+        rows, judged_rows = _join([rows, more.rows]), _join([judged_rows, more.judged])
+        repeated = _join([repeated, more.repeated])
     order = np.argsort(rows)
-    return Matches(rows[order], found[order], repeated)
+    return Matches(rows[order], judged_rows[order], repeated)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """What one part found, in row numbers of the whole."""
+class _Part(Matches):
+    """The matches of consecutive lists, and the rows that need another round."""
 
-    rows: Ints
-    found: Ints
-    repeated: Ints
-    lost: Ints
+    overwritten: Ints
     contested: Ints
-    """Judged rows that found another item at their place: a lost row may be theirs."""
+    """Judged rows that found another item in their slot: they may match an overwritten row."""
 
 
 class _Table:
@@ -120,38 +113,38 @@ class _Table:
         self.mask = (1 << bits) - 1
         self.table = np.zeros(1 << bits, dtype=dtype)
         self.numbers = np.arange(self.rows, dtype=dtype)
-        self.places = np.empty(self.rows, dtype=np.int64)
-        self.back = np.empty(self.rows, dtype=dtype)
+        self.slots = np.empty(self.rows, dtype=np.int64)
+        self.occupants = np.empty(self.rows, dtype=dtype)
         # Where each list starts in the table. An odd step spreads lists without ever giving two
-        # of them the same start, so that place and item together tell the list.
+        # of them the same start, so that slot and item together identify the list.
         self.base = (np.arange(len(lengths)) * _STEP) & self.mask
-        self.wanted = (np.repeat(self.base, np.diff(judged_starts)) + judged) & self.mask
+        self.judged_slots = (np.repeat(self.base, np.diff(judged_starts)) + judged) & self.mask
 
     def match(self, items: Codes, first: int, stop: int) -> _Part:
         """Match some lists, at most ``rows`` rows together (or one list)."""
         a, b = int(self.starts[first]), int(self.starts[stop])
         c, d = int(self.judged_starts[first]), int(self.judged_starts[stop])
-        part, places, numbers = items[a:b], self.places[: b - a], self.numbers[: b - a]
-        self._place(part, first, stop, places)
-        self.table[places] = numbers
-        back = self.table.take(places, out=self.back[: b - a], mode="wrap")
-        lost = np.flatnonzero(back != numbers)
+        part, slots, numbers = items[a:b], self.slots[: b - a], self.numbers[: b - a]
+        self._write_slots(part, first, stop, slots)
+        self.table[slots] = numbers
+        occupants = self.table.take(slots, out=self.occupants[: b - a], mode="wrap")
+        overwritten = np.flatnonzero(occupants != numbers)
 
-        wanted = self.wanted[c:d]
-        row = self.table.take(wanted, mode="wrap")
-        # What an earlier part left in the table may be any row: place and item must both agree.
-        near = np.flatnonzero(places.take(row, mode="clip") == wanted)
-        row = row[near].astype(np.int64)
-        near += c
-        same = part[row] == self.judged[near]
+        judged_slots = self.judged_slots[c:d]
+        row = self.table.take(judged_slots, mode="wrap")
+        # An earlier part may have left any row number in the table: slot and item must both agree.
+        judged = np.flatnonzero(slots.take(row, mode="clip") == judged_slots)
+        row = row[judged].astype(np.int64)
+        judged += c
+        same = part[row] == self.judged[judged]
         row += a
-        # At a place with another item, the item looked for may have been a row that lost.
-        found, contested = near[same], near[~same]
-        again = part[back[lost]] == part[lost]  # the same place and item: the same list
-        lost += a
-        return _Part(row[same], found, lost[again], lost[~again], contested)
+        # In a slot with another item, the judged item may be that of an overwritten row.
+        matched, contested = judged[same], judged[~same]
+        repeats = part[occupants[overwritten]] == part[overwritten]  # and in the same list
+        overwritten += a
+        return _Part(row[same], matched, overwritten[repeats], overwritten[~repeats], contested)
 
-    def _place(self, items: Codes, first: int, stop: int, out: Ints) -> None:
+    def _write_slots(self, items: Codes, first: int, stop: int, out: Ints) -> None:
         base = self.base[first:stop]
         if self.uniform:
             shape = (stop - first, self.uniform)
@@ -161,52 +154,54 @@ class _Table:
         out &= self.mask
 
 
-class _Pairs:
+@dataclass(frozen=True)
+class _Rows:
     """Rows of lists as (list, item) pairs."""
 
-    def __init__(self, items: Codes, starts: Ints) -> None:
-        self.items = items
-        self.starts = starts
+    items: Codes
+    starts: Ints
 
-    def within(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each row stands in the list named."""
-        own: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
+    def are_in(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether each row is in the given list."""
+        inside: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
             rows < self.starts[lists + 1]
         )
-        return own
+        return inside
 
 
-def _settle(listed: _Pairs, lost: Ints, judged: _Pairs, contested: Ints) -> tuple[Ints, Ints, Ints]:
-    """Give the rows that lost their place further rounds, all together, until none is left."""
-    rows, found, repeated = [], [], []
-    bits = (len(lost) * 4).bit_length()
+def _settle(listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints) -> Matches:
+    """Match overwritten rows in further rounds, all lists together, until none is left."""
+    rows, judged_rows, repeated = [], [], []
+    bits = (len(overwritten) * 4).bit_length()
     table = np.zeros(1 << bits, dtype=np.int64)
     shift, factors = np.uint64(64 - bits), _PRIMES
-    list_of, judged_list = owners(listed.starts, lost), owners(judged.starts, contested)
-    item, judged_item = listed.items[lost], judged.items[contested]
-    while len(lost):
-        places = _spread(item, list_of, factors, shift)
-        table[places] = lost
-        row = table[_spread(judged_item, judged_list, factors, shift)]
-        hit = (listed.items[row] == judged_item) & listed.within(row, judged_list)
+    row_list = owners(listed.starts, overwritten)
+    judged_list = owners(judged.starts, contested)
+    item, judged_item = listed.items[overwritten], judged.items[contested]
+    while len(overwritten):
+        slots = _slots(item, row_list, factors, shift)
+        table[slots] = overwritten
+        row = table[_slots(judged_item, judged_list, factors, shift)]
+        hit = (listed.items[row] == judged_item) & listed.are_in(row, judged_list)
         rows.append(row[hit])
-        found.append(contested[hit])
+        judged_rows.append(contested[hit])
         contested, judged_item, judged_list = contested[~hit], judged_item[~hit], judged_list[~hit]
-        winners = table[places]
-        beaten = np.flatnonzero(winners != lost)
-        lost, winners, item, list_of = lost[beaten], winners[beaten], item[beaten], list_of[beaten]
-        same = (listed.items[winners] == item) & listed.within(winners, list_of)
-        repeated.append(lost[same])
-        lost, item, list_of = lost[~same], item[~same], list_of[~same]
-        factors = factors * _PRIMES[2] | np.uint64(1)  # another spread every round
-    return _join(rows), _join(found), _join(repeated)
+        occupants = table[slots]
+        again = np.flatnonzero(occupants != overwritten)
+        overwritten, occupants = overwritten[again], occupants[again]
+        item, row_list = item[again], row_list[again]
+        same = (listed.items[occupants] == item) & listed.are_in(occupants, row_list)
+        repeated.append(overwritten[same])
+        overwritten, item, row_list = overwritten[~same], item[~same], row_list[~same]
+        factors = factors * _PRIMES[2] | np.uint64(1)  # other slots in every round
+    return Matches(_join(rows), _join(judged_rows), _join(repeated))
 
 
-def _spread(items: Codes, lists: Ints, factors: np.ndarray[Any, Any], shift: np.uint64) -> Ints:
+def _slots(items: Codes, lists: Ints, factors: np.ndarray[Any, Any], shift: np.uint64) -> Ints:
     mixed = items.astype(np.uint64) * factors[0] + lists.astype(np.uint64) * factors[1]
     mixed ^= mixed >> np.uint64(29)
-    places: Ints = ((mixed * factors[2]) >> shift).astype(np.int64)
-    return places
+    slots: Ints = ((mixed * factors[2]) >> shift).astype(np.int64)
+    return slots
 
 
 def _join(parts: list[Ints]) -> Ints:

@@ -1,126 +1,174 @@
-"""Partials: what some users add up to, in a form that merges and travels.
+"""Partials: the mergeable results of some users.
 
-A partial holds three things: one row a user, one row an item (if a measure asked for counts), and
-tallies. Rows carry ids, not codes, so partials made anywhere fit together. Merging keeps the rows
-apart until the end, when they are put in order of user id once; no sum of floats is ever taken
-over a partial, which is why cutting the work differently cannot change a digit.
+A partial has one row per user, one row per item if a measure sums over items, and counts. Rows
+carry ids, not codes, so partials made in any process fit together. No sum of floats is taken over
+a partial until the end, where users are in order of id: cutting or merging the work differently
+cannot change a digit.
 """
 
 from __future__ import annotations
 
-import io
-import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from typing import Any
 
 import polars as pl
 
+from rankwise.core.about import About
+from rankwise.core.packing import pack, unpack
 from rankwise.errors import DuplicateError, ParameterError
 
 __all__ = ["Partial"]
 
+_VERSION = 1
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Partial:
-    """What some users add up to.
+    """The mergeable result of some users; picklable, with an Arrow form for the wire.
 
     Attributes
     ----------
     users : polars.DataFrame
-        A row a counted user: ``user`` and the columns of the measures.
+        One row per evaluated user: ``user`` and the columns of the measures.
+    about : About
+        The question: settings and shared tables.
     items : polars.DataFrame or None
-        A row an item that was seen: ``item`` and the counts that measures asked for.
-    tally : dict of str to int
-        Counts that add up: rows read, users without truth, ties, ….
+        One row per item that was seen: ``item`` and the sums that measures need.
+    counts : dict of str to int
+        What adds up: rows read, users without ground truth, ties, ….
     outside : polars.Series or None
-        Users who have a list and do not count: their lists must not come in two pieces either.
+        Users who have a list and are not evaluated: their lists must be in one piece as well.
     protocol : str
-        Which candidates lists were ranked from, as JSON; empty where nothing says so.
+        Which candidate set lists were ranked from, as JSON; empty where nothing says so.
+    ties : tuple of str
+        How equal scores were ordered.
+    inputs : dict of str to tuple of dict
+        The cards of the tables that came in pieces, by role.
+    reference_counts : dict of str to int
+        Counts of the tables that all pieces share: the same in each.
     """
 
     users: pl.DataFrame
+    about: About
     items: pl.DataFrame | None = None
-    tally: dict[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     outside: pl.Series | None = None
     protocol: str = ""
+    ties: tuple[str, ...] = ()
+    inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
+    reference_counts: Mapping[str, int] = field(default_factory=dict)
 
     def merge(self, *others: Partial) -> Partial:
-        """Put partials of different users together; the order does not matter.
+        """Put partials of different users together; their order does not matter.
 
         Raises
         ------
+        ParameterError
+            If they answer different questions.
         DuplicateError
             If a user is in two of them.
         """
-        parts = [self, *others]
-        for part in parts:
-            self.check_protocol(part.protocol)
-            for mine, theirs in ((self.users, part.users), (self.items, part.items)):
-                if (mine is None) != (theirs is None) or (
-                    mine is not None and theirs is not None and mine.schema != theirs.schema
-                ):
-                    raise ParameterError(
-                        "these partials are not of the same measures, or not of the same type of "
-                        "id",
-                        found=f"{_schema(theirs)} beside {_schema(mine)}",
-                    )
+        partials = [self, *others]
+        for partial in partials:
+            self.check(partial)
         users = self.users
         if others:
-            users = pl.concat([part.users for part in parts], rechunk=True)
+            users = pl.concat([partial.users for partial in partials], rechunk=True)
         if not users["user"].is_sorted():
             users = users.sort("user")
-        outsiders = [part.outside for part in parts if part.outside is not None]
+        outsiders = [partial.outside for partial in partials if partial.outside is not None]
         outside = pl.concat(outsiders).sort() if outsiders else None
         for ids in (users["user"], outside):
             _check_once(ids)
-        with_items = [part.items for part in parts if part.items is not None]
+        with_items = [partial.items for partial in partials if partial.items is not None]
         items = None
         if with_items:
-            items = pl.concat(with_items).group_by("item").sum().sort("item")
-        tally = reduce(lambda total, part: total + Counter(part.tally), parts, Counter[str]())
-        return Partial(users, items, dict(tally), outside, self.protocol)
+            items = pl.concat(with_items)
+            items = (items.group_by("item").sum() if others else items).sort("item")
+        return Partial(
+            users=users,
+            about=self.about,
+            items=items,
+            counts=sum((Counter(partial.counts) for partial in partials), Counter[str]()),
+            outside=outside,
+            protocol=self.protocol,
+            ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
+            inputs=_merged_cards([partial.inputs for partial in partials]),
+            reference_counts={
+                name: count for partial in partials
+                for name, count in partial.reference_counts.items()
+            },
+        )  # fmt: skip
 
-    def check_protocol(self, other: str) -> None:
-        """Raise unless the same candidates were ranked."""
-        if other != self.protocol:
+    def check(self, other: Partial) -> None:
+        """Raise unless two partials can be merged."""
+        self.about.check(other.about)
+        if other.protocol != self.protocol:
             raise ParameterError(
                 "pieces of one evaluation were ranked from candidates that were chosen differently",
-                found=f"{other or 'not said'} beside {self.protocol or 'not said'}",
+                found=f"{other.protocol or 'not said'} beside {self.protocol or 'not said'}",
             )
+        for mine, theirs in ((self.users, other.users), (self.items, other.items)):
+            if _schema(mine) != _schema(theirs):
+                raise ParameterError(
+                    "these partials are not of the same measures, or not of the same type of id",
+                    found=f"{_schema(theirs)} beside {_schema(mine)}",
+                )
 
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
-        buffer = io.BytesIO()
         outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {"users": self.users, "items": self.items, "outside": outside}
-        there = [name for name, frame in frames.items() if frame is not None]
-        said = {"tally": self.tally, "frames": there, "protocol": self.protocol}
-        head = json.dumps(said).encode()
-        buffer.write(len(head).to_bytes(8, "little") + head)
-        for frame in frames.values():
-            if frame is not None:
-                body = io.BytesIO()
-                frame.write_ipc(body)
-                buffer.write(body.tell().to_bytes(8, "little") + body.getvalue())
-        return buffer.getvalue()
+        values = {
+            "settings": self.about.settings, "digests": self.about.digests,
+            "counts": dict(self.counts), "protocol": self.protocol, "ties": self.ties,
+            "inputs": dict(self.inputs), "reference_counts": dict(self.reference_counts),
+        }  # fmt: skip
+        given = {name: frame for name, frame in frames.items() if frame is not None}
+        return pack("partial", _VERSION, values, given)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Partial:
-        """Read a partial that `to_bytes` wrote."""
-        stream = io.BytesIO(data)
+        """Read a partial that `to_bytes` wrote.
 
-        def part() -> bytes:
-            return stream.read(int.from_bytes(stream.read(8), "little"))
+        Raises
+        ------
+        InputError
+            If it is damaged, or of another version of rankwise.
+        """
+        values, frames = unpack("partial", _VERSION, data)
+        return cls(
+            users=frames["users"],
+            about=About(values["settings"], {}, values["digests"]),
+            items=frames.get("items"),
+            counts=values["counts"],
+            outside=frames["outside"]["user"] if "outside" in frames else None,
+            protocol=values["protocol"],
+            ties=tuple(values["ties"]),
+            inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
+            reference_counts=values["reference_counts"],
+        )
 
-        head = json.loads(part())
-        frames = {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
-        outside = frames["outside"]["user"] if "outside" in frames else None
-        return cls(frames["users"], frames.get("items"), head["tally"], outside, head["protocol"])
+
+def _merged_cards(
+    inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]],
+) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Put the cards of pieces together: cards that differ in their rows alone become one."""
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    for roles in inputs:
+        for role, cards in roles.items():
+            for card in cards:
+                key = repr({name: value for name, value in card.items() if name != "rows"})
+                known = out.setdefault(role, {}).get(key)
+                rows = card["rows"] + (0 if known is None else known["rows"])
+                out[role][key] = {**card, "rows": rows}
+    return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
 
 
 def _check_once(ids: pl.Series | None) -> None:
-    """Raise if a user stands twice in ids that are in order."""
+    """Raise if a user occurs twice among ids that are in order."""
     if ids is None:
         return
     again = ids.eq(ids.shift(1)).fill_null(value=False)

@@ -1,20 +1,16 @@
-"""What is relevant: the judged items of every user, with their relevance."""
+"""Ground truth: the judged items of every user, with their relevance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rankwise.core.lists import group
-from rankwise.core.segments import Ints, bucket, offsets, ragged_rows
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rankwise.core.ids import Codes, Vocabulary
+from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
+from rankwise.core.vocabulary import Codes, Vocabulary
 
 __all__ = ["Truth", "arrange_truth"]
 
@@ -24,22 +20,22 @@ class Truth:
     """The judged items of every user, grouped by user.
 
     An item is relevant if its relevance reaches the threshold; without a threshold, if it is
-    above 0. Rows that are not relevant stay: rating errors are taken over all of them.
+    above 0. Rows that are not relevant are kept: rating errors are computed from all rows.
     """
 
     user: Codes
     starts: Ints
     items: Codes
     relevance: np.ndarray[tuple[int], np.dtype[np.float64]] | None
-    """Of every row; None where there is no such column and every row counts 1."""
+    """The relevance of every row; None without such a column: every row counts 1."""
     relevant: np.ndarray[tuple[int], np.dtype[np.bool_]] | None
     """Which rows are relevant; None if all are."""
     origin: Ints | None = None
-    """The row of the table that each row was; None where rows lie as they did."""
+    """The row of each row in the table; None where rows have its order."""
 
     @cached_property
     def graded(self) -> bool:
-        """Whether some relevant row has a gain other than 1."""
+        """Whether any relevant row has a gain other than 1."""
         if self.relevance is None:
             return False
         gains = self.relevance if self.relevant is None else self.relevance[self.relevant]
@@ -47,22 +43,22 @@ class Truth:
 
     @cached_property
     def n_relevant(self) -> Ints:
-        """Return the number of relevant items of every group."""
+        """The number of relevant items of every group."""
         if self.relevant is None:
             return np.diff(self.starts)
         return np.add.reduceat(self.relevant, self.starts[:-1], dtype=np.int64)
 
     @cached_property
     def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-        """Return the relevant gains of every group, best first: where each starts, and them."""
+        """Where the relevant gains of every group start, and those gains, best first."""
         gains = np.ones(len(self.items)) if self.relevance is None else self.relevance
         owner = np.repeat(np.arange(len(self.user)), np.diff(self.starts))
         if self.relevant is not None:
             gains, owner = gains[self.relevant], owner[self.relevant]
         # By gain first, by owner second: the second pass is stable and linear.
-        falling = np.argsort(-gains, kind="stable")
-        starts, order = bucket(owner[falling], len(self.user))
-        return starts, gains[falling][order]
+        by_gain = np.argsort(-gains, kind="stable")
+        starts, order = bucket(owner[by_gain], len(self.user))
+        return starts, gains[by_gain][order]
 
     def groups_of(self, users: Codes) -> Ints:
         """Return the group of each user code, -1 where the user has no row."""
@@ -79,7 +75,7 @@ class Truth:
     def rows_of(self, groups: Ints) -> tuple[Ints | slice, Ints]:
         """Return the rows of some groups one after the other, and where each group starts.
 
-        A slice where they lie so already.
+        The rows are a slice if they are adjacent.
         """
         if len(groups) and groups[0] >= 0 and bool(np.all(np.diff(groups) == 1)):
             starts = self.starts[groups[0] : groups[-1] + 2]
@@ -96,7 +92,7 @@ def arrange_truth(
     vocabulary: Vocabulary,
     threshold: float | None,
 ) -> Truth:
-    """Group truth rows by user and decide which are relevant."""
+    """Return ground truth rows grouped by user, and which of them are relevant."""
     groups = group(users, vocabulary)
     if groups.order is not None:
         items = items[groups.order]

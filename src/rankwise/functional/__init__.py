@@ -1,177 +1,28 @@
-"""One user at a time, in plain Python: the readable definitions, and the oracle of the tests.
+"""Plain-Python definitions of every metric, one user at a time: to read, and to test against.
 
-Each function is its definition and nothing else: no arrays, no speed. The contested choices are
-keyword parameters under the same names as on the measures.
+Each function is its definition and nothing else, without arrays or optimisation. The conventions
+on which libraries disagree are keyword parameters, named as on the measures.
 """
 
-from rankwise.functional.catalogue import (
-    catalog_coverage,
-    gini_coefficient,
-    item_counts_at_k,
-    mean_average_precision_at_k,
-    mean_ndcg_at_k,
-    shannon_entropy,
-)
-from rankwise.functional.diversity import (
-    intra_list_diversity,
-)
-from rankwise.functional.groups import (
-    bias_disparity,
-    euclidean_distance,
-    group_means,
-    hypervolume,
-    item_mad_ranking,
-    item_mad_rating,
-    mean_difference,
-    preference_ratios,
-    relative_spread,
-    reo_at_k,
-    rsp_at_k,
-)
-from rankwise.functional.labels import (
-    average_precision_score,
-    dcg_score,
-    hit_rate_score,
-    ndcg_score,
-    precision_score,
-    recall_score,
-    reciprocal_rank_score,
-)
-from rankwise.functional.lists import (
-    average_precision_at_k,
-    average_recall_at_k,
-    cg_at_k,
-    confusion_at_k,
-    dcg_at_k,
-    err_at_k,
-    f1_at_k,
-    hit_rate_at_k,
-    ndcg_at_k,
-    precision_at_k,
-    r_precision,
-    rbp,
-    recall_at_k,
-    reciprocal_rank_at_k,
-)
-from rankwise.functional.models import RecommenderEvaluator
-from rankwise.functional.novelty import (
-    efd_at_k,
-    epc_at_k,
-    novelty_at_k,
-    serendipity_at_k,
-    surprisal_at_k,
-    unexpectedness_at_k,
-    unlikeness_at_k,
-)
-from rankwise.functional.pairs import (
-    auc,
-    bpref,
-    limited_auc_at_k,
-    partial_auc_at_k,
-)
-from rankwise.functional.popularity import (
-    aclt_at_k,
-    aplt_at_k,
-    arp_at_k,
-    ips_dcg_at_k,
-    ips_recall_at_k,
-    popularity_lift_at_k,
-    popularity_order,
-    popularity_propensities,
-    short_head,
-    stratified_weights,
-    weighted_sum,
-)
-from rankwise.functional.rated import compute_metrics
-from rankwise.functional.ratings import (
-    explained_variance,
-    fraction_of_concordant_pairs,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2,
-    root_mean_squared_error,
-)
-from rankwise.functional.topics import (
-    alpha_ndcg_at_k,
-    calibration_error_at_k,
-    personalization_at_k,
-    subtopic_recall_at_k,
-)
+from rankwise.functional import (  # noqa: I001 - packed
+    accuracy, catalogue, diversity, groups, labels, novelty, pairs, popularity, rated_lists,
+    rating, recommender_evaluator, topics,
+)  # fmt: skip
+from rankwise.functional.accuracy import *
+from rankwise.functional.catalogue import *
+from rankwise.functional.diversity import *
+from rankwise.functional.groups import *
+from rankwise.functional.labels import *
+from rankwise.functional.novelty import *
+from rankwise.functional.pairs import *
+from rankwise.functional.popularity import *
+from rankwise.functional.rated_lists import *
+from rankwise.functional.rating import *
+from rankwise.functional.recommender_evaluator import *
+from rankwise.functional.topics import *
 
-__all__ = [
-    "RecommenderEvaluator",
-    "aclt_at_k",
-    "alpha_ndcg_at_k",
-    "aplt_at_k",
-    "arp_at_k",
-    "auc",
-    "average_precision_at_k",
-    "average_precision_score",
-    "average_recall_at_k",
-    "bias_disparity",
-    "bpref",
-    "calibration_error_at_k",
-    "catalog_coverage",
-    "cg_at_k",
-    "compute_metrics",
-    "confusion_at_k",
-    "dcg_at_k",
-    "dcg_score",
-    "efd_at_k",
-    "epc_at_k",
-    "err_at_k",
-    "euclidean_distance",
-    "explained_variance",
-    "f1_at_k",
-    "fraction_of_concordant_pairs",
-    "gini_coefficient",
-    "group_means",
-    "hit_rate_at_k",
-    "hit_rate_score",
-    "hypervolume",
-    "intra_list_diversity",
-    "ips_dcg_at_k",
-    "ips_recall_at_k",
-    "item_counts_at_k",
-    "item_mad_ranking",
-    "item_mad_rating",
-    "limited_auc_at_k",
-    "log_loss",
-    "mean_absolute_error",
-    "mean_average_precision_at_k",
-    "mean_difference",
-    "mean_ndcg_at_k",
-    "mean_squared_error",
-    "ndcg_at_k",
-    "ndcg_score",
-    "novelty_at_k",
-    "partial_auc_at_k",
-    "personalization_at_k",
-    "popularity_lift_at_k",
-    "popularity_order",
-    "popularity_propensities",
-    "precision_at_k",
-    "precision_score",
-    "preference_ratios",
-    "r2",
-    "r_precision",
-    "rbp",
-    "recall_at_k",
-    "recall_score",
-    "reciprocal_rank_at_k",
-    "reciprocal_rank_score",
-    "relative_spread",
-    "reo_at_k",
-    "root_mean_squared_error",
-    "rsp_at_k",
-    "serendipity_at_k",
-    "shannon_entropy",
-    "short_head",
-    "stratified_weights",
-    "subtopic_recall_at_k",
-    "surprisal_at_k",
-    "unexpectedness_at_k",
-    "unlikeness_at_k",
-    "weighted_sum",
-]
+_MODULES = (
+    accuracy, catalogue, diversity, groups, labels, novelty, pairs, popularity, rated_lists,
+    rating, recommender_evaluator, topics,
+)  # fmt: skip
+__all__ = sorted(name for module in _MODULES for name in module.__all__)

@@ -1,29 +1,23 @@
-"""Measures over all users: means of one user's measures, and counts of items."""
+"""Metrics over all users: means of per-user metrics, and counts of recommended items."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Literal
 
 from rankwise.errors import ParameterError
-from rankwise.functional.lists import GainKind, average_precision_at_k, ndcg_at_k, top
+from rankwise.functional.accuracy import GainKind, Lists, average_precision_at_k, ndcg_at_k, top
 
 __all__ = [
-    "catalog_coverage",
-    "gini_coefficient",
-    "item_counts_at_k",
-    "mean_average_precision_at_k",
-    "mean_ndcg_at_k",
-    "shannon_entropy",
-]
-
-Lists: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
+    "catalog_coverage", "gini_coefficient", "item_counts_at_k", "mean_average_precision_at_k",
+    "mean_ndcg_at_k", "shannon_entropy",
+]  # fmt: skip
 
 
 def mean_of_defined(values: Iterable[float]) -> float:
-    """Return the mean of the values that are numbers; NaN if none is."""
+    """Return the mean of the values that are not NaN; NaN if all are."""
     defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 
@@ -35,7 +29,7 @@ def mean_average_precision_at_k(
     *,
     normaliser: Literal["min", "k", "relevant", "hits"] = "min",
 ) -> float:
-    """Mean of `average_precision_at_k` over the users of the truth; no list counts 0.
+    """Mean of `average_precision_at_k` over ground-truth users; without a list a user counts 0.
 
     >>> mean_average_precision_at_k({1: [5, 6]}, {1: {5}, 2: {6}}, 2)
     0.5
@@ -53,7 +47,7 @@ def mean_ndcg_at_k(
     *,
     gain: GainKind = "linear",
 ) -> float:
-    """Mean of `ndcg_at_k` over the users of the truth; no list counts 0.
+    """Mean of `ndcg_at_k` over ground-truth users; without a list a user counts 0.
 
     >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5: 3}, 2: {6: 1}}, 2)
     0.5
@@ -65,7 +59,7 @@ def mean_ndcg_at_k(
 
 
 def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Hashable]:
-    """Count how often each item stands in a top k.
+    """Return the number of users with each item in the top k.
 
     >>> item_counts_at_k({1: ["a", "b"], 2: ["a"]}, 1)
     Counter({'a': 2})
@@ -74,7 +68,7 @@ def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Ha
 
 
 def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None) -> float:
-    """Share of the catalogue that stands in somebody's top k.
+    """Share of the catalogue that is in the top k of at least one user.
 
     >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
     0.05
@@ -91,7 +85,7 @@ def gini_coefficient(
     over: Literal["recommended", "catalogue"] = "recommended",
     catalog_size: int | None = None,
 ) -> float:
-    """Gini index of how often items are recommended.
+    """Gini index of the recommendation counts of items.
 
     Over the items recommended at least once, or over a catalogue of ``catalog_size`` items.
 
@@ -111,14 +105,14 @@ def gini_coefficient(
     if m == 0:
         return 0.0
     n = len(counts)
-    weighted = sum((2 * place - n - 1) * count for place, count in enumerate(counts, start=1))
+    weighted = sum((2 * rank - n - 1) * count for rank, count in enumerate(counts, start=1))
     return weighted / (m * sum(counts))
 
 
 def shannon_entropy(
     recommendations: Lists, k: int | None = None, *, log_base: float | None = None
 ) -> float:
-    """Shannon entropy of the items' shares of all recommendations.
+    """Shannon entropy of the distribution of recommendations over items.
 
     >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)
     2.0

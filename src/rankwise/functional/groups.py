@@ -1,53 +1,44 @@
-"""Fairness over groups, and several objectives in one number.
+"""Fairness over groups of items or users, and several objectives in one number.
 
-Users' lists, relevant items and histories are mappings by user; groups are mappings from item or
-user to the name of its group.
+Recommendation lists, relevant items and histories are mappings from user; groups are mappings from
+item or user to the name of its group.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from rankwise.functional.lists import gain_of, top
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-
-    from rankwise.functional.lists import GainKind, Items, Relevances
+from rankwise.functional.accuracy import GainKind, Lists, Relevances, Sets, gain_of, top
 
 __all__ = [
-    "bias_disparity",
-    "euclidean_distance",
-    "group_means",
-    "hypervolume",
-    "item_mad_ranking",
-    "item_mad_rating",
-    "mean_difference",
-    "preference_ratios",
-    "relative_spread",
-    "reo_at_k",
+    "bias_disparity", "euclidean_distance", "group_means", "hypervolume", "item_mad_ranking",
+    "item_mad_rating", "mean_difference", "preference_ratios", "relative_spread", "reo_at_k",
     "rsp_at_k",
-]
+]  # fmt: skip
+
+
+Groups: TypeAlias = Mapping[Hashable, str]
 
 
 def relative_spread(values: Iterable[float]) -> float:
-    """Return the population standard deviation over the mean, of the values that are defined.
+    """Return the population standard deviation over the mean, of the values that are not NaN.
 
     >>> relative_spread([1, 3])
     0.5
     """
-    known = [value for value in values if not math.isnan(value)]
-    mean = sum(known) / len(known) if len(known) > 1 else 0
+    defined = [value for value in values if not math.isnan(value)]
+    mean = sum(defined) / len(defined) if len(defined) > 1 else 0
     if not mean:
         return math.nan
-    return math.sqrt(sum((value - mean) ** 2 for value in known) / len(known)) / mean
+    return math.sqrt(sum((value - mean) ** 2 for value in defined) / len(defined)) / mean
 
 
 def mean_difference(values: Iterable[float]) -> float:
-    """Mean absolute difference over all pairs of the values that are defined.
+    """Mean absolute difference over all pairs of the values that are not NaN.
 
     >>> mean_difference([1, 2, 4])
     2.0
@@ -56,19 +47,17 @@ def mean_difference(values: Iterable[float]) -> float:
     return sum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
 
 
-def group_means(
-    values: Mapping[Hashable, float], groups: Mapping[Hashable, str]
-) -> dict[str, float]:
-    """Return the mean of each group, over members with a value.
+def group_means(values: Mapping[Hashable, float], groups: Groups) -> dict[str, float]:
+    """Return the mean of each group, over its members whose value is not NaN.
 
     >>> group_means({1: 0.5, 2: 1.0, 3: 0.0}, {1: "a", 2: "a", 3: "b"})
     {'a': 0.75, 'b': 0.0}
     """
     members: dict[str, list[float]] = {}
-    for one, value in values.items():
-        if one in groups and not math.isnan(value):
-            members.setdefault(groups[one], []).append(value)
-    return {group: sum(own) / len(own) for group, own in sorted(members.items())}
+    for member, value in values.items():
+        if member in groups and not math.isnan(value):
+            members.setdefault(groups[member], []).append(value)
+    return {group: sum(known) / len(known) for group, known in sorted(members.items())}
 
 
 def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
@@ -76,35 +65,31 @@ def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
 
 
 def reo_at_k(
-    recommendations: Mapping[Hashable, Items],
-    relevant: Mapping[Hashable, Collection[Hashable]],
+    recommendations: Lists,
+    relevant: Sets,
     k: int,
     *,
-    groups: Mapping[Hashable, str],
+    groups: Groups,
     of: Literal["hits", "recommended"] = "hits",
 ) -> dict[str, float]:
-    """Return the share of each item group's relevant items that was found.
+    """Return the share of each item group's relevant items that is recommended (recall).
 
     >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
     {'a': 1.0, 'b': 0.0}
     """
     part, whole = Counter[str](), Counter[str]()
-    for user, wanted in relevant.items():
-        whole.update(groups[item] for item in wanted if item in groups)
+    for user, items in relevant.items():
+        whole.update(groups[item] for item in items if item in groups)
         for item in top(recommendations.get(user, []), k):
-            if item in groups and (of == "recommended" or item in wanted):
+            if item in groups and (of == "recommended" or item in items):
                 part[groups[item]] += 1
     return _rates(part, whole)
 
 
 def rsp_at_k(
-    recommendations: Mapping[Hashable, Items],
-    k: int,
-    *,
-    groups: Mapping[Hashable, str],
-    seen: Mapping[Hashable, Collection[Hashable]] | None = None,
+    recommendations: Lists, k: int, *, groups: Groups, seen: Sets | None = None
 ) -> dict[str, float]:
-    """Return the share of each item group's possible recommendations that were made.
+    """Return the share of each item group's possible recommendations that are made.
 
     >>> rsp_at_k({1: [1], 2: [3]}, 1, groups={1: "a", 2: "b", 3: "b"})
     {'a': 0.5, 'b': 0.25}
@@ -113,19 +98,19 @@ def rsp_at_k(
     for user, items in recommendations.items():
         if items:
             part.update(groups[item] for item in top(items, k) if item in groups)
-            past = (seen or {}).get(user, ())
-            whole.update(group for item, group in groups.items() if item not in past)
+            history = (seen or {}).get(user, ())
+            whole.update(group for item, group in groups.items() if item not in history)
     return _rates(part, whole)
 
 
 def preference_ratios(
     interactions: Mapping[Hashable, Iterable[Hashable]],
     *,
-    user_groups: Mapping[Hashable, str],
-    item_groups: Mapping[Hashable, str],
+    user_groups: Groups,
+    item_groups: Groups,
     catalog_size: int,
 ) -> dict[tuple[str, str], float]:
-    """Return each user group's share of each item group over that group's share of the catalogue.
+    """Return item groups' shares of each user group's interactions over their catalogue shares.
 
     >>> preference_ratios({1: [1, 2]}, user_groups={1: "x"}, item_groups={1: "a", 2: "a"},
     ...                   catalog_size=4)
@@ -149,7 +134,7 @@ def preference_ratios(
 def bias_disparity(
     recommended: Mapping[tuple[str, str], float], source: Mapping[tuple[str, str], float]
 ) -> dict[tuple[str, str], float]:
-    """How far one preference ratio is from the other, as a share of the other.
+    """Relative change of each preference ratio from the source to the recommendations.
 
     >>> bias_disparity({("x", "a"): 2.0}, {("x", "a"): 1.0})
     {('x', 'a'): 1.0}
@@ -161,15 +146,15 @@ def bias_disparity(
 
 
 def item_mad_ranking(
-    recommendations: Mapping[Hashable, Items],
+    recommendations: Lists,
     relevance_scores: Mapping[Hashable, Relevances],
     k: int,
     *,
-    groups: Mapping[Hashable, str],
+    groups: Groups,
     gain: GainKind = "linear",
     discount: Literal["log", "none"] = "log",
 ) -> dict[str, float]:
-    """Return each item group's mean gain when recommended; `mean_difference` is the measure.
+    """Return each item group's mean gain when recommended; their `mean_difference` is the metric.
 
     >>> item_mad_ranking({1: [1, 2]}, {1: {1: 1}}, 2, groups={1: "a", 2: "b"})
     {'a': 1.0, 'b': 0.0}
@@ -177,36 +162,35 @@ def item_mad_ranking(
     gains: dict[Hashable, list[float]] = {}
     for user, items in recommendations.items():
         for rank, item in enumerate(top(items, k), start=1):
-            score = relevance_scores.get(user, {}).get(item, 0)
-            worth = gain_of(score, gain) if score > 0 else 0.0
-            gains.setdefault(item, []).append(
-                worth / math.log2(rank + 1) if discount == "log" else worth
-            )
-    return group_means({item: sum(own) / len(own) for item, own in gains.items()}, groups)
+            value = gain_of(relevance_scores.get(user, {}).get(item, 0), gain)
+            if discount == "log":
+                value /= math.log2(rank + 1)
+            gains.setdefault(item, []).append(value)
+    return group_means({item: sum(values) / len(values) for item, values in gains.items()}, groups)
 
 
 def item_mad_rating(
     scores: Mapping[Hashable, Sequence[tuple[Any, float]]],
-    relevant: Mapping[Hashable, Collection[Hashable]],
+    relevant: Sets,
     k: int,
     *,
-    groups: Mapping[Hashable, str],
+    groups: Groups,
 ) -> dict[str, float]:
-    """Return each item group's mean score where found; `mean_difference` is the measure.
+    """Return each item group's mean score over hits; their `mean_difference` is the metric.
 
     >>> item_mad_rating({1: [(1, 5.0), (2, 3.0)]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b"})
     {'a': 5.0, 'b': 3.0}
     """
-    found: dict[Hashable, list[float]] = {}
+    hits: dict[Hashable, list[float]] = {}
     for user, pairs in scores.items():
         for item, score in pairs[:k]:
             if item in relevant.get(user, ()):
-                found.setdefault(item, []).append(score)
-    return group_means({item: sum(own) / len(own) for item, own in found.items()}, groups)
+                hits.setdefault(item, []).append(score)
+    return group_means({item: sum(values) / len(values) for item, values in hits.items()}, groups)
 
 
 def euclidean_distance(values: Sequence[float], utopia: Sequence[float]) -> float:
-    """Distance of some values from the best that there could be.
+    """Euclidean distance of metric values from the utopia point, the best value of each.
 
     >>> euclidean_distance([0.5, 1.0], [1.0, 1.0])
     0.5
@@ -217,7 +201,7 @@ def euclidean_distance(values: Sequence[float], utopia: Sequence[float]) -> floa
 def hypervolume(
     values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]
 ) -> float:
-    """Volume of the box between some values and the worst acceptable ones.
+    """Volume of the box between metric values and the nadir point, the worst acceptable values.
 
     >>> hypervolume([0.5, 0.25], [0.0, 1.0], [True, False])
     0.375

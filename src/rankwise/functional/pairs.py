@@ -1,14 +1,12 @@
-"""How often relevant items stand above the others, for one user's list."""
+"""Pairwise metrics of one user's list: how often relevant items rank above the others."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Hashable
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable
-
-    from rankwise.functional.lists import Items, Relevances, Relevant
+from rankwise.functional.accuracy import Items, Relevances, Relevant
 
 __all__ = ["auc", "bpref", "limited_auc_at_k", "partial_auc_at_k"]
 
@@ -19,19 +17,20 @@ def bpref(
     *,
     without_judged: Literal["one", "undefined"] = "one",
 ) -> float:
-    """Binary preference: judged items that are not relevant, above those that are.
+    """Binary preference: how rarely judged non-relevant items rank above the relevant ones.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
     0.75
     """
     relevant = [item for item, score in relevance_scores.items() if score > 0]
-    wrong = len(relevance_scores) - len(relevant)
-    if not relevant or (not wrong and without_judged == "undefined"):
+    irrelevant = len(relevance_scores) - len(relevant)
+    if not relevant or (not irrelevant and without_judged == "undefined"):
         return math.nan
     total, above = 0.0, 0
     for item in recommended:
         if item in relevant:
-            total += 1 - min(above, len(relevant)) / min(wrong, len(relevant)) if wrong else 1
+            limit = min(irrelevant, len(relevant))
+            total += 1 - min(above, len(relevant)) / limit if limit else 1
         elif item in relevance_scores:
             above += 1
     return total / len(relevant)
@@ -40,15 +39,15 @@ def bpref(
 def _shares(
     recommended: Items, relevant: Relevant, candidates: Collection[Hashable], *, one_more: bool
 ) -> tuple[list[float], float]:
-    """Return the share of irrelevant candidates below each hit, and below the rest."""
-    wrong = len(set(candidates) - set(relevant)) + one_more
-    above, listed = 0, []
+    """Return the share of non-relevant candidates below each hit, and below an unlisted item."""
+    n = len(set(candidates) - set(relevant)) + one_more
+    above, shares = 0, []
     for item in recommended:
         if item in relevant:
-            listed.append((wrong - above) / wrong if wrong else math.nan)
+            shares.append((n - above) / n if n else math.nan)
         else:
             above += 1
-    return listed, 0.5 * (wrong - above) / wrong if wrong else math.nan
+    return shares, 0.5 * (n - above) / n if n else math.nan
 
 
 def auc(
@@ -58,15 +57,15 @@ def auc(
     *,
     negatives: Literal["exact", "one_more"] = "exact",
 ) -> float:
-    """Area under the ROC curve; candidates that are not in the list count as tied after it.
+    """Area under the ROC curve; candidates that are not in the list are tied below it.
 
     >>> auc([1, 2, 3], {1, 3}, range(6))
     0.875
     """
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
-    listed, other = _shares(recommended, relevant, candidates, one_more=negatives == "one_more")
-    return (sum(listed) + other * (len(relevant) - len(listed))) / len(relevant)
+    hits, unlisted = _shares(recommended, relevant, candidates, one_more=negatives == "one_more")
+    return (sum(hits) + unlisted * (len(relevant) - len(hits))) / len(relevant)
 
 
 def limited_auc_at_k(
@@ -77,27 +76,23 @@ def limited_auc_at_k(
     *,
     negatives: Literal["exact", "one_more"] = "exact",
 ) -> float:
-    """Area of the relevant items in the top k alone.
+    """Area under the ROC curve of the relevant items in the top k only.
 
     >>> limited_auc_at_k([1, 2, 3], {1, 3}, range(6), 2)
     0.5
     """
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
-    top, wanted = recommended[:k], set(candidates)
-    listed, _ = _shares(top, relevant, wanted, one_more=negatives == "one_more")
-    nothing = not (wanted - set(relevant)) and negatives == "exact"
-    return math.nan if nothing else sum(listed) / min(k, len(relevant))
+    others = set(candidates) - set(relevant)
+    hits, _ = _shares(recommended[:k], relevant, others, one_more=negatives == "one_more")
+    undefined = not others and negatives == "exact"
+    return math.nan if undefined else sum(hits) / min(k, len(relevant))
 
 
 def partial_auc_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int,
-    *,
-    positives: Literal["all", "top"] = "all",
+    recommended: Items, relevant: Relevant, k: int, *, positives: Literal["all", "top"] = "all"
 ) -> float:
-    """Area up to the first k items that are not relevant.
+    """Partial area under the ROC curve, up to the first k non-relevant items.
 
     >>> partial_auc_at_k([1, 2, 3], {1, 3}, 2)
     0.75

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
-from rankwise.functional.lists import top
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping
-
-    from rankwise.functional.lists import Items, Relevant
+from rankwise.functional.accuracy import Items, Lists, Relevant, Sets, top
 
 __all__ = [
-    "aclt_at_k",
-    "aplt_at_k",
-    "arp_at_k",
-    "ips_dcg_at_k",
-    "ips_recall_at_k",
-    "popularity_lift_at_k",
-    "popularity_order",
-    "popularity_propensities",
-    "short_head",
-    "stratified_weights",
+    "aclt_at_k", "aplt_at_k", "arp_at_k", "ips_dcg_at_k", "ips_recall_at_k", "popularity_lift_at_k",
+    "popularity_order", "popularity_propensities", "short_head", "stratified_weights",
     "weighted_sum",
-]
+]  # fmt: skip
+
+
+Counts: TypeAlias = Mapping[Hashable, int]
+Values: TypeAlias = Mapping[Hashable, float]
 
 
 def popularity_order(popularity: Mapping[Any, int]) -> list[Any]:
-    """Items by falling popularity, ties in order of id.
+    """Return the items by descending popularity, ties in order of id.
 
     >>> popularity_order({3: 1, 2: 5, 1: 1})
     [2, 1, 3]
@@ -37,7 +29,7 @@ def popularity_order(popularity: Mapping[Any, int]) -> list[Any]:
 
 
 def short_head(popularity: Mapping[Any, int], pop_ratio: float = 0.8) -> set[Any]:
-    """Return the most popular items, up to where they hold more than a share of interactions.
+    """Return the most popular items that together have more than a share of the interactions.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
@@ -52,21 +44,18 @@ def short_head(popularity: Mapping[Any, int], pop_ratio: float = 0.8) -> set[Any
 
 
 def arp_at_k(
-    recommended: Items,
-    k: int,
-    *,
-    popularity: Mapping[Hashable, int],
-    denominator: Literal["k", "length"] = "k",
+    recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k"
 ) -> float:
     """Mean popularity of the top k.
 
     >>> arp_at_k([8, 7], 2, popularity={7: 3, 8: 1})
     2.0
     """
-    own = top(recommended, k)
-    if not own:
+    items = top(recommended, k)
+    if not items:
         return math.nan
-    return sum(popularity.get(item, 0) for item in own) / (k if denominator == "k" else len(own))
+    total = sum(popularity.get(item, 0) for item in items)
+    return total / (k if denominator == "k" else len(items))
 
 
 def aclt_at_k(recommended: Items, k: int, *, head: Collection[Hashable]) -> float:
@@ -75,8 +64,8 @@ def aclt_at_k(recommended: Items, k: int, *, head: Collection[Hashable]) -> floa
     >>> aclt_at_k([8, 7], 2, head={7})
     1
     """
-    own = top(recommended, k)
-    return sum(item not in head for item in own) if own else math.nan
+    items = top(recommended, k)
+    return sum(item not in head for item in items) if items else math.nan
 
 
 def aplt_at_k(
@@ -91,41 +80,32 @@ def aplt_at_k(
     >>> aplt_at_k([8, 7], 2, head={7})
     0.5
     """
-    own = top(recommended, k)
-    return (
-        aclt_at_k(own, k, head=head) / (k if denominator == "k" else len(own)) if own else math.nan
-    )
+    items = top(recommended, k)
+    n = k if denominator == "k" else len(items)
+    return aclt_at_k(items, k, head=head) / n if items else math.nan
 
 
 def popularity_lift_at_k(
-    recommendations: Mapping[Hashable, Items],
-    histories: Mapping[Hashable, Collection[Hashable]],
-    k: int,
-    *,
-    popularity: Mapping[Hashable, int],
+    recommendations: Lists, histories: Sets, k: int, *, popularity: Counts
 ) -> float:
-    """How much more popular lists are than histories, over users who have both.
+    """Relative increase in popularity from histories to lists, over users with both.
 
     >>> popularity_lift_at_k({1: [7, 9]}, {1: [7, 8]}, 1, popularity={7: 3, 8: 1})
     0.5
     """
-    lists, pasts = 0.0, 0.0
+    of_lists, of_histories = 0.0, 0.0
     for user, items in recommendations.items():
-        past = histories.get(user, ())
-        if items and past:
-            lists += arp_at_k(items, k, popularity=popularity, denominator="length")
-            pasts += sum(popularity.get(item, 0) for item in past) / len(past)
-    return lists / pasts - 1 if pasts else math.nan
+        history = histories.get(user, ())
+        if items and history:
+            of_lists += arp_at_k(items, k, popularity=popularity, denominator="length")
+            of_histories += sum(popularity.get(item, 0) for item in history) / len(history)
+    return of_lists / of_histories - 1 if of_histories else math.nan
 
 
 def popularity_propensities(
-    popularity: Mapping[Hashable, int],
-    items: Iterable[Hashable],
-    *,
-    power: float = 0.5,
-    clip: float = 0.1,
+    popularity: Counts, items: Iterable[Hashable], *, power: float = 0.5, clip: float = 0.1
 ) -> dict[Hashable, float]:
-    """Return the chance that an interaction is observed, from training counts.
+    """Return the probability that an interaction is observed, from training counts.
 
     >>> popularity_propensities({7: 4, 8: 1}, [7, 8, 9])
     {7: 1.0, 8: 0.5, 9: 0.1}
@@ -135,9 +115,9 @@ def popularity_propensities(
 
 
 def stratified_weights(
-    popularity: Mapping[Hashable, int], items: Iterable[Hashable], *, gamma: float = 1.0
+    popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0
 ) -> dict[Hashable, float]:
-    """Return the weights of stratified recall; use their inverse as propensities.
+    """Return the weights of stratified recall; their inverses are the propensities.
 
     >>> stratified_weights({7: 4, 8: 1}, [7, 8])
     {7: 0.5, 8: 1.0}
@@ -150,10 +130,10 @@ def ips_recall_at_k(
     relevant: Relevant,
     k: int,
     *,
-    propensities: Mapping[Hashable, float],
+    propensities: Values,
     normalised: bool = False,
 ) -> float:
-    """Recall in which every hit counts one over its propensity; normalised by all such weights.
+    """Recall with hits weighted by 1 / propensity; normalised by the weights of all relevant items.
 
     >>> ips_recall_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     1.0
@@ -161,8 +141,8 @@ def ips_recall_at_k(
     if not relevant:
         return math.nan
     hits = sum(1 / propensities[item] for item in top(recommended, k) if item in relevant)
-    whole = sum(1 / propensities[item] for item in relevant) if normalised else len(relevant)
-    return hits / whole
+    norm = sum(1 / propensities[item] for item in relevant) if normalised else len(relevant)
+    return hits / norm
 
 
 def ips_dcg_at_k(
@@ -170,10 +150,10 @@ def ips_dcg_at_k(
     relevant: Relevant,
     k: int,
     *,
-    propensities: Mapping[Hashable, float],
+    propensities: Values,
     normalised: bool = False,
 ) -> float:
-    """Discounted hits over propensities; normalised by all weights, which are not discounted.
+    """DCG with hits weighted by 1 / propensity; normalised by the undiscounted weights.
 
     >>> ips_dcg_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     2.0
@@ -188,15 +168,10 @@ def ips_dcg_at_k(
     return hits / sum(1 / propensities[item] for item in relevant) if normalised else hits
 
 
-def weighted_sum(
-    contributions: Mapping[Hashable, float],
-    propensities: Mapping[Hashable, float],
-    *,
-    normalised: bool = False,
-) -> float:
-    """Sum what each relevant item contributes to a measure, over its propensity.
+def weighted_sum(contributions: Values, propensities: Values, *, normalised: bool = False) -> float:
+    """Sum of the contributions of relevant items to a metric, weighted by 1 / propensity.
 
-    Normalised, the weights of the user's relevant items have the mean 1.
+    If normalised, the weights of the user's relevant items have mean 1.
 
     >>> recall = {7: 0.5, 8: 0.0}
     >>> weighted_sum(recall, {7: 0.5, 8: 1.0}, normalised=True)

@@ -1,26 +1,23 @@
-"""Diversity over categories, for one user's list. ``categories`` gives each item a set."""
+"""Diversity and calibration over item categories; ``categories`` maps each item to a set."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
-from rankwise.functional.lists import top
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping
-
-    from rankwise.functional.lists import Items, Relevant
+from rankwise.functional.accuracy import Items, Lists, Relevant, top
 
 __all__ = [
-    "alpha_ndcg_at_k",
-    "calibration_error_at_k",
-    "personalization_at_k",
-    "subtopic_recall_at_k",
-]
+    "alpha_ndcg_at_k", "calibration_error_at_k", "personalization_at_k", "subtopic_recall_at_k",
+]  # fmt: skip
 
 
-def _all(items: Iterable[Hashable], categories: Mapping[Any, Collection[str]]) -> set[str]:
+Categories: TypeAlias = Mapping[Any, Collection[str]]
+
+
+def _categories_of(items: Iterable[Hashable], categories: Categories) -> set[str]:
     return {category for item in items for category in categories.get(item, ())}
 
 
@@ -29,44 +26,36 @@ def subtopic_recall_at_k(
     relevant: Relevant,
     k: int,
     *,
-    categories: Mapping[Any, Collection[str]],
+    categories: Categories,
     of: Literal["list", "hits"] = "list",
 ) -> float:
-    """Share of the categories of the relevant items that the top k covers.
+    """Share of the categories of the relevant items that are covered by the top k.
 
     >>> subtopic_recall_at_k([1, 2], {3}, 2, categories={1: {"war"}, 3: {"war", "comedy"}})
     0.5
     """
-    wanted = _all(relevant, categories)
-    own = top(recommended, k)
-    counted = own if of == "list" else [item for item in own if item in relevant]
-    return len(_all(counted, categories) & wanted) / len(wanted) if wanted else math.nan
+    of_relevant = _categories_of(relevant, categories)
+    items = top(recommended, k)
+    counted = items if of == "list" else [item for item in items if item in relevant]
+    covered = _categories_of(counted, categories) & of_relevant
+    return len(covered) / len(of_relevant) if of_relevant else math.nan
 
 
-def _alpha_dcg(
-    items: Iterable[Hashable], categories: Mapping[Any, Collection[str]], alpha: float
-) -> list[float]:
-    """Return the undiscounted gain of every item, each after those before it."""
-    seen: dict[str, int] = {}
+def _alpha_gains(items: Iterable[Hashable], categories: Categories, alpha: float) -> list[float]:
+    """Return the undiscounted gain of every item, given the items before it."""
+    seen = Counter[str]()
     gains = []
     for item in items:
-        gains.append(
-            sum((1 - alpha) ** seen.get(one, 0) for one in sorted(categories.get(item, ())))
-        )
-        for one in categories.get(item, ()):
-            seen[one] = seen.get(one, 0) + 1
+        names = sorted(categories.get(item, ()))
+        gains.append(sum((1 - alpha) ** seen[name] for name in names))
+        seen.update(names)
     return gains
 
 
 def alpha_ndcg_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int,
-    *,
-    categories: Mapping[Any, Collection[str]],
-    alpha: float = 0.5,
+    recommended: Items, relevant: Relevant, k: int, *, categories: Categories, alpha: float = 0.5
 ) -> float:
-    """Return nDCG in which a category loses worth every time; the ideal list is built greedily.
+    """Return nDCG whose gain decays with each repetition of a category; the ideal is greedy.
 
     >>> categories = {1: {"war"}, 2: {"war"}, 3: {"drama"}}
     >>> round(alpha_ndcg_at_k([1, 2, 3], {1, 2, 3}, 2, categories=categories), 5)
@@ -75,27 +64,26 @@ def alpha_ndcg_at_k(
     ideal: list[Hashable] = []
     left = sorted(relevant, key=lambda item: sorted(categories.get(item, ())))
     while left and len(ideal) < k:
-        best = max(left, key=lambda item: _alpha_dcg([*ideal, item], categories, alpha)[-1])
-        ideal.append(best)
-        left.remove(best)
+        chosen = max(left, key=lambda item: _alpha_gains([*ideal, item], categories, alpha)[-1])
+        ideal.append(chosen)
+        left.remove(chosen)
     hits = [(rank, item) for rank, item in enumerate(top(recommended, k), 1) if item in relevant]
-    found = _alpha_dcg([item for _, item in hits], categories, alpha)
-    whole = sum(
+    gains = _alpha_gains([item for _, item in hits], categories, alpha)
+    best = sum(
         gain / math.log2(rank + 1)
-        for rank, gain in enumerate(_alpha_dcg(ideal, categories, alpha), start=1)
+        for rank, gain in enumerate(_alpha_gains(ideal, categories, alpha), start=1)
     )
-    total = sum(g / math.log2(rank + 1) for g, (rank, _) in zip(found, hits, strict=True))
-    return min(total / whole, 1.0) if whole else math.nan
+    dcg = sum(gain / math.log2(rank + 1) for gain, (rank, _) in zip(gains, hits, strict=True))
+    return min(dcg / best, 1.0) if best else math.nan
 
 
-def _shares(
-    items: Iterable[Hashable], categories: Mapping[Any, Collection[str]]
-) -> dict[str, float]:
-    having = [item for item in items if categories.get(item)]
+def _shares(items: Iterable[Hashable], categories: Categories) -> dict[str, float]:
+    """Return the distribution of items over categories; the weight of an item is split equally."""
+    categorised = [item for item in items if categories.get(item)]
     shares: dict[str, float] = {}
-    for item in having:
-        for one in categories[item]:
-            shares[one] = shares.get(one, 0.0) + 1 / len(categories[item]) / len(having)
+    for item in categorised:
+        for name in categories[item]:
+            shares[name] = shares.get(name, 0.0) + 1 / len(categories[item]) / len(categorised)
     return shares
 
 
@@ -104,10 +92,10 @@ def calibration_error_at_k(
     history: Collection[Hashable],
     k: int,
     *,
-    categories: Mapping[Any, Collection[str]],
+    categories: Categories,
     alpha: float = 0.01,
 ) -> float:
-    """Divergence of the list's categories from those of the history, in nats.
+    """Kullback-Leibler divergence of the list's categories from those of the history, in nats.
 
     >>> calibration_error_at_k([3], {1}, 1, categories={1: {"war"}, 3: {"war"}})
     0.0
@@ -116,20 +104,20 @@ def calibration_error_at_k(
     if not p or not q:
         return math.nan
     total = sum(
-        share * math.log(share / ((1 - alpha) * q.get(one, 0.0) + alpha * share))
-        for one, share in p.items()
+        share * math.log(share / ((1 - alpha) * q.get(name, 0.0) + alpha * share))
+        for name, share in p.items()
     )
     return max(total, 0.0)
 
 
-def personalization_at_k(recommendations: Mapping[Hashable, Items], k: int) -> float:
-    """One less the mean cosine of the top k of two users, over all pairs.
+def personalization_at_k(recommendations: Lists, k: int) -> float:
+    """1 − mean cosine similarity of the top k of two users, over all pairs.
 
     >>> round(personalization_at_k({0: [1, 2], 1: [1, 3], 2: [1, 2]}, 2), 4)
     0.3333
     """
     lists = [set(top(items, k)) for items in recommendations.values() if items]
-    pairs = [(a, b) for at, a in enumerate(lists) for b in lists[:at]]
+    pairs = [(a, b) for i, a in enumerate(lists) for b in lists[:i]]
     if not pairs:
         return math.nan
     return 1 - sum(len(a & b) / math.sqrt(len(a) * len(b)) for a, b in pairs) / len(pairs)

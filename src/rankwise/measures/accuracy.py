@@ -1,33 +1,25 @@
-r"""Accuracy of ranked lists: what share of the relevant items is found, and how early.
+r"""Accuracy of recommendation lists: what share of the relevant items is found, and how early.
 
-Notation: :math:`L_u^k` is the top ``k`` of user u's list, :math:`R_u` the relevant items,
-:math:`rel_i` 1 if the item at rank i is relevant, else 0. All values are means over users unless
-said otherwise. Users without relevant items have no value.
+Notation: :math:`L_u^k` is the top ``k`` of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth, :math:`rel_i` 1 if the item at rank i is relevant, else 0.
+Unless a docstring states otherwise, the result is the mean over users. Users without relevant items
+have no value.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import divide, need_cutoff
 from rankwise.measures.kinds import Composed, PerUser, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-
 __all__ = [
-    "AveragePrecision",
-    "AverageRecall",
-    "F",
-    "HitRate",
-    "Precision",
-    "RPrecision",
-    "Recall",
+    "AveragePrecision", "AverageRecall", "F", "HitRate", "Precision", "RPrecision", "Recall",
     "ReciprocalRank",
-]
+]  # fmt: skip
 
 
 @measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required")
@@ -36,12 +28,12 @@ class Precision(PerUser):
 
     .. math:: P@k = |R_u \cap L_u^k| / k
 
-    Range [0, 1]; higher is better. A list shorter than k is as good as one filled up with misses.
+    Range [0, 1]; higher is better. A list shorter than k scores as if filled up with misses.
 
     Parameters
     ----------
-    denominator : {"k", "length"}
-        ``"length"`` divides by min(k, list length) and so spares short lists.
+    denominator : {"k", "length"}, default="k"
+        ``"length"`` divides by min(k, list length), which does not penalise short lists.
 
     References
     ----------
@@ -54,16 +46,16 @@ class Precision(PerUser):
     0.4
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
     denominator: Literal["k", "length"] = "k"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return precision, shape (U, n_k)."""
         xp = namespace(block.list_length)
-        found = block.sum_hits(block.hits.chance, k)
+        n_hits = block.sum_hits(block.hits.probability, k)
         if self.denominator == "length":
-            return divide(found, xp.minimum(block.list_length[:, None], k[None, :]))
-        return found / xp.astype(k, xp.float64)[None, :]
+            return divide(n_hits, xp.minimum(block.list_length[:, None], k[None, :]))
+        return n_hits / xp.astype(k, xp.float64)[None, :]
 
 
 @measure("recall", "r", range=(0, 1), higher_is_better=True)
@@ -76,8 +68,8 @@ class Recall(PerUser):
 
     Parameters
     ----------
-    denominator : {"relevant", "capped"}
-        ``"capped"`` divides by min(k, \|R_u\|), so that a full top k scores 1.
+    denominator : {"relevant", "capped"}, default="relevant"
+        ``"capped"`` divides by min(k, \|R_u\|), so that a top k of relevant items alone scores 1.
 
     References
     ----------
@@ -91,16 +83,16 @@ class Recall(PerUser):
     0.6667
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
     denominator: Literal["relevant", "capped"] = "relevant"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return recall, shape (U, n_k)."""
-        found = block.sum_hits(block.hits.chance, k)
-        relevant = block.n_relevant[:, None]
+        n_hits = block.sum_hits(block.hits.probability, k)
+        n_relevant = block.n_relevant[:, None]
         if self.denominator == "capped":
-            relevant = namespace(relevant).minimum(relevant, k[None, :])
-        return divide(found, relevant)
+            n_relevant = namespace(n_relevant).minimum(n_relevant, k[None, :])
+        return divide(n_hits, n_relevant)
 
 
 @measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy")
@@ -109,17 +101,20 @@ class F(Composed):
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
-    0 where both are 0. Range [0, 1]; higher is better.
+    0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
+    values of the two measures.
 
     Parameters
     ----------
-    beta : float
+    beta : float, default=1.0
         The weight of the second measure: above 1 it counts more than the first.
-    of : {"users", "means"}
-        ``"users"``: for every user, then the mean. ``"means"``: of the two means, once.
-    first, second : measure
-        Precision and recall unless said otherwise. With tied scores, the mean of their expected
-        values.
+    of : {"users", "means"}, default="users"
+        ``"users"`` combines the two values of each user, then averages over users. ``"means"``
+        combines the two means over users, once.
+    first : measure, default=precision
+        The first measure, :math:`m_1`.
+    second : measure, default=recall
+        The second measure, :math:`m_2`.
 
     References
     ----------
@@ -150,7 +145,7 @@ class F(Composed):
         square = float(self.beta) ** 2
         xp = namespace(first)
         top, bottom = (1 + square) * first * second, square * first + second
-        # Not a comparison with 0: where a part is undefined (NaN) so is the mean.
+        # `bottom == 0` is false for NaN: where one part is undefined, so is the harmonic mean.
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
@@ -206,7 +201,7 @@ class ReciprocalRank(PerUser):
 
 @measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True)
 class AveragePrecision(PerUser):
-    r"""Mean of the precision at the rank of every relevant item.
+    r"""Mean of the precision at the rank of each relevant item.
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
 
@@ -214,9 +209,9 @@ class AveragePrecision(PerUser):
 
     Parameters
     ----------
-    normaliser : {"min", "k", "relevant", "hits"}
-        What divides the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k
-        (with tied scores, the expected sum over the expected number).
+    normaliser : {"min", "k", "relevant", "hits"}, default="min"
+        The divisor of the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k
+        (with tied scores, the expected sum over the expected number of hits).
 
     References
     ----------
@@ -229,34 +224,34 @@ class AveragePrecision(PerUser):
     0.7556
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
     normaliser: Literal["min", "k", "relevant", "hits"] = "min"
 
     def require_cutoff(self) -> None:
-        """Raise if the sum is to be divided by k and there is no k."""
-        need_cutoff(self, where=self.normaliser == "k", said="normaliser=k")
+        """Raise if the sum is divided by k and there is no k."""
+        need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
 
     def values(self, block: Block, k: Array) -> Array:
         """Return average precision, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
-        sums = block.sum_hits(hits.chance * hits.nth / hits.rank, k)
-        relevant = block.n_relevant[:, None]
+        sums = block.sum_hits(hits.probability * hits.position / hits.rank, k)
+        n_relevant = block.n_relevant[:, None]
         if self.normaliser == "k":
             return sums / xp.astype(k, xp.float64)[None, :]
         if self.normaliser == "relevant":
-            return divide(sums, relevant)
+            return divide(sums, n_relevant)
         if self.normaliser == "hits":
-            return divide(sums, block.sum_hits(hits.plain, k))
-        return divide(sums, xp.minimum(relevant, k[None, :]))
+            return divide(sums, block.sum_hits(hits.unweighted, k))
+        return divide(sums, xp.minimum(n_relevant, k[None, :]))
 
 
 @measure("mar", "average_recall", range=(0, 1), higher_is_better=True)
 class AverageRecall(PerUser):
-    r"""Mean of the recall at the rank of every relevant item.
+    r"""Mean of the recall at the rank of each relevant item.
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    Range [0, 1]; higher is better. A perfect list scores (\|R_u\| + 1) / (2 \|R_u\|), not 1.
+    Range [0, 1]; higher is better. An ideal list scores (\|R_u\| + 1) / (2 \|R_u\|), not 1.
 
     References
     ----------
@@ -269,19 +264,19 @@ class AverageRecall(PerUser):
     0.75
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
 
     def values(self, block: Block, k: Array) -> Array:
         """Return average recall, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
-        relevant = block.n_relevant[:, None]
-        sums = divide(block.sum_hits(hits.chance * hits.nth, k), relevant)
-        return divide(sums, xp.minimum(relevant, k[None, :]))
+        n_relevant = block.n_relevant[:, None]
+        sums = divide(block.sum_hits(hits.probability * hits.position, k), n_relevant)
+        return divide(sums, xp.minimum(n_relevant, k[None, :]))
 
 
 @measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none")
 class RPrecision(PerUser):
-    r"""Precision at as many ranks as there are relevant items.
+    r"""Precision at a cut-off equal to the user's number of relevant items.
 
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
 
@@ -298,10 +293,10 @@ class RPrecision(PerUser):
     0.5
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
 
     def values(self, block: Block, k: Array) -> Array:
         """Return R-precision, shape (U, 1)."""
         hits, xp = block.hits, namespace(block.list_length)
-        near = hits.rank <= xp.take(block.n_relevant, hits.user)
-        return divide(block.sum_hits(hits.chance * near, k), block.n_relevant[:, None])
+        within = hits.rank <= xp.take(block.n_relevant, hits.user)
+        return divide(block.sum_hits(hits.probability * within, k), block.n_relevant[:, None])

@@ -1,126 +1,123 @@
-r"""Accuracy by pairs: how often a relevant item stands above one that is not.
+r"""Accuracy by pairs: how often a relevant item ranks above one that is not relevant.
 
-For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue less what
-the user has seen in training, less the relevant items. :math:`a_i` is how many of them stand above
-the relevant item i. Candidates that are not in a list count as tied after it, so pairs of them are
-worth one half; where scores tie, pairs are worth one half too.
+For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue minus the
+items that the user has seen in training, minus the relevant items. :math:`a_i` is how many of them
+rank above the relevant item i. Candidates outside the recommendation list count as tied at its end,
+and a pair with tied scores counts one half.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from rankwise.core.backend import bincount, namespace
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.block import Block, Needs
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
 from rankwise.measures.kinds import Pooled
 from rankwise.measures.measure import measure
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.core.engine import Needs
-
 __all__ = ["AUC", "GAUC", "LAUC"]
 
 
-def _above(block: Block) -> Array:
-    """How many items that are not relevant stand above each hit, times the chance of the hit."""
+def _negatives_above(block: Block) -> Array:
+    """Return the number of irrelevant items above each hit, times the probability of the hit."""
     hits = block.hits
-    return hits.chance * (namespace(hits.nth).astype(hits.rank, hits.nth.dtype) - hits.nth)
+    return hits.probability * (
+        namespace(hits.position).astype(hits.rank, hits.position.dtype) - hits.position
+    )
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Area(Pooled):
-    """Shares of the irrelevant candidates below relevant items, added up."""
+    """For each relevant item, the share of the irrelevant candidates below it, summed.
 
-    additive: ClassVar[bool] = True
-    ranks_candidates: ClassVar[bool] = True
-    beyond_cut: ClassVar[bool] = True
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
+    Parameters
+    ----------
+    seen : {"excluded", "included"}, default="excluded"
+        Whether items of the user's training history are candidates; recommended and relevant items
+        always are. ``"excluded"`` needs ``train``.
+    negatives : {"exact", "one_more"}, default="exact"
+        ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
+    """
+
+    additive = True
+    counts_candidates = True
+    reads_below_k = True
+    needs_catalogue = "whole"
+    defined_for = "relevance"
+    mean_of_users = True
     seen: Literal["excluded", "included"] = "excluded"
     negatives: Literal["exact", "one_more"] = "exact"
 
     @property
     def requires(self) -> Needs:
-        """The history, if what was seen is no candidate."""
-        return frozenset({"repeats"}) if self.seen == "excluded" else frozenset()
-
-    @property
-    def about(self) -> Literal["relevance", "list", "user"]:
-        """It judges users with relevant items."""
-        return "relevance"
-
-    @property
-    def mean_of_users(self) -> bool:
-        """The value is a mean of users' own."""
-        return True
+        """The overlap with the history, if seen items are not candidates."""
+        return frozenset({"overlap_history"}) if self.seen == "excluded" else frozenset()
 
     def sums(self, block: Block, k: Array) -> Array:
-        """Return what each user adds, see `_shares`."""
+        """Return the seven sums of each user that `_shares` reads, shape (U, n_k, 7)."""
         xp = namespace(block.list_length)
         zero = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
-        relevant, length = (
+        n_relevant, length = (
             zero + xp.astype(counts, xp.float64)[:, None]
             for counts in (block.n_relevant, block.list_length)
         )
-        worth = relevant
+        weight = n_relevant
         if block.weight is not None:
             rows = block.rows("relevant")
-            worth = zero + block.sum_rows(rows, block.worth(rows.user, rows.item))[:, None]
+            weight = zero + block.sum_rows(rows, block.item_weight(rows.user, rows.item))[:, None]
         if block.n_candidates is not None:
-            masked = zero + math.nan  # all candidates were ranked
+            masked = zero + math.nan  # the list ranks all candidates
         elif self.seen == "excluded":
-            assert block.repeats is not None  # the plan sees to it
-            masked = zero + xp.astype(block.repeats.apart, xp.float64)[:, None]
+            masked = zero + xp.astype(block.overlap["history"].n_elsewhere, xp.float64)[:, None]
         else:
             masked = zero
         hits = block.hits
-        within = [block.sum_hits(own, k) for own in (hits.chance, _above(block))]
-        found = zero + bincount(hits.user, hits.plain, block.n_users)[:, None]  # at any rank
-        return xp.stack([relevant, worth, *within, found, length, masked], axis=2)
+        within = [block.sum_hits(row, k) for row in (hits.probability, _negatives_above(block))]
+        n_hits = zero + bincount(hits.user, hits.unweighted, block.n_users)[:, None]  # at any rank
+        return xp.stack([n_relevant, weight, *within, n_hits, length, masked], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the area of each user."""
         return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
 
     def _shares(self, sums: Array, catalogue_size: int, *, unlisted: bool) -> Array:
-        """Sum the shares of all relevant items; NaN where there is nothing to stand above.
+        """Sum the shares over the user's relevant items; NaN without irrelevant candidates.
 
-        The sums are the number and the weight of relevant items; of those within the cut-off the
-        weight, and how many others stand above them, by weight; how many are in the list at all;
-        the length of the list; and how many items of the catalogue are no candidates, NaN where
-        the list has all that are.
+        The sums are: the number and the total weight of relevant items; the weight of the hits in
+        the top k, and the weighted number of irrelevant items above these; the number of hits at
+        any rank; the length of the list; and the number of catalogue items that are no candidates,
+        NaN where the list ranks all candidates.
         """
         xp = namespace(sums)
-        relevant, worth, hits, above, found, length, masked = (sums[..., j] for j in range(7))
-        listed = length - found
-        wrong = xp.where(xp.isnan(masked), listed, catalogue_size - relevant - masked)
+        n_relevant, weight, hit_weight, above, n_hits, length, masked = (
+            sums[..., j] for j in range(7)
+        )
+        listed_negatives = length - n_hits
+        n_negatives = xp.where(
+            xp.isnan(masked), listed_negatives, catalogue_size - n_relevant - masked
+        )
         if self.negatives == "one_more":
-            wrong = wrong + 1.0
-        total = hits * wrong - above
+            n_negatives = n_negatives + 1.0
+        below = hit_weight * n_negatives - above
         if unlisted:
-            total = total + (worth - hits) * 0.5 * (wrong - listed)
-        shares = divide(total, wrong)
-        defined = (relevant > 0) & ((wrong > 0) | (xp.isnan(masked) & (length == 0)))
+            below = below + (weight - hit_weight) * 0.5 * (n_negatives - listed_negatives)
+        shares = divide(below, n_negatives)
+        defined = (n_relevant > 0) & ((n_negatives > 0) | (xp.isnan(masked) & (length == 0)))
         return or_nan(xp.where(length > 0, shares, 0.0), defined)
 
 
 @measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy")
 class AUC(_Area):
-    r"""Area under the ROC curve: the chance that a relevant item stands above one that is not.
+    r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 
     .. math:: \frac{1}{\sum_u |R_u|} \sum_u \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    Over all relevant items of all users: a user counts as often as it has relevant items. A user
-    without a list scores 0. Range [0, 1]; higher is better, 0.5 is chance.
-
-    Parameters
-    ----------
-    seen : {"excluded", "included"}
-        Whether items of the user's training history are candidates, unless the list or the truth
-        holds them. ``"excluded"`` needs ``train``.
-    negatives : {"exact", "one_more"}
-        ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
+    The mean over the relevant items of all users, so a user's weight is the number of its relevant
+    items. A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores
+    0.5. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -134,31 +131,20 @@ class AUC(_Area):
     0.875
     """
 
-    seen: Literal["excluded", "included"] = "excluded"
-    negatives: Literal["exact", "one_more"] = "exact"
-
-    def weigh(self, sums: Array) -> Array | None:
-        """Weigh users by their relevant items."""
+    def user_weights(self, sums: Array) -> Array | None:
+        """Weight users by their number of relevant items."""
         return sums[..., 0]
 
 
-@measure(
-    "gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy"
-)
+@measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none",
+         family="accuracy")  # fmt: skip
 class GAUC(_Area):
-    r"""Area under the ROC curve of each user, then the mean.
+    r"""Area under the ROC curve of each user, averaged over users.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    A user without a list scores 0. Range [0, 1]; higher is better, 0.5 is chance.
-
-    Parameters
-    ----------
-    seen : {"excluded", "included"}
-        Whether items of the user's training history are candidates, unless the list or the truth
-        holds them. ``"excluded"`` needs ``train``.
-    negatives : {"exact", "one_more"}
-        ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
+    A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores 0.5.
+    The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -172,27 +158,15 @@ class GAUC(_Area):
     0.875
     """
 
-    seen: Literal["excluded", "included"] = "excluded"
-    negatives: Literal["exact", "one_more"] = "exact"
 
-
-@measure(
-    "lauc", "limited_auc", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy"
-)
+@measure("lauc", "limited_auc", range=(0, 1), higher_is_better=True, cutoff="required",
+         family="accuracy")  # fmt: skip
 class LAUC(_Area):
-    r"""Limited area under the ROC curve: of the relevant items in the top k alone.
+    r"""Limited area under the ROC curve: only the relevant items in the top k count.
 
     .. math:: \frac{1}{\min(|R_u|, k)} \sum_{i \in R_u \cap L_u^k} \frac{n_u - a_i}{n_u}
 
-    Range [0, 1]; higher is better.
-
-    Parameters
-    ----------
-    seen : {"excluded", "included"}
-        Whether items of the user's training history are candidates, unless the list or the truth
-        holds them. ``"excluded"`` needs ``train``.
-    negatives : {"exact", "one_more"}
-        ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
+    Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -207,11 +181,8 @@ class LAUC(_Area):
     0.5
     """
 
-    seen: Literal["excluded", "included"] = "excluded"
-    negatives: Literal["exact", "one_more"] = "exact"
-
     def sums(self, block: Block, k: Array) -> Array:
-        """Return the sums of the area and min(relevant items, k)."""
+        """Return the seven sums of the area and min(relevant items, k), shape (U, n_k, 8)."""
         xp = namespace(block.list_length)
         capped = xp.minimum(block.n_relevant[:, None], k[None, :])
         capped = xp.astype(capped, xp.float64)[:, :, None]

@@ -1,29 +1,25 @@
-r"""Confusion counts: totals over users of what was and was not recommended, and relevant or not."""
+r"""Confusion counts over all users: items recommended or not, by relevant or not.
+
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import retrieved
 from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
 
 __all__ = ["FN", "FP", "TN", "TP"]
 
 
 class _Count(PerUser):
-    about: ClassVar[Literal["relevance", "list", "user"]] = "user"
-
-    @property
-    def aggregate(self) -> Literal["mean", "sum"]:
-        """Counts are totals."""
-        return "sum"
+    defined_for = "user"
+    aggregate = "sum"
 
 
 @measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True)
@@ -46,8 +42,8 @@ class TP(_Count):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return hits, shape (U, n_k)."""
-        return block.sum_hits(block.hits.chance, k)
+        """Return the number of hits, shape (U, n_k)."""
+        return block.sum_hits(block.hits.probability, k)
 
 
 @measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False)
@@ -70,8 +66,8 @@ class FP(_Count):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return misses in the list, shape (U, n_k)."""
-        return retrieved(block, k) - block.sum_hits(block.hits.chance, k)
+        """Return the number of misses in the top k, shape (U, n_k)."""
+        return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
 @measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False)
@@ -94,10 +90,10 @@ class FN(_Count):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return relevant items missed, shape (U, n_k)."""
+        """Return the number of relevant items outside the top k, shape (U, n_k)."""
         xp = namespace(block.n_relevant)
-        relevant = xp.astype(block.n_relevant, xp.float64)
-        return relevant[:, None] - block.sum_hits(block.hits.chance, k)
+        n_relevant = xp.astype(block.n_relevant, xp.float64)
+        return n_relevant[:, None] - block.sum_hits(block.hits.probability, k)
 
 
 @measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True)
@@ -106,7 +102,7 @@ class TN(Pooled):
 
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
-    I is the catalogue. Range [0, inf); higher is better.
+    Range [0, inf); higher is better. The catalogue I is ``items``, or by default all items seen.
 
     References
     ----------
@@ -120,15 +116,15 @@ class TN(Pooled):
     16.0
     """
 
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
+    needs_catalogue = "whole"
 
     def sums(self, block: Block, k: Array) -> Array:
-        """Return users and items that are recommended or relevant, shape (U, n_k, 2)."""
+        """Return 1 and the number of recommended or relevant items, shape (U, n_k, 2)."""
         xp = namespace(block.n_relevant)
-        relevant = xp.astype(block.n_relevant, xp.float64)[:, None]
-        taken = retrieved(block, k) + relevant - block.sum_hits(block.hits.chance, k)
-        return xp.stack([xp.ones_like(taken), taken], axis=2)
+        n_relevant = xp.astype(block.n_relevant, xp.float64)[:, None]
+        n_either = retrieved(block, k) + n_relevant - block.sum_hits(block.hits.probability, k)
+        return xp.stack([xp.ones_like(n_either), n_either], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return what is left of the catalogue."""
+        """Return users times catalogue size, minus the recommended or relevant items."""
         return sums[..., 0] * catalogue_size - sums[..., 1]

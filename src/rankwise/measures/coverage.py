@@ -1,18 +1,19 @@
-r"""Coverage: how much of the catalogue, and how many users, recommendations reach."""
+r"""Coverage: how many items of the catalogue, and how many users, recommendations reach.
+
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the
+catalogue.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import retrieved
 from rankwise.measures.kinds import Catalogue, PerUser
 from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
 
 __all__ = ["CatalogCoverage", "ItemCoverage", "NumRetrieved", "UserCoverage", "UserCoverageAtN"]
 
@@ -39,19 +40,19 @@ class ItemCoverage(Catalogue):
     """
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the number of items with a count."""
+        """Return the number of items recommended at least once."""
         xp = namespace(counts)
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
 @measure("catalog_coverage", "coverage", "catalogue_coverage", range=(0, 1), higher_is_better=True)
 class CatalogCoverage(Catalogue):
-    r"""Share of the catalogue that is in somebody's top k.
+    r"""Share of the catalogue that is in at least one user's top k.
 
     .. math:: |\bigcup_u L_u^k| / |I|
 
-    Range [0, 1]; higher is better. Items outside a catalogue that was given are not counted here,
-    but in the result.
+    Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
+    Recommended items outside ``items`` do not count; the result reports their number.
 
     References
     ----------
@@ -68,17 +69,17 @@ class CatalogCoverage(Catalogue):
     """
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the share of items with a count."""
+        """Return the share of items recommended at least once."""
         xp = namespace(counts)
         return float(xp.sum(xp.astype(counts > 0, xp.int64))) / catalogue_size
 
 
-class _Reach(PerUser):
-    about: ClassVar[Literal["relevance", "list", "user"]] = "user"
+class _OfAllUsers(PerUser):
+    defined_for = "user"
 
 
 @measure("user_coverage", range=(0, math.inf), higher_is_better=True)
-class UserCoverage(_Reach):
+class UserCoverage(_OfAllUsers):
     r"""Number of users with at least one item in their top k.
 
     .. math:: |\{u : L_u^k \neq \emptyset\}|
@@ -87,8 +88,8 @@ class UserCoverage(_Reach):
 
     Parameters
     ----------
-    as_share : bool
-        Return the share of the users that count, in [0, 1].
+    as_share : bool, default=False
+        Return the share of the evaluated users instead of their number, in [0, 1].
 
     References
     ----------
@@ -106,18 +107,18 @@ class UserCoverage(_Reach):
 
     @property
     def aggregate(self) -> Literal["mean", "sum"]:
-        """A number of users, or a share of them."""
+        """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return 1 for users with a list, shape (U, n_k)."""
+        """Return 1 for users with a recommendation list, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
         return xp.astype(retrieved(block, k) > 0, xp.float64)
 
 
 @measure("num_retrieved", range=(0, math.inf), higher_is_better=True)
-class NumRetrieved(_Reach):
-    r"""Mean number of items in a user's top k.
+class NumRetrieved(_OfAllUsers):
+    r"""Mean number of items in the users' top k.
 
     .. math:: \min(k, |L_u|)
 
@@ -136,13 +137,13 @@ class NumRetrieved(_Reach):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return the number of items, shape (U, n_k)."""
+        """Return the number of items in the top k, shape (U, n_k)."""
         return retrieved(block, k)
 
 
 @measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required")
-class UserCoverageAtN(_Reach):
-    r"""Number of users whose list has at least k items.
+class UserCoverageAtN(_OfAllUsers):
+    r"""Number of users whose recommendation list has at least k items.
 
     .. math:: |\{u : |L_u| \ge k\}|
 
@@ -160,12 +161,9 @@ class UserCoverageAtN(_Reach):
     1.0
     """
 
-    @property
-    def aggregate(self) -> Literal["mean", "sum"]:
-        """A number of users."""
-        return "sum"
+    aggregate = "sum"
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return 1 for users with a full list, shape (U, n_k)."""
+        """Return 1 for users with at least k items, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
         return xp.astype(block.list_length[:, None] >= k[None, :], xp.float64)

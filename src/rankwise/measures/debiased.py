@@ -1,66 +1,49 @@
-r"""Debiased accuracy: relevant items count by how unlikely it was that they were observed.
+r"""Debiased accuracy: inverse propensity weights correct for exposure bias in the ground truth.
 
-:math:`p_i` is the propensity of item i, the chance that an interaction with it is observed. It
-comes from training counts as :math:`\max(c, (n_i / \max_j n_j)^{power})` or from a column of
-``items``. The result carries, for each of these measures, the effective sample size of the weights
-of all relevant items, :math:`(\sum w)^2 / \sum w^2`, the share of the largest weight, the level of
-the clip and the share of the relevant items that it touched.
+:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
+comes from the number of training users :math:`n_i` of each item, as
+:math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
+measures the result reports the effective sample size of the weights of all relevant items, the
+share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import discount, divide
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-
 __all__ = ["IPSDCG", "SNIPSDCG", "IPSRecall", "SNIPSRecall", "StratifiedRecall"]
 
 
 class _Weighted(ByWeight, PerUser):
-    def _of_hits(self, block: Block, k: Array, *, discounted: bool) -> Array:
+    def _sum_hits(self, block: Block, k: Array, *, discounted: bool) -> Array:
+        """Return the weight of the hits in the top k, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         weights = self.weight(block.facts)
-        self.known(xp.take(weights, block.rows("relevant").item))  # found or not
-        terms = hits.weighted(xp.take(weights, hits.item)).chance
+        self.checked(xp.take(weights, block.rows("relevant").item))  # recommended or not
+        terms = hits.weighted(xp.take(weights, hits.item)).probability
         return block.sum_hits(terms * discount(hits.rank) if discounted else terms, k)
 
-    def _of_relevant(self, block: Block) -> Array:
+    def _sum_relevant(self, block: Block) -> Array:
+        """Return the weight of all relevant items, shape (U, 1)."""
         rows = block.rows("relevant")
         weight = namespace(rows.item).take(self.weight(block.facts), rows.item)
-        return block.sum_rows(rows, self.known(weight))[:, None]
-
-
-class _Propensities(ByPropensity, _Weighted):
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
+        return block.sum_rows(rows, self.checked(weight))[:, None]
 
 
 @measure("ips_recall", range=(0, math.inf), higher_is_better=True)
-class IPSRecall(_Propensities):
-    r"""Recall in which every hit counts one over its propensity.
+class IPSRecall(ByPropensity, _Weighted):
+    r"""Recall with inverse propensity weights (IPS): each hit counts 1 / propensity.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
     Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
-
-    Parameters
-    ----------
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
 
     References
     ----------
@@ -75,31 +58,18 @@ class IPSRecall(_Propensities):
     1.0
     """
 
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return weighted recall, shape (U, n_k)."""
-        return divide(self._of_hits(block, k, discounted=False), block.n_relevant[:, None])
+        """Return IPS recall, shape (U, n_k)."""
+        return divide(self._sum_hits(block, k, discounted=False), block.n_relevant[:, None])
 
 
 @measure("snips_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
-class SNIPSRecall(_Propensities):
-    r"""Recall in which every relevant item counts one over its propensity.
+class SNIPSRecall(ByPropensity, _Weighted):
+    r"""Self-normalised IPS recall: each relevant item, found or not, counts 1 / propensity.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
     Range [0, 1]; higher is better. Needs ``train``, or propensities in ``items``.
-
-    Parameters
-    ----------
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
 
     References
     ----------
@@ -116,31 +86,18 @@ class SNIPSRecall(_Propensities):
     0.66667
     """
 
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return self-normalised recall, shape (U, n_k)."""
-        return divide(self._of_hits(block, k, discounted=False), self._of_relevant(block))
+        """Return self-normalised IPS recall, shape (U, n_k)."""
+        return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))
 
 
 @measure("ips_dcg", range=(0, math.inf), higher_is_better=True)
-class IPSDCG(_Propensities):
-    r"""Discounted cumulative gain in which every hit counts one over its propensity.
+class IPSDCG(ByPropensity, _Weighted):
+    r"""DCG with inverse propensity weights (IPS): each hit gains 1 / propensity.
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
     Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
-
-    Parameters
-    ----------
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
 
     References
     ----------
@@ -154,32 +111,19 @@ class IPSDCG(_Propensities):
     2.0
     """
 
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return weighted gains, shape (U, n_k)."""
-        return self._of_hits(block, k, discounted=True)
+        """Return IPS DCG, shape (U, n_k)."""
+        return self._sum_hits(block, k, discounted=True)
 
 
 @measure("snips_dcg", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
-class SNIPSDCG(_Propensities):
-    r"""Discounted cumulative gain over propensities, as a share of all that could be gained.
+class SNIPSDCG(ByPropensity, _Weighted):
+    r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
-    Range [0, 1]; higher is better. A perfect list of more than one relevant item scores less than
-    1, because what divides is not discounted. Needs ``train``, or propensities in ``items``.
-
-    Parameters
-    ----------
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
+    Range [0, 1]; higher is better. An ideal list of more than one relevant item scores less than
+    1, because the denominator is not discounted. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -194,29 +138,20 @@ class SNIPSDCG(_Propensities):
     0.66667
     """
 
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return self-normalised gains, shape (U, n_k)."""
-        return divide(self._of_hits(block, k, discounted=True), self._of_relevant(block))
+        """Return self-normalised IPS DCG, shape (U, n_k)."""
+        return divide(self._sum_hits(block, k, discounted=True), self._sum_relevant(block))
 
 
 @measure("stratified_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
 class StratifiedRecall(ByStratum, _Weighted):
-    r"""Recall in which popular items count less.
+    r"""Popularity-stratified recall: the more popular a relevant item, the less it counts.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    Items never seen in training count as seen once. Range [0, 1]; higher is better. Needs
-    ``train``.
-
-    Parameters
-    ----------
-    gamma : float
-        How much more likely popular items are to be observed; 0 gives recall.
+    :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1]; higher is
+    better. Needs ``train``.
 
     References
     ----------
@@ -231,8 +166,6 @@ class StratifiedRecall(ByStratum, _Weighted):
     0.66667
     """
 
-    gamma: float = 1.0
-
     def values(self, block: Block, k: Array) -> Array:
         """Return stratified recall, shape (U, n_k)."""
-        return divide(self._of_hits(block, k, discounted=False), self._of_relevant(block))
+        return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))

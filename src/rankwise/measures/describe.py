@@ -1,4 +1,4 @@
-"""What is known about a measure, for listings, pages and help: derived from the class alone."""
+"""Descriptions of measures for listings, pages and help, derived from the class alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import inspect
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankwise.measures import registry
-
-if TYPE_CHECKING:
-    from rankwise.measures.measure import Measure
+from rankwise.measures.measure import Measure
 
 __all__ = ["FAMILIES", "Description", "describe", "every_description"]
 
@@ -30,7 +28,7 @@ FAMILIES = {
 }
 """The families in the order in which they are shown, and their titles."""
 
-_TABLES = {
+_INPUTS = {
     "popularity": "train", "history": "train", "similarity": "train", "source": "train",
     "baseline": "baseline", "categories": "items: categories", "features": "items: features",
     "item_group": "items: group", "propensity": "items: propensity", "user_group": "users: group",
@@ -39,7 +37,7 @@ _TABLES = {
 
 @dataclass(frozen=True)
 class Description:
-    """What is known about a measure."""
+    """The documented properties of a measure."""
 
     cls: type[Measure]
 
@@ -62,26 +60,26 @@ class Description:
 
     @property
     def better(self) -> str:
-        """Which direction is better; a dash where none is."""
+        """Which direction is better; a dash where neither is."""
         return {True: "higher", False: "lower", None: "–"}[self.cls.higher_is_better]
 
     @property
     def cutoff(self) -> str:
-        """How a cut-off is written: ``@k``, ``[@k]`` if it may be left out, or nothing."""
+        """How a cut-off is written: ``@k``, ``[@k]`` if it is optional, or nothing."""
         return {"required": "@k", "optional": "[@k]", "none": ""}[self.cls.cutoff]
 
     @property
     def needs(self) -> list[str]:
-        """What it needs beyond lists and truth, with its parameters at their defaults."""
+        """The extra inputs beyond recommendations and ground truth, at default parameters."""
         measure = self.cls()
         parts = [measure, *measure.parts]
-        found = dict.fromkeys(_TABLES[fact.kind] for part in parts for fact in part.all_facts)
+        inputs = {_INPUTS[fact.kind] for part in parts for fact in part.all_facts}
         if any("scores" in part.requires for part in parts):
-            found["scores"] = None
-        return sorted(found)
+            inputs.add("scores")
+        return sorted(inputs)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
+        """Return all properties as plain values that JSON can hold."""
         cls = self.cls
         return {
             "name": cls.name,
@@ -106,12 +104,12 @@ def describe(name: str) -> Description:
 
 
 def every_description() -> list[Description]:
-    """Describe every measure, family by family, by name; families from outside come last."""
-    order = {family: at for at, family in enumerate(FAMILIES)}
-    every = sorted(
+    """Describe every measure, family by family, by name; plug-ins' own families come last."""
+    order = {family: position for position, family in enumerate(FAMILIES)}
+    measures = sorted(
         registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name)
     )
-    return [Description(cls) for cls in every]
+    return [Description(cls) for cls in measures]
 
 
 def _plain(value: object) -> object:

@@ -1,79 +1,105 @@
 r"""Bias disparity: whether recommendations move a group of users towards a group of items.
 
-Groups are any columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``; a
-value is a cell for each pair of them: ``bias_disparity@10[user_group=a,item_group=b]``.
+The groups are columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``. There
+is one cell per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from rankwise.core.facts import Fact, Source
-from rankwise.measures.kinds import Labelled, OverItemGroups, label
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, RecommendationCount, RelevantCount
+from rankwise.measures.kinds import OverItemGroups, Values, label
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import ItemSums, Recommended, Relevant, Tally
 
 __all__ = ["BiasDisparity", "BiasDisparityRecommendation", "BiasDisparitySource"]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Disparity(OverItemGroups):
-    """A share of some rows, user group by item group, over the item group's share of items."""
+    """Cells, by user group and item group: share of the interactions over share of the items.
 
-    only_cells: ClassVar[bool] = True
+    Parameters
+    ----------
+    user_group : str, default="group"
+        The column of ``users`` with the groups.
+    """
 
+    cells_only = True
     user_group: str = "group"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Both groups."""
+        return (*super().facts, Fact("user_group", self.user_group))
+
+    def _recommended(self, items: CatalogueSums, k: int) -> dict[str, float]:
+        """Return the bias of the recommendations, B_R."""
+        return self._bias(items, items.by_group(RecommendationCount(self.user_group), k))
+
+    def _bias(self, items: CatalogueSums, counts: dict[str, Any]) -> dict[str, float]:
+        """Return the bias of item counts by user group, as cells."""
+        groups = self.groups(items)
+        item_shares = groups.sum(np.ones(items.size)) / items.size
+        cells = {}
+        for user_group, count in counts.items():
+            total = float(np.sum(count))
+            rows = zip(groups.names, groups.sum(count), item_shares, strict=True)
+            for item_group, part, item_share in rows:
+                cell = label(user_group=user_group, item_group=item_group)
+                defined = total and item_share
+                cells[cell] = float(part / total / item_share) if defined else math.nan
+        return cells
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _WithSource(_Disparity):
+    r"""Cells that also depend on the users' interactions.
+
+    Parameters
+    ----------
+    interactions : {"train", "truth"}, default="train"
+        The interactions behind :math:`B_S`: those of training, or the relevant items of the ground
+        truth (as in WarpRec before 2.0).
+    """
+
     interactions: Literal["train", "truth"] = "train"
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Both groups, and what users of each group used in training."""
+        """Both groups, and the training interactions of each user group."""
         source = (Fact("source", self.user_group),) if self.interactions == "train" else ()
-        return (*super().facts, Fact("user_group", self.user_group), *source)
+        return (*super().facts, *source)
 
-    def _source(self, items: ItemSums) -> Labelled:
+    @property
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The number of relevant items by user group, if these are the interactions."""
+        return (RelevantCount(self.user_group),) if self.interactions == "truth" else ()
+
+    def _source(self, items: CatalogueSums) -> dict[str, float]:
+        """Return the bias of the users' interactions, B_S."""
         if self.interactions == "truth":
-            return self._over_share(items, items.by_group(Relevant(self.user_group), 0))
+            return self._bias(items, items.by_group(RelevantCount(self.user_group), 0))
         source = items.fact(Fact("source", self.user_group), Source)
-        return self._over_share(
-            items, {name: source.count[:, at] for at, name in enumerate(source.names)}
-        )
-
-    def _recommended(self, items: ItemSums, k: int) -> Labelled:
-        return self._over_share(items, items.by_group(Recommended(self.user_group), k))
-
-    def _over_share(self, items: ItemSums, counts: dict[str, Any]) -> Labelled:
-        groups = self.groups(items)
-        share = groups.sum(np.ones(items.size)) / items.size
-        out = {}
-        for user_group, count in counts.items():
-            total = float(np.sum(count))
-            for item_group, part, of in zip(groups.names, groups.sum(count), share, strict=True):
-                name = label(user_group=user_group, item_group=item_group)
-                out[name] = float(part / total / of) if total and of else math.nan
-        return out
+        return self._bias(items, {name: source.count[:, j] for j, name in enumerate(source.names)})
 
 
 @measure("bias_disparity_source", "bias_disparity_bs", range=(0, math.inf), higher_is_better=None,
          cutoff="none", family="fairness")  # fmt: skip
-class BiasDisparitySource(_Disparity):
-    r"""How much more a group of users likes a group of items than the catalogue would suggest.
+class BiasDisparitySource(_WithSource):
+    r"""Bias of users' interactions: preference of a user group for an item group.
 
     .. math:: B_S(G, C) = \frac{\text{share of the interactions of } G \text{ that are in } C}
               {|C| / |I|}
 
-    A cell for every user group G and item group C. Range [0, inf): above 1 the group prefers these
-    items; nothing is better in itself. Needs ``train``, and a group in ``items`` and ``users``.
-
-    Parameters
-    ----------
-    item_group, user_group : str
-        The columns of ``items`` and of ``users`` with the groups.
-    interactions : {"train", "truth"}
-        Whose interactions: those of training, or the relevant items of the truth (as WarpRec
-        before 2.0 counts).
+    One cell per user group G and item group C; I is the catalogue. Range [0, inf); above 1, G
+    prefers C; neither direction counts as better. Needs ``train`` and a column of groups in both
+    ``items`` and ``users``.
 
     References
     ----------
@@ -91,35 +117,22 @@ class BiasDisparitySource(_Disparity):
     2.0
     """
 
-    item_group: str = "group"
-    user_group: str = "group"
-    interactions: Literal["train", "truth"] = "train"
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """The relevant items of each group of users, if these are asked for."""
-        return (Relevant(self.user_group),) if self.interactions == "truth" else ()
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the cells."""
-        return self._source(items)
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the cells, by user group and item group."""
+        return Values(cells=self._source(items))
 
 
 @measure("bias_disparity_recommendation", "bias_disparity_br", range=(0, math.inf),
          higher_is_better=None, family="fairness")  # fmt: skip
 class BiasDisparityRecommendation(_Disparity):
-    r"""How much more a group of users is shown a group of items than the catalogue would suggest.
+    r"""Bias of recommendations: exposure of a user group to an item group.
 
     .. math:: B_R(G, C) = \frac{\text{share of the top } k \text{ of } G \text{ that is in } C}
               {|C| / |I|}
 
-    A cell for every user group G and item group C. Range [0, inf): above 1 the group is shown more
-    of these items; nothing is better in itself. Needs a group in ``items`` and ``users``.
-
-    Parameters
-    ----------
-    item_group, user_group : str
-        The columns of ``items`` and of ``users`` with the groups.
+    One cell per user group G and item group C; I is the catalogue. Range [0, inf); above 1, G is
+    recommended C more often than at random; neither direction counts as better. Needs a column of
+    groups in both ``items`` and ``users``.
 
     References
     ----------
@@ -136,47 +149,27 @@ class BiasDisparityRecommendation(_Disparity):
     2.0
     """
 
-    item_group: str = "group"
-    user_group: str = "group"
-
     @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Both groups."""
-        return (Fact("item_group", self.item_group), Fact("user_group", self.user_group))
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The number of recommendations by user group."""
+        return (RecommendationCount(self.user_group),)
 
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """What each group of users is shown."""
-        return (Recommended(self.user_group),)
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the cells."""
-        return self._recommended(items, k)
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the cells, by user group and item group."""
+        return Values(cells=self._recommended(items, k))
 
 
-@measure(
-    "bias_disparity",
-    "bias_disparity_bd",
-    range=(-1, math.inf),
-    higher_is_better=None,
-    family="fairness",
-)
-class BiasDisparity(_Disparity):
-    r"""How far the recommendations move a group of users towards a group of items.
+@measure("bias_disparity", "bias_disparity_bd", range=(-1, math.inf), higher_is_better=None,
+         family="fairness")  # fmt: skip
+class BiasDisparity(_WithSource):
+    r"""Bias disparity: how far recommendations move a user group towards an item group.
 
     .. math:: \frac{B_R(G, C) - B_S(G, C)}{B_S(G, C)}
 
-    of ``bias_disparity_recommendation`` and ``bias_disparity_source``. A cell for every user group
-    G and item group C; NaN where the source is 0. Range [-1, inf): 0 keeps the group's taste;
-    nothing is better in itself. Needs ``train``, and a group in ``items`` and ``users``.
-
-    Parameters
-    ----------
-    item_group, user_group : str
-        The columns of ``items`` and of ``users`` with the groups.
-    interactions : {"train", "truth"}
-        Whose interactions are the source: those of training, or the relevant items of the truth
-        (as WarpRec before 2.0 counts).
+    The relative change from ``bias_disparity_source`` to ``bias_disparity_recommendation``. One
+    cell per user group G and item group C; NaN where :math:`B_S` is 0. Range [-1, inf); 0 keeps the
+    preference of the users; neither direction counts as better. Needs ``train`` and a column of
+    groups in both ``items`` and ``users``.
 
     References
     ----------
@@ -194,20 +187,16 @@ class BiasDisparity(_Disparity):
     -1.0
     """
 
-    item_group: str = "group"
-    user_group: str = "group"
-    interactions: Literal["train", "truth"] = "train"
-
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """What each group of users is shown, and what is relevant to it if that is the source."""
-        source = (Relevant(self.user_group),) if self.interactions == "truth" else ()
-        return (Recommended(self.user_group), *source)
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The number of recommendations and, for interactions=truth, of relevant items."""
+        return (RecommendationCount(self.user_group), *super().item_sums)
 
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the cells."""
-        source, shown = self._source(items), self._recommended(items, k)
-        return {
-            name: shown[name] / source[name] - 1.0 if source[name] > 0 else math.nan
-            for name in shown
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the cells, by user group and item group."""
+        source, recommended = self._source(items), self._recommended(items, k)
+        cells = {
+            cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan
+            for cell in recommended
         }
+        return Values(cells=cells)

@@ -1,42 +1,40 @@
-r"""Diversity: how evenly recommendations are spread over items.
+r"""Diversity over all users: how evenly recommendations are spread over items.
 
-:math:`c_j` is how often item j stands in a user's top k.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`c_j` the number of
+users with item j in their top k.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from rankwise.core.backend import namespace
-from rankwise.errors import ParameterError
-from rankwise.measures.kinds import Accumulated, Catalogue, Labelled
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block, Needs
+from rankwise.measures.arithmetic import check_parameter
+from rankwise.measures.item_sums import CatalogueSums, ItemSum
+from rankwise.measures.kinds import Accumulated, Catalogue, Values
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import ItemSums, Tally
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.core.engine import Needs
 
 __all__ = ["Gini", "Personalization", "ShannonEntropy"]
 
 
 @measure("gini", "gini_index", range=(0, 1), higher_is_better=False)
 class Gini(Catalogue):
-    r"""Gini index of how often items are recommended: 0 if all equally, 1 if only one.
+    r"""Gini index of the items' recommendation counts: 0 if all are equal, 1 for a single item.
 
     .. math:: \frac{\sum_{j=1}^{n} (2j - n - 1)\, c_j}{m \sum_j c_j}
 
-    with counts in ascending order. Range [0, 1]; lower is more equal.
+    with counts in ascending order. Range [0, 1]; lower is more equal. The catalogue is ``items``,
+    or by default all items seen. NaN if nothing was recommended.
 
     Parameters
     ----------
-    over : {"catalogue", "recommended"}
-        ``"catalogue"``: all n items, those never recommended with a count of 0, and m = n - 1.
-        ``"recommended"``: only items recommended at least once, and m = n.
+    over : {"catalogue", "recommended"}, default="catalogue"
+        ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
+        and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
 
     References
     ----------
@@ -56,37 +54,37 @@ class Gini(Catalogue):
     over: Literal["catalogue", "recommended"] = "catalogue"
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the index; NaN if nothing was recommended."""
+        """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
         ordered = xp.sort(counts[counts > 0])
-        shown = int(ordered.shape[0])
-        n = shown if self.over == "recommended" else catalogue_size
+        n_recommended = int(ordered.shape[0])
+        n = n_recommended if self.over == "recommended" else catalogue_size
         m = n if self.over == "recommended" else n - 1
-        if not shown:
+        if not n_recommended:
             return math.nan
         if m == 0:
             return 0.0
-        # Items never shown come first and add nothing: the others have the last places. Whole
-        # numbers all the way to the division, so the order of items cannot matter.
-        place = xp.arange(n - shown + 1, n + 1, dtype=xp.int64)
-        weighted = int(xp.sum((2 * place - n - 1) * xp.astype(ordered, xp.int64)))
+        # Items never recommended come first and add nothing, so the others have the last positions.
+        # Sums of whole numbers up to the division: the order of items cannot matter.
+        position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
+        weighted = int(xp.sum((2 * position - n - 1) * xp.astype(ordered, xp.int64)))
         return weighted / (m * int(xp.sum(ordered)))
 
 
 @measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True)
 class ShannonEntropy(Catalogue):
-    r"""Shannon entropy of how recommendations are spread over items.
+    r"""Shannon entropy of the distribution of recommendations over items.
 
     .. math:: -\sum_j p_j \log p_j, \quad p_j = c_j / \sum_i c_i
 
-    Range [0, log of the number of items]; higher is more even. In nats unless a base is given.
+    Range [0, log of the number of items]; higher is more even. NaN if nothing was recommended.
 
     Parameters
     ----------
-    log_base : float or None
-        The base of the logarithm; None: natural. 2 gives bits.
-    normalised : bool
-        Divide by the logarithm of the catalogue's size, which gives a value in [0, 1].
+    log_base : float or None, default=None
+        The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
+    normalised : bool, default=False
+        Divide by the logarithm of the catalogue size, which gives a value in [0, 1].
 
     References
     ----------
@@ -108,10 +106,8 @@ class ShannonEntropy(Catalogue):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if self.log_base is not None and self.log_base <= 1:
-            raise ParameterError(
-                "shannon_entropy: log_base must be above 1", found=f"log_base={self.log_base}"
-            )
+        allowed = self.log_base is None or not self.log_base <= 1
+        check_parameter(self, "log_base", allowed, "must be above 1")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the entropy; NaN if nothing was recommended."""
@@ -126,32 +122,33 @@ class ShannonEntropy(Catalogue):
         return nats if self.log_base is None else nats / math.log(self.log_base)
 
 
-class _Shares(Tally):
-    """The entries of unit vectors: a list of n items has 1 / sqrt(n) for each of them."""
+class _UnitVectorSum(ItemSum):
+    """The sum of the users' unit vectors: a top k of n items has 1 / sqrt(n) for each of them."""
 
     name: ClassVar[str] = "shares"
-    needs: ClassVar[Needs] = frozenset({"listed"})
+    needs: ClassVar[Needs] = frozenset({"recommended"})
     whole: ClassVar[bool] = False
 
     def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return the rows of the lists."""
-        listed = block.rows("listed")
-        xp = namespace(listed.rank)
-        near = listed.rank <= k
+        """Return user, item and vector entry of each row of the top k."""
+        rows = block.rows("recommended")
+        xp = namespace(rows.rank)
+        within = rows.rank <= k
         length = xp.astype(xp.clip(block.list_length, max=k), xp.float64)
-        user = listed.user[near]
-        return user, listed.item[near], 1.0 / xp.sqrt(xp.take(length, user))
+        user = rows.user[within]
+        return user, rows.item[within], 1.0 / xp.sqrt(xp.take(length, user))
 
 
 @measure("personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True)
 class Personalization(Accumulated):
-    r"""How different the lists of two users are, on average over all pairs of users.
+    r"""Mean dissimilarity of two users' recommendation lists, over all pairs of users.
 
     .. math:: 1 - \frac{2}{U (U - 1)} \sum_{u < v}
               \frac{|L_u^k \cap L_v^k|}{\sqrt{|L_u^k| \, |L_v^k|}}
 
-    The cosine of the two lists, which is the overlap over k where lists are full. Worked out from
-    sums over items, in linear time. Range [0, 1]; higher is more personal. NaN for one user.
+    1 minus the mean cosine similarity; for lists of k items, the cosine is the overlap over k. It
+    is computed from sums over items, in linear time. Range [0, 1]; higher is more personalised.
+    NaN for fewer than two users with a list.
 
     References
     ----------
@@ -167,18 +164,13 @@ class Personalization(Accumulated):
     0.3333
     """
 
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+    item_sums = (_UnitVectorSum(),)
 
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """The sum of all users' unit vectors."""
-        return (_Shares(),)
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return one less the mean cosine."""
-        users = items.n_listed
-        if users < 2:
-            return {"": math.nan}
-        total = float(np.sum(np.sort(items.sum(_Shares(), k) ** 2)))
-        overlap = (total - users) / (users * (users - 1.0))
-        return {"": min(max(1.0 - overlap, 0.0), 1.0)}
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return 1 minus the mean cosine similarity."""
+        n_users = items.n_listed
+        if n_users < 2:
+            return Values(math.nan)
+        total = float(np.sum(np.sort(items.sum(_UnitVectorSum(), k) ** 2)))
+        cosine = (total - n_users) / (n_users * (n_users - 1.0))
+        return Values(min(max(1.0 - cosine, 0.0), 1.0))

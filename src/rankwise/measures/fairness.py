@@ -1,8 +1,8 @@
-r"""Fairness over groups of items: who is shown, and who is found where it is relevant.
+r"""Fairness over groups of items: exposure, and exposure given relevance.
 
-The groups are a column of ``items``, any column, named by ``item_group``; items without a group
-are left out of the groups. Groups of users are a column of ``users``, named by ``user_group``.
-Each of these measures has cells: ``reo@10[item_group=a]``.
+The groups are a column of ``items``, named by ``item_group``; items without a group do not count.
+Each of these measures has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k
+of user u's recommendation list, :math:`R_u` the user's relevant items in the ground truth.
 """
 
 from __future__ import annotations
@@ -12,39 +12,31 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.measures.kinds import Labelled, OverItemGroups, rates_of_items
+from rankwise.measures.item_sums import (
+    CatalogueSums,
+    HistoryCount,
+    HitCount,
+    ItemSum,
+    RecommendationCount,
+    RelevantCount,
+    RepeatCount,
+)
+from rankwise.measures.kinds import GroupRates, OverItemGroups
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
 
 __all__ = ["REO", "RSP"]
 
 
-class _Rates(OverItemGroups):
-    """How unequal a rate is over item groups."""
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the spread of the rates, and each group's."""
-        return rates_of_items(self.groups(items), *self._part_and_whole(items, k))
-
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-
 @measure("reo", "ranking_based_equal_opportunity", range=(0, math.inf), higher_is_better=False)
-class REO(_Rates):
-    r"""Ranking-based equal opportunity: how unequally relevant items of the groups are found.
+class REO(OverItemGroups, GroupRates):
+    r"""Ranking-based equal opportunity: inequality of recall over item groups.
 
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap R_u \cap a|}{\sum_u |R_u \cap a|}
 
     Population standard deviation over the item groups a that have relevant items. Range [0, inf);
-    lower is more equal; NaN for less than two groups. The cells are :math:`P_a`. Needs a group in
-    ``items``.
-
-    Parameters
-    ----------
-    item_group : str
-        The column of ``items`` with the groups.
+    lower is more equal; NaN for fewer than two groups. The cells are :math:`P_a`. Needs a column of
+    groups in ``items``.
 
     References
     ----------
@@ -61,34 +53,25 @@ class REO(_Rates):
     (0.3333, 0.5)
     """
 
-    item_group: str = "group"
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Hits and relevant items."""
-        return (Hits(), Relevant())
-
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        return items.sum(Hits(), k), items.sum(Relevant(), k)
+    item_sums = (HitCount(), RelevantCount())
 
 
 @measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False)
-class RSP(_Rates):
-    r"""Ranking-based statistical parity: how unequally items of the groups are recommended.
+class RSP(OverItemGroups, GroupRates):
+    r"""Ranking-based statistical parity: inequality of recommendation rates over item groups.
 
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
-    over users with a list; :math:`H_u` is what the user has seen in training, less what the list
-    holds all the same. Population standard deviation over item groups. Range [0, inf); lower is
-    more equal; NaN for less than two groups. The cells are :math:`P_a`. Needs a group in ``items``.
+    over users with a list; :math:`H_u` is the user's training history, except items in the list.
+    Population standard deviation over item groups. Range [0, inf); lower is more equal; NaN for
+    fewer than two groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
 
     Parameters
     ----------
-    item_group : str
-        The column of ``items`` with the groups.
-    seen : {"excluded", "included"}
-        Whether items seen in training could have been recommended; ``"excluded"`` needs ``train``.
+    seen : {"excluded", "included"}, default="excluded"
+        Whether items of the user's training history are candidates; ``"excluded"`` takes them out
+        of the denominator and needs ``train``.
 
     References
     ----------
@@ -105,15 +88,16 @@ class RSP(_Rates):
     (0.3333, 0.25)
     """
 
-    item_group: str = "group"
     seen: Literal["excluded", "included"] = "excluded"
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Recommendations, and what was seen."""
-        return (Recommended(), *((Seen(), Repeated()) if self.seen == "excluded" else ()))
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The numbers of recommendations and, if seen items are excluded, of seen items."""
+        seen = (HistoryCount(), RepeatCount()) if self.seen == "excluded" else ()
+        return (RecommendationCount(), *seen)
 
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        everyone = np.full(items.size, items.n_listed)
-        whole = items.available() if self.seen == "excluded" else everyone
-        return items.sum(Recommended(), k), whole
+    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
+        """Return recommendations, and users who could have been shown the item."""
+        all_users = np.full(items.size, items.n_listed)
+        n_candidates = items.available() if self.seen == "excluded" else all_users
+        return items.sum(RecommendationCount(), k), n_candidates

@@ -1,40 +1,74 @@
-r"""Accuracy with graded relevance: gains that grow with the relevance of what is found.
+r"""Accuracy with graded relevance: gains that grow with the relevance of the recommended items.
 
-Notation: :math:`g_i` is the gain of the item at rank i, made from its relevance; 0 where the item
-is not relevant.
+Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item
+is not relevant; :math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the
+ground truth have no value.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
-from rankwise.core.backend import namespace
-from rankwise.errors import MeasureError, ParameterError, ScoreError
-from rankwise.measures.arithmetic import Gain, check_base, discount, divide, gain_of
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
+from rankwise.errors import ScoreError
+from rankwise.measures.arithmetic import (
+    Gain,
+    check_parameter,
+    discount,
+    divide,
+    gain_of,
+    need_cutoff,
+)
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "NDCGBinary"]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Gained(PerUser):
+    r"""A sum of gains.
+
+    Parameters
+    ----------
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
+        The relevance itself, :math:`2^{rel} - 1`, 1 for all relevant items, or
+        :math:`2^{rel + 1} - 1` (as in WarpRec).
+    """
+
+    additive = True
+    gain: Gain = "linear"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Discounted(_Gained):
+    """A sum of gains that are discounted by rank.
+
+    Parameters
+    ----------
+    log_base : float, default=2.0
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding.
+    """
+
+    log_base: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
+
+
 @measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy")
-class CG(PerUser):
+class CG(_Gained):
     r"""Cumulative gain: the sum of the gains in the top k.
 
     .. math:: CG@k = \sum_{i \le k} g_i
 
     Range [0, inf); higher is better.
-
-    Parameters
-    ----------
-    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
-        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
-        :math:`2^{rel + 1} - 1` (as WarpRec has it).
 
     References
     ----------
@@ -47,30 +81,19 @@ class CG(PerUser):
     5.0
     """
 
-    additive: ClassVar[bool] = True
-    gain: Gain = "linear"
-
     def values(self, block: Block, k: Array) -> Array:
         """Return cumulative gain, shape (U, n_k)."""
         hits = block.hits
-        return block.sum_hits(hits.chance * hits.mean(gain_of(self.gain, hits.gain)), k)
+        return block.sum_hits(hits.probability * hits.to_rows(gain_of(self.gain, hits.gain)), k)
 
 
 @measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy")
-class DCG(PerUser):
-    r"""Discounted cumulative gain: gains count less further down.
+class DCG(_Discounted):
+    r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
 
     .. math:: DCG@k = \sum_{i \le k} g_i / \log_b(i + 1)
 
     Range [0, inf); higher is better.
-
-    Parameters
-    ----------
-    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
-        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
-        :math:`2^{rel + 1} - 1` (as WarpRec has it).
-    log_base : float
-        The base b of the logarithm.
 
     References
     ----------
@@ -84,41 +107,27 @@ class DCG(PerUser):
     1.5
     """
 
-    additive: ClassVar[bool] = True
-    gain: Gain = "linear"
-    log_base: float = 2.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_base(self.name, self.log_base)
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return discounted cumulative gain, shape (U, n_k)."""
+        """Return DCG, shape (U, n_k)."""
         hits = block.hits
-        gains = hits.mean(gain_of(self.gain, hits.gain))
-        return block.sum_hits(hits.chance * gains * discount(hits.rank, self.log_base), k)
+        gains = hits.to_rows(gain_of(self.gain, hits.gain))
+        return block.sum_hits(hits.probability * gains * discount(hits.rank, self.log_base), k)
 
 
 @measure("ndcg", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}), family="accuracy")
-class NDCG(PerUser):
-    r"""Discounted cumulative gain as a share of the best that was possible.
+class NDCG(_Discounted):
+    r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
     .. math:: nDCG@k = DCG@k / IDCG@k
 
-    IDCG is the same sum over the user's relevant items in decreasing gain, cut at k. Range
-    [0, 1]; higher is better.
+    IDCG is the ideal DCG: that of the user's relevant items in decreasing gain, at the same
+    cut-off k. Range [0, 1]; higher is better.
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
-        The relevance itself, :math:`2^{rel} - 1`, 1 for every relevant item, or
-        :math:`2^{rel + 1} - 1` (as WarpRec has it).
-    log_base : float
-        The base of the logarithm; it cancels out, but for rounding.
-    ideal : {"relevant", "full"}
-        ``"full"`` fills all k ranks with the user's largest gain, whether or not the user has
-        that many relevant items; it needs a cut-off.
+    ideal : {"relevant", "full"}, default="relevant"
+        ``"full"`` fills all k ranks of the ideal list with the user's largest gain, whether or not
+        the user has that many relevant items; it needs a cut-off.
 
     References
     ----------
@@ -134,38 +143,30 @@ class NDCG(PerUser):
     (0.96081, 0.94881)
     """
 
-    additive: ClassVar[bool] = True
-    gain: Gain = "linear"
-    log_base: float = 2.0
     ideal: Literal["relevant", "full"] = "relevant"
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_base(self.name, self.log_base)
-
     def require_cutoff(self) -> None:
-        """Raise if all k ranks are to be filled and there is no k."""
-        if self.ideal == "full" and not self.k:
-            raise MeasureError(
-                "ndcg(ideal=full) needs a cut-off", found=str(self), hint=f"write {self}@10"
-            )
+        """Raise if the ideal list fills all k ranks and there is no k."""
+        need_cutoff(self, where=self.ideal == "full", setting="ideal=full")
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return normalised discounted cumulative gain, shape (U, n_k)."""
-        return _ndcg(block, k, self.gain, self.log_base, self.ideal)
+        """Return nDCG, shape (U, n_k)."""
+        hits, xp = block.hits, namespace(block.list_length)
+        gains_of = partial(gain_of, self.gain)
+        discount_of = partial(discount, log_base=self.log_base)
+        gains = hits.to_rows(gains_of(hits.gain))
+        dcg = block.sum_hits(hits.probability * gains * discount_of(hits.rank), k)
+        if self.ideal == "relevant":
+            return divide(dcg, block.sum_ideal(gains_of, discount_of, k))
+        largest_gain = block.sum_ideal(gains_of, xp.ones_like, k[:1] * 0 + 1)
+        full = [xp.sum(discount_of(xp.arange(1, int(cutoff) + 1))) for cutoff in k]
+        return divide(dcg, largest_gain * xp.stack(full)[None, :])
 
 
-@measure(
-    "ndcg_binary",
-    "ndcg_rendle_2020",
-    range=(0, 1),
-    higher_is_better=True,
-    needs=frozenset({"ideal"}),
-    family="accuracy",
-)
+@measure("ndcg_binary", "ndcg_rendle_2020", range=(0, 1), higher_is_better=True,
+         needs=frozenset({"ideal"}), family="accuracy")  # fmt: skip
 class NDCGBinary(PerUser):
-    r"""Normalised discounted cumulative gain in which every relevant item gains 1.
+    r"""Normalised DCG with binary relevance: the gain of each relevant item is 1.
 
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
@@ -183,42 +184,25 @@ class NDCGBinary(PerUser):
     0.91972
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return binary normalised discounted cumulative gain, shape (U, n_k)."""
-        return _ndcg(block, k, "binary", 2.0, "relevant")
-
-
-def _ndcg(block: Block, k: Array, gain: Gain, log_base: float, ideal: str) -> Array:
-    hits, xp = block.hits, namespace(block.list_length)
-    gains = hits.mean(gain_of(gain, hits.gain))
-    found = block.sum_hits(hits.chance * gains * discount(hits.rank, log_base), k)
-    if ideal == "relevant":
-        best = block.sum_ideal(
-            lambda relevance: gain_of(gain, relevance), lambda rank: discount(rank, log_base), k
-        )
-    else:
-        top = block.sum_ideal(
-            lambda relevance: gain_of(gain, relevance), xp.ones_like, k[:1] * 0 + 1
-        )
-        full = [xp.sum(discount(xp.arange(1, int(cutoff) + 1), log_base)) for cutoff in k]
-        best = top * xp.stack(full)[None, :]
-    return divide(found, best)
+        """Return binary nDCG, shape (U, n_k)."""
+        return NDCG(gain="binary").values(block, k)
 
 
 @measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy")
 class RBP(PerUser):
-    r"""Rank-biased precision: a user reads on with chance p after every item.
+    r"""Rank-biased precision: after each item, the user reads on with probability p.
 
     .. math:: RBP = (1 - p) \sum_i rel_i \, p^{i - 1}
 
-    Range [0, 1]; higher is better. Relevance counts as 0 or 1.
+    Range [0, 1]; higher is better. Relevance is binary.
 
     Parameters
     ----------
-    p : float
-        Persistence, in (0, 1).
+    p : float, default=0.8
+        The persistence of the user, in (0, 1).
 
     References
     ----------
@@ -232,36 +216,35 @@ class RBP(PerUser):
     0.328
     """
 
-    additive: ClassVar[bool] = True
+    additive = True
     p: float = 0.8
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if not 0 < self.p < 1:
-            raise ParameterError("rbp: p must lie between 0 and 1", found=f"p={self.p}")
+        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
 
     def values(self, block: Block, k: Array) -> Array:
         """Return rank-biased precision, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
-        return block.sum_hits(hits.chance * weight, k)
+        return block.sum_hits(hits.probability * weight, k)
 
 
 @measure("err", range=(0, 1), higher_is_better=True, family="accuracy")
 class ERR(PerUser):
-    r"""Expected reciprocal rank: one over the rank at which a user is satisfied and stops.
+    r"""Expected reciprocal rank of the item that satisfies the user, who then stops.
 
     .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
-    Range [0, 1]; higher is better.
+    :math:`g_i` is the relevance itself. Range [0, 1]; higher is better.
 
     Parameters
     ----------
-    max_relevance : float or None
-        :math:`g_{max}`, the largest grade of the scale. It must be given unless relevance is
-        binary (then 1), because the largest grade in the data need not be the scale's.
+    max_relevance : float or None, default=None
+        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
+        None stands for 1 (binary relevance); graded relevance needs it.
 
     References
     ----------

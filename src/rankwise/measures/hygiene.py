@@ -1,47 +1,43 @@
-r"""List hygiene: what is wrong with lists before anyone asks whether they are good."""
+r"""List hygiene: defects and descriptions of recommendation lists that no relevance enters.
+
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are
+means over users with a list.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from rankwise.core.backend import namespace
-from rankwise.core.facts import Fact, Popularity
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
+from rankwise.core.facts import Popularity
 from rankwise.measures.arithmetic import divide, need_cutoff, retrieved, shared_with_baseline
 from rankwise.measures.kinds import PerUser
-from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
+from rankwise.measures.measure import POPULARITY, measure
 
 __all__ = [
-    "ColdItemShare",
-    "DuplicateRate",
-    "MeanScore",
-    "Overlap",
-    "Repeated",
-    "Unsatisfied",
-]
+    "ColdItemShare", "DuplicateRate", "MeanScore", "Overlap", "Repeated", "Unsatisfied",
+]  # fmt: skip
 
 
 class _OfList(PerUser):
-    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
+    defined_for = "list"
 
 
 @measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none")
 class DuplicateRate(_OfList):
-    r"""Share of a list that repeats an item from further up.
+    r"""Share of the recommendation list that repeats an item from further up.
 
     .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
 
-    Without ``duplicates="first"`` a repeated item is an error, and there is nothing to measure.
-    Range [0, 1]; lower is better.
+    Range [0, 1]; lower is better. Needs ``duplicates="first"``: by default, a repeated item raises
+    an error.
 
     References
     ----------
     Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
-    Consistently?, RecSys (what repetitions do to other measures).
+    Consistently?, RecSys (the effect of duplicates on other measures).
 
     Examples
     --------
@@ -53,24 +49,24 @@ class DuplicateRate(_OfList):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return shares of repetitions, shape (U, 1)."""
+        """Return the share of duplicates, shape (U, 1)."""
         xp = namespace(block.list_length)
-        dropped = xp.astype(block.n_dropped, xp.float64)
-        return divide(dropped, dropped + xp.astype(block.list_length, xp.float64))[:, None]
+        n_dropped = xp.astype(block.n_dropped, xp.float64)
+        return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))[:, None]
 
 
 @measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required")
 class Unsatisfied(PerUser):
-    r"""Number of users with less than k items.
+    r"""Number of users whose recommendation list has fewer than k items.
 
     .. math:: |\{u : |L_u| < k\}|
 
-    Range [0, number of users]; lower is better.
+    Range [0, number of users]; lower is better. Users without a list count.
 
     Parameters
     ----------
-    as_share : bool
-        Return the share of the users that count, in [0, 1].
+    as_share : bool, default=False
+        Return the share of the evaluated users instead of their number, in [0, 1].
 
     References
     ----------
@@ -84,31 +80,32 @@ class Unsatisfied(PerUser):
     1.0
     """
 
-    about: ClassVar[Literal["relevance", "list", "user"]] = "user"
+    defined_for = "user"
     as_share: bool = False
 
     @property
     def aggregate(self) -> Literal["mean", "sum"]:
-        """A number of users, or a share of them."""
+        """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return 1 for users with a short list or none, shape (U, n_k)."""
+        """Return 1 for users with fewer than k items, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
         return xp.astype(block.list_length[:, None] < k[None, :], xp.float64)
 
 
-@measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"repeats"}))
+@measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"overlap_history"}))
 class Repeated(_OfList):
-    r"""Share of the top k that the user has already had in training.
+    r"""Share of the top k that is in the user's training history.
 
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
-    Range [0, 1]; lower is better unless repeats are wanted. Needs ``train``.
+    :math:`H_u` is the user's training history. Range [0, 1]; lower is better unless repeated
+    consumption is wanted. Needs ``train``.
 
     References
     ----------
-    Anderson et al. 2014, The Dynamics of Repeat Consumption, WWW (where repeats are wanted).
+    Anderson et al. 2014, The Dynamics of Repeat Consumption, WWW (repeats as a goal).
 
     Examples
     --------
@@ -119,18 +116,18 @@ class Repeated(_OfList):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return shares of items seen, shape (U, n_k)."""
-        assert block.repeats is not None  # the plan sees to it
-        return divide(block.count_shared(block.repeats, k), retrieved(block, k))
+        """Return the share of seen items, shape (U, n_k)."""
+        return divide(block.count_overlap(block.overlap["history"], k), retrieved(block, k))
 
 
-@measure("cold_item_share", range=(0, 1), higher_is_better=None, needs=frozenset({"listed"}))
+@measure("cold_item_share", range=(0, 1), higher_is_better=None, needs=frozenset({"recommended"}))
 class ColdItemShare(_OfList):
-    r"""Share of the top k that nobody has had in training.
+    r"""Share of the top k that is cold-start items: items without training interactions.
 
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
-    Range [0, 1]; it describes, and judges nothing. Needs ``train``.
+    :math:`n_i` is the number of training users of item i. Range [0, 1]; neither direction counts as
+    better. Needs ``train``.
 
     References
     ----------
@@ -144,32 +141,30 @@ class ColdItemShare(_OfList):
     0.5
     """
 
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (Fact("popularity"),)
+    facts = (POPULARITY,)
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return shares of items never seen, shape (U, n_k)."""
-        cold = block.fact(Fact("popularity"), Popularity).count == 0
+        """Return the share of cold-start items, shape (U, n_k)."""
+        cold = block.fact(POPULARITY, Popularity).count == 0
         xp = namespace(cold)
-        here = xp.astype(xp.take(cold, block.rows("listed").item), xp.float64)
-        return divide(block.sum_listed(here, k), retrieved(block, k))
+        is_cold = xp.astype(xp.take(cold, block.rows("recommended").item), xp.float64)
+        return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
 
 
-@measure("overlap", range=(0, 1), higher_is_better=None, needs=frozenset({"baseline"}))
+@measure("overlap", range=(0, 1), higher_is_better=None, needs=frozenset({"overlap_baseline"}))
 class Overlap(_OfList):
-    r"""Share of the top k that is also in the top k of another run.
+    r"""Share of the top k that is also in the baseline's top k.
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`B_u` is the user's list in ``baseline``; users without one have no value. Range [0, 1];
-    it describes, and judges nothing. One less ``unexpectedness``.
+    :math:`B_u` is the user's list in ``baseline``, the recommendations of another run; users
+    without one have no value. Range [0, 1]; neither direction counts as better. Equal to 1 minus
+    ``unexpectedness``. Needs ``baseline``.
 
     Parameters
     ----------
-    denominator : {"length", "k", "union"}
-        What divides: the number of items in the top k, k, or the number of items in either top k.
+    denominator : {"length", "k", "union"}, default="length"
+        The number of items in the top k, k, or the number of items in either top k.
 
     References
     ----------
@@ -187,22 +182,23 @@ class Overlap(_OfList):
     denominator: Literal["length", "k", "union"] = "length"
 
     def require_cutoff(self) -> None:
-        """Raise if the sum is to be divided by k and there is no k."""
-        need_cutoff(self, where=self.denominator == "k", said="denominator=k")
+        """Raise if the sum is divided by k and there is no k."""
+        need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return shares of items in common, shape (U, n_k)."""
+        """Return the share of common items, shape (U, n_k)."""
         return shared_with_baseline(block, k, self.denominator)
 
 
 @measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None,
-         needs=frozenset({"listed", "scores"}))  # fmt: skip
+         needs=frozenset({"recommended", "scores"}))  # fmt: skip
 class MeanScore(_OfList):
-    r"""Mean score of the items in the top k.
+    r"""Mean predicted score of the items in the top k.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
-    Range (-inf, inf), in the unit of the scores; it describes, and judges nothing.
+    Range (-inf, inf), in the unit of the scores :math:`s_{ui}`; neither direction counts as better.
+    Needs recommendations with scores.
 
     References
     ----------
@@ -217,6 +213,6 @@ class MeanScore(_OfList):
     """
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return mean scores, shape (U, n_k)."""
-        score = block.rows("listed").score
-        return divide(block.sum_listed(score, k), retrieved(block, k))
+        """Return the mean score, shape (U, n_k)."""
+        score = block.rows("recommended").score
+        return divide(block.sum_recommended(score, k), retrieved(block, k))

@@ -1,60 +1,58 @@
-r"""Fairness over groups of items in what they gain, or in the scores that they get.
+r"""Fairness between groups of items, by the gains or the scores of their recommended items.
 
-The groups are a column of ``items``, any column, named by ``item_group``. The cells of these
-measures are the groups' means, :math:`m_a`.
+The groups are any column of ``items``, named by ``item_group``. The cells of these measures are
+the group means :math:`m_a`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block, JudgedRows, Needs
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
-from rankwise.measures.kinds import Labelled, OverItemGroups, cells_of_items
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, RecommendationCount
+from rankwise.measures.kinds import OverItemGroups, Values, cells_of_items
 from rankwise.measures.measure import measure
-from rankwise.measures.tallies import ItemSums, Recommended, Tally
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.core.engine import Needs
 
 __all__ = ["ItemMADRanking", "ItemMADRating"]
 
 
-class _FoundInOrder(Tally):
-    """How often each item is relevant in the first k; tied items in the order of the list."""
+class _HitsInOrder(ItemSum):
+    """How often each item is a hit in the top k; tied items in the order of the list."""
 
     name: ClassVar[str] = "found"
     needs: ClassVar[Needs] = frozenset({"judged"})
 
     def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return the relevant rows of the lists."""
-        rows = block.rows("judged")
-        near = (rows.rank <= k) & (rows.relevant > 0)
-        return rows.user[near], rows.item[near], None
+        """Return user, item and term of the hits in the top k."""
+        judged = block.rows("judged")
+        hit = (judged.rank <= k) & (judged.relevant > 0)
+        return judged.user[hit], judged.item[hit], self._terms(judged, hit)
+
+    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
+        return None
 
 
-class _Scores(_FoundInOrder):
-    """The scores of the same rows."""
+class _HitScores(_HitsInOrder):
+    """The scores of these hits, summed for each item."""
 
     name: ClassVar[str] = "scores"
     needs: ClassVar[Needs] = frozenset({"judged", "scores"})
     whole: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return the relevant rows of the lists with their scores."""
-        rows = block.rows("judged")
-        near = (rows.rank <= k) & (rows.relevant > 0)
-        return rows.user[near], rows.item[near], rows.score[near]
+    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
+        assert judged.score is not None
+        return judged.score[hit]
 
 
 @dataclass(frozen=True)
-class _Gains(_FoundInOrder):
-    """The gains of the same rows, less the further down they are."""
+class _HitGains(_HitsInOrder):
+    """The gains of these hits, discounted by rank or not, summed for each item."""
 
     gain: Gain = "linear"
     discounted: bool = True
@@ -64,34 +62,32 @@ class _Gains(_FoundInOrder):
 
     @property
     def key(self) -> str:
-        """What tells it from other tallies."""
+        """The name that distinguishes it from other item sums."""
         return f"gains({self.gain},{'log' if self.discounted else 'none'})"
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return the relevant rows of the lists with their gains."""
-        rows = block.rows("judged")
-        near = (rows.rank <= k) & (rows.relevant > 0)
-        gain = gain_of(self.gain, rows.truth[near])
-        gain = gain * discount(rows.rank[near]) if self.discounted else gain
-        return rows.user[near], rows.item[near], gain
+    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
+        gain = gain_of(self.gain, judged.truth[hit])
+        return gain * discount(judged.rank[hit]) if self.discounted else gain
 
 
-class _MeansOfItems(OverItemGroups):
-    """A mean for each item, the mean of these for each group, and how far groups are apart."""
+class _GroupMeans(OverItemGroups):
+    """Group means of the items' means. ``item_sums`` holds the terms and their number."""
 
-    def _apart(self, items: ItemSums, total: Any, count: Any) -> Labelled:
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the mean absolute difference, and each group's mean."""
+        total, count = (items.sum(item_sum, k) for item_sum in self.item_sums)
         groups = self.groups(items)
-        shown = count > 0
-        mean = np.where(shown, total / np.where(shown, count, 1), 0.0)
-        sums, sizes = groups.sum(mean), groups.sum(shown)
+        counted = count > 0
+        mean = np.where(counted, total / np.where(counted, count, 1), 0.0)
+        sums, sizes = groups.sum(mean), groups.sum(counted)
         means = [s / n if n else math.nan for s, n in zip(sums, sizes, strict=True)]
         cells = cells_of_items(groups.names, means)
-        return {"": mean_difference(cells.values()), **cells}
+        return Values(mean_difference(cells.values()), cells)
 
 
 @measure("item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness")
-class ItemMADRanking(_MeansOfItems):
-    r"""How far groups of items are apart in what they gain when they are recommended.
+class ItemMADRanking(_GroupMeans):
+    r"""Mean absolute difference between groups of items in the gain of a recommendation.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{i \in a} \;
@@ -99,16 +95,14 @@ class ItemMADRanking(_MeansOfItems):
 
     The gain is 0 where the item is not relevant; items never recommended are left out. Range
     [0, inf); lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for less than two groups. Needs a group in ``items``.
+    id. NaN for fewer than two groups. Needs a group in ``items``.
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
         The relevance itself, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (WarpRec).
-    discount : {"log", "none"}
+    discount : {"log", "none"}, default="log"
         ``"none"`` leaves the logarithm out (WarpRec).
-    item_group : str
-        The column of ``items`` with the groups.
 
     References
     ----------
@@ -126,36 +120,23 @@ class ItemMADRanking(_MeansOfItems):
 
     gain: Gain = "linear"
     discount: Literal["log", "none"] = "log"
-    item_group: str = "group"
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Gains and recommendations."""
-        return (self._gains(), Recommended())
-
-    def _gains(self) -> Tally:
-        return _Gains(gain=self.gain, discounted=self.discount == "log")
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the mean difference, and each group's mean."""
-        return self._apart(items, items.sum(self._gains(), k), items.sum(Recommended(), k))
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """Gains of hits, and recommendations."""
+        return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
 @measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness")
-class ItemMADRating(_MeansOfItems):
-    r"""How far groups of items are apart in the scores that they are recommended with.
+class ItemMADRating(_GroupMeans):
+    r"""Mean absolute difference between groups of items in the scores of their hits.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{i \in a} \; \mathrm{mean}_{u : i \in L_u^k \cap R_u} s_{ui}
 
     Over recommended items that are relevant, with their scores. Range [0, inf), in the unit of the
     scores; lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for less than two groups. Needs a group in ``items``, and scores.
-
-    Parameters
-    ----------
-    item_group : str
-        The column of ``items`` with the groups.
+    id. NaN for fewer than two groups. Needs a group in ``items``, and scores.
 
     References
     ----------
@@ -172,13 +153,4 @@ class ItemMADRating(_MeansOfItems):
     2.0
     """
 
-    item_group: str = "group"
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Scores, and their number."""
-        return (_Scores(), _FoundInOrder())
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the mean difference, and each group's mean."""
-        return self._apart(items, items.sum(_Scores(), k), items.sum(_FoundInOrder(), k))
+    item_sums = (_HitScores(), _HitsInOrder())

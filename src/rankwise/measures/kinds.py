@@ -14,40 +14,38 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
 from rankwise.core.facts import Fact, Groups
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.arithmetic import spread
-from rankwise.measures.measure import Measure
-from rankwise.measures.tallies import Recommended
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.measures.tallies import ItemSums, Tally
+from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
+from rankwise.measures.measure import Measure, ValueKind
 
 __all__ = [
-    "Accumulated",
-    "Catalogue",
-    "Composed",
-    "Grouped",
-    "Labelled",
-    "OverItemGroups",
-    "PerUser",
-    "Pooled",
-    "at_cutoffs",
-    "cells_of_items",
-    "label",
-    "rates_of_items",
-    "read_label",
-]
+    "Accumulated", "Catalogue", "Composed", "GroupRates", "Grouped", "OverItemGroups", "PerUser",
+    "Pooled", "Values", "at_cutoffs", "cells_of_items", "label", "read_label",
+]  # fmt: skip
 
-Labelled: TypeAlias = "dict[str, float]"
-"""Values by label: ``""`` is the measure's own, ``"item_group=a"`` that of a cell."""
+
+@dataclass(frozen=True)
+class Values:
+    """What a measure of all lists gives at one cut-off.
+
+    Attributes
+    ----------
+    value : float or None
+        The value of the measure; None if it has cells alone.
+    cells : mapping of str to float
+        The value of each group by label, such as ``"item_group=a"``.
+    """
+
+    value: float | None = None
+    cells: Mapping[str, float] = field(default_factory=dict)
 
 
 def label(**groups: str) -> str:
@@ -76,16 +74,9 @@ def _quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False) if odd or not name else name
 
 
-def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> Labelled:
+def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> dict[str, float]:
     """Return a cell for each group of items."""
     return {label(item_group=name): float(value) for name, value in zip(names, values, strict=True)}
-
-
-def rates_of_items(groups: Groups, part: Any, whole: Any) -> Labelled:
-    """Return part over whole of each group of items as cells, and how unequal these are."""
-    sums = zip(groups.sum(part), groups.sum(whole), strict=True)
-    rates = [p / w if w > 0 else math.nan for p, w in sums]
-    return {"": spread(rates), **cells_of_items(groups.names, rates)}
 
 
 def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
@@ -97,13 +88,18 @@ def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
 class PerUser(Measure):
     """A value for every user; the result is the mean of those that are defined, or the sum."""
 
-    about: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
+    defined_for: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
     """Who has a value: users with relevant items, users with a list, or every user."""
 
     @property
     def aggregate(self) -> Literal["mean", "sum"]:
         """How users' values become one."""
         return "mean"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return self.aggregate
 
     def values(self, block: Block, k: Array) -> Array:
         """Return the value of every user at every cut-off, shape (U, n_k)."""
@@ -115,8 +111,8 @@ class Pooled(Measure):
     """A function of sums over users."""
 
     @property
-    def about(self) -> Literal["relevance", "list", "user"]:
-        """Whose own value means something: users with relevant items, or whoever has sums."""
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Which users have a value that means something: those with relevant items, or all."""
         return "user"
 
     def sums(self, block: Block, k: Array) -> Array:
@@ -129,28 +125,34 @@ class Pooled(Measure):
 
     @property
     def mean_of_users(self) -> bool:
-        """Whether the value is the mean of each user's own, not that of everyone's sums."""
+        """Whether the value is the mean of users' values, and not that of the sums of all users."""
         return False
 
-    def weigh(self, sums: Array) -> Array | None:
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return "mean" if self.mean_of_users else "pooled"
+
+    def user_weights(self, sums: Array) -> Array | None:
         """Return the weight of each user in that mean; None: all the same."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accumulated(Measure):
-    """A function of what was added up for every item."""
+    """A function of sums over users that are kept for every item."""
 
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+    needs_catalogue = "counted"
+    value_kind = "all lists"
 
     @property
     def has_groups(self) -> bool:
-        """Whether groups of users can have values of their own: not if its cells are such."""
-        return not any(tally.by for tally in self.tallies) and not any(
+        """Whether a group of users can have a value: not if the cells are groups of users."""
+        return not any(item_sum.by for item_sum in self.item_sums) and not any(
             fact.kind == "source" for fact in self.facts
         )
 
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the value at a cut-off, and those of its cells."""
         raise MeasureError(f"{self.name} does not say what it makes of the sums")
 
@@ -159,14 +161,11 @@ class Accumulated(Measure):
 class Catalogue(Accumulated):
     """A function of how often each item of the catalogue was recommended."""
 
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """How often each item was recommended."""
-        return (Recommended(),)
+    item_sums = (RecommendationCount(),)
 
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the one value."""
-        return {"": self.of_counts(items.sum(Recommended(), k), items.size)}
+        return Values(self.of_counts(items.sum(RecommendationCount(), k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""
@@ -177,9 +176,33 @@ class _OfParts(Measure):
     """Made of other measures, which leave the cut-off to it."""
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
+        """Check the measures that it is made of."""
         super().__post_init__()
-        _check_parts(self)
+        for value in self.parameters.values():
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Measure):
+                    self._check_part(part)
+
+    def _check_part(self, part: Measure) -> None:
+        if part.k:
+            raise ParameterError(
+                f"{self.name}: its parts take its own cut-off",
+                found=str(part),
+                hint=f"write {self.name}(…)@10",
+            )
+        if part.cells_only:
+            raise ParameterError(
+                f"{self.name}: {part.name} has several values and none of its own", found=str(part)
+            )
+        has_values = isinstance(part, PerUser | Pooled) or (
+            isinstance(part, Composed) and part.of == "users"
+        )
+        if not has_values and (isinstance(self, Grouped) or getattr(self, "of", "") == "users"):
+            raise ParameterError(
+                f"{self.name}: {part.name} has no value for a single user",
+                found=str(part),
+                hint="take a measure of users, or of=means where there is that choice",
+            )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -188,8 +211,13 @@ class Composed(_OfParts):
 
     @property
     def of(self) -> Literal["users", "means"]:
-        """Whether it is worked out for every user and averaged, or once on the results."""
+        """Whether it is computed for every user and averaged, or once from the results."""
         return "users"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return "mean" if self.of == "users" else "composed"
 
     def combine(self, *values: Array) -> Array:
         """Return the value for values of the parts, elementwise."""
@@ -198,14 +226,16 @@ class Composed(_OfParts):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Grouped(_OfParts):
-    """A function of the means of user groups, with those means as its cells."""
+    """A function of the means of user groups, with those means as its cells.
+
+    Parameters
+    ----------
+    user_group : str, default="group"
+        The column of ``users`` with the groups.
+    """
 
     user_group: str = "group"
-
-    @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measure whose means are compared."""
-        return ()
+    value_kind = "groups"
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -217,36 +247,35 @@ class Grouped(_OfParts):
         raise MeasureError(f"{self.name} does not say what it makes of the means")
 
 
-def _check_parts(owner: Measure) -> None:
-    given = [value for value in owner.parameters.values() if isinstance(value, Measure)]
-    for value in owner.parameters.values():
-        if isinstance(value, tuple):
-            given += [entry for entry in value if isinstance(entry, Measure)]
-    for part in given:
-        if part.k:
-            raise ParameterError(
-                f"{owner.name}: its parts take its own cut-off",
-                found=str(part),
-                hint=f"write {owner.name}(…)@10",
-            )
-        if part.only_cells:
-            raise ParameterError(
-                f"{owner.name}: {part.name} has several values and none of its own", found=str(part)
-            )
-        has_values = isinstance(part, PerUser | Pooled) or (
-            isinstance(part, Composed) and part.of == "users"
-        )
-        if not has_values and (isinstance(owner, Grouped) or getattr(owner, "of", "") == "users"):
-            raise ParameterError(
-                f"{owner.name}: {part.name} has no value for a single user",
-                found=str(part),
-                hint="take a measure of users, or of=means where there is that choice",
-            )
+class GroupRates(Accumulated):
+    """How unequal a rate is over groups of items: part over whole, which are the cells."""
+
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the coefficient of variation of the rates, and the rates as cells."""
+        groups = self.groups(items)
+        sums = zip(*map(groups.sum, self.part_and_whole(items, k)), strict=True)
+        rates = [part / whole if whole > 0 else math.nan for part, whole in sums]
+        return Values(spread(rates), cells_of_items(groups.names, rates))
+
+    def groups(self, items: CatalogueSums) -> Groups:
+        """Return the group of every item of the catalogue."""
+        raise NotImplementedError
+
+    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
+        """Return numerator and denominator of the rate of each item: by default the two sums."""
+        part, whole = self.item_sums
+        return items.sum(part, k), items.sum(whole, k)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OverItemGroups(Accumulated):
-    """A function of what was added up for items, group by group, with a cell for each."""
+    """A function of what was added up for items, group by group, with a cell for each.
+
+    Parameters
+    ----------
+    item_group : str, default="group"
+        The column of ``items`` with the groups.
+    """
 
     item_group: str = "group"
 
@@ -255,6 +284,6 @@ class OverItemGroups(Accumulated):
         """The groups of items."""
         return (Fact("item_group", self.item_group),)
 
-    def groups(self, items: ItemSums) -> Groups:
+    def groups(self, items: CatalogueSums) -> Groups:
         """Return the group of every item of the catalogue."""
         return items.fact(Fact("item_group", self.item_group), Groups)

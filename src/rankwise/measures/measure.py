@@ -8,13 +8,15 @@ is one method, which one depends on the kind: see `rankwise.measures.kinds`.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import keyword
 import operator
+import re
 import typing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
@@ -24,17 +26,23 @@ from typing import (
     dataclass_transform,
 )
 
-from rankwise.core.engine import Needs  # noqa: TC001 - parameters are checked by annotation
+from rankwise.core.block import Needs
 from rankwise.core.facts import Fact
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures.item_sums import CatalogueSums, ItemSum
+from rankwise.measures.parsing import parse_text, several_measures
+from rankwise.measures.registry import Registered, add
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rankwise.measures.tallies import ItemSums, Tally
-__all__ = ["WHOLE_LIST", "Cutoffs", "Measure", "measure"]
+__all__ = ["POPULARITY", "WHOLE_LIST", "Cutoffs", "Measure", "ValueKind", "measure"]
 
 Cutoffs: TypeAlias = tuple[int, ...]
+ValueKind: TypeAlias = Literal[
+    "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups"
+]
+"""What a value is made of: a mean over users, a sum over users, a function of sums over users,
+of all lists together, of other values, or of the means of user groups."""
+POPULARITY = Fact("popularity")
+"""How often each item occurs in training, which many measures must know."""
 WHOLE_LIST = 2**62
 """The cut-off that stands for none: larger than any list, small enough to add to."""
 
@@ -42,7 +50,7 @@ _M = TypeVar("_M", bound="type[Measure]")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Measure:
+class Measure(Registered):
     """What all measures share.
 
     Parameters
@@ -53,9 +61,6 @@ class Measure:
 
     k: Cutoffs = field(default=(), repr=False)
 
-    name: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
-    family: ClassVar[str]
     range: ClassVar[tuple[float, float]]
     higher_is_better: ClassVar[bool | None]
     cutoff: ClassVar[Literal["required", "optional", "none"]]
@@ -64,11 +69,11 @@ class Measure:
     """Whether the catalogue is counted, or must also hold every item that is seen."""
     additive: ClassVar[bool] = False
     """Whether it is a sum over relevant items, each of which can be given a weight."""
-    ranks_candidates: ClassVar[bool] = False
+    counts_candidates: ClassVar[bool] = False
     """Whether it needs the history only to count candidates, which exact ranks know."""
-    beyond_cut: ClassVar[bool] = False
+    reads_below_k: ClassVar[bool] = False
     """Whether it compares places further down than any cut-off."""
-    only_cells: ClassVar[bool] = False
+    cells_only: ClassVar[bool] = False
     """Whether it has cells alone, and no value of its own."""
 
     def __post_init__(self) -> None:
@@ -130,28 +135,35 @@ class Measure:
         return ()
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
+    def item_sums(self) -> tuple[ItemSum, ...]:
         """What is added up for every item."""
         return ()
 
     @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of: each kind of measure knows."""
+        raise NotImplementedError
+
+    @property
     def requires(self) -> Needs:
         """What blocks must hold for this measure with these parameters."""
-        return self.needs.union(*(tally.needs for tally in self.tallies))
+        return self.needs.union(*(tally.needs for tally in self.item_sums))
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """What must be known about items and users."""
         return ()
 
-    def diagnose(self, items: ItemSums) -> dict[str, float]:
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Say what the value rests on, for measures of which that must be known."""
         return {}
 
     @property
     def all_facts(self) -> tuple[Fact, ...]:
         """What must be known, with what follows from the parts of blocks that are needed."""
-        implied = {"profile": "history", "repeats": "history", "baseline": "baseline"}
+        implied = {
+            "history": "history", "overlap_history": "history", "overlap_baseline": "baseline",
+        }  # fmt: skip
         kinds = {implied[need] for need in self.requires if need in implied}
         return (*self.facts, *(Fact(kind) for kind in sorted(kinds)))  # type: ignore[arg-type]
 
@@ -197,7 +209,8 @@ def measure(
     Returns
     -------
     callable
-        A class decorator.
+        A class decorator. Parameters that the docstring of a base class describes need no
+        description in that of the measure: it is added.
     """
 
     def decorate(cls: _M) -> _M:
@@ -206,12 +219,24 @@ def measure(
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
         cls.needs = cls.needs | needs
         cls.family = family or cls.__module__.rsplit(".", 1)[-1]
-        from rankwise.measures import registry
-
-        registry.add(cls)
+        _describe_inherited(cls)
+        add(cls)
         return cls
 
     return decorate
+
+
+def _describe_inherited(cls: type[Measure]) -> None:
+    """Add the parameters to a docstring that only docstrings of base classes describe."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
+    for base in cls.__mro__[1 : cls.__mro__.index(Measure)]:
+        inherited = inspect.cleandoc(base.__doc__ or "")
+        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
+            if not re.search(rf"^{description.split()[0]} : ", head, re.MULTILINE):
+                title = "" if "\nParameters\n---" in head else "\n\nParameters\n----------"
+                head = f"{head}{title}\n{description}"
+    cls.__doc__ = "\n\n".join([head, *tail])
 
 
 @cache
@@ -250,11 +275,18 @@ def _as_measures(default: object, value: Any) -> Any:
     wanted = default[0] if isinstance(default, tuple) and default else default
     if not isinstance(wanted, Measure):
         return value
-    from rankwise.measures.parsing import parse
-
     if isinstance(value, tuple):
-        return tuple(parse(entry) if isinstance(entry, str) else entry for entry in value)
-    return parse(value) if isinstance(value, str) else value
+        return tuple(_parsed(entry) for entry in value)
+    return _parsed(value)
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    measures = parse_text(value)
+    if len(measures) != 1:
+        raise several_measures(value)
+    return measures[0]
 
 
 def _is_a(value: object, kind: type) -> bool:

@@ -1,19 +1,16 @@
-r"""Several objectives in one number: how near to the ideal, or how much room is taken."""
+r"""Several objectives in one number: distance to the ideal point, or dominated hypervolume."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
 from rankwise.measures.graded import NDCG
 from rankwise.measures.kinds import Composed, at_cutoffs
 from rankwise.measures.measure import Measure, measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
 
 __all__ = ["EuclideanDistance", "Hypervolume"]
 
@@ -31,11 +28,11 @@ class _Objectives(Composed):
 
     @property
     def parts(self) -> tuple[Measure, ...]:
-        """The objectives at the cut-offs of this one."""
+        """The objectives at the cut-offs of this measure."""
         return tuple(at_cutoffs(part, self.k) for part in self.measures)
 
     def _point(self, name: str, given: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
-        """Return a point of one number an objective: what was given, or an end of the ranges."""
+        """Return the reference point: the given numbers, or the best or worst end of each range."""
         if given:
             if len(given) != len(self.measures):
                 raise ParameterError(
@@ -46,14 +43,14 @@ class _Objectives(Composed):
         ends = []
         for part in self.measures:
             if part.higher_is_better is None:
-                raise self._asks(name, part, "is not better either way")
+                raise self._missing(name, part, "is not better either way")
             end = part.range[1 if part.higher_is_better == best else 0]
             if math.isinf(end):
-                raise self._asks(name, part, "has no bound there")
+                raise self._missing(name, part, "has no bound there")
             ends.append(float(end))
         return tuple(ends)
 
-    def _asks(self, name: str, part: Measure, why: str) -> ParameterError:
+    def _missing(self, name: str, part: Measure, why: str) -> ParameterError:
         return ParameterError(
             f"{self.name} needs {name}: {part.name} {why}",
             found=str(self),
@@ -63,21 +60,21 @@ class _Objectives(Composed):
 
 @measure("euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False)
 class EuclideanDistance(_Objectives):
-    r"""Distance from the values of several measures to the best that there could be.
+    r"""Euclidean distance from the values of several measures to the ideal point (utopia).
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    Range [0, inf); lower is nearer to utopia. Measures of different scales are not made
-    comparable: the largest decides.
+    Range [0, inf); lower is better. Measures are not rescaled: the one with the largest scale
+    dominates.
 
     Parameters
     ----------
-    measures : list of measure
+    measures : list of measure, default=[ndcg, recall]
         The objectives: ``euclidean_distance([ndcg,epc],utopia=[1,1])@10``.
-    utopia : list of float
-        The best value of each; by default the best end of its range.
-    of : {"users", "means"}
-        For every user, and then the mean; or once, of the results.
+    utopia : list of float, optional
+        The ideal value of each measure. Default: the best end of its range.
+    of : {"users", "means"}, default="users"
+        ``"users"``: for every user, then the mean. ``"means"``: once, from the measures' results.
 
     References
     ----------
@@ -113,22 +110,22 @@ class EuclideanDistance(_Objectives):
 
 @measure("hypervolume", range=(0, math.inf), higher_is_better=True)
 class Hypervolume(_Objectives):
-    r"""Volume of the box between the values of several measures and the worst acceptable ones.
+    r"""Volume of the box between the values of several measures and the nadir point.
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    Range [0, inf); higher is better. 0 as soon as one objective is no better than its nadir.
+    Range [0, inf); higher is better. 0 as soon as one measure is no better than its nadir.
 
     Parameters
     ----------
-    measures : list of measure
+    measures : list of measure, default=[ndcg, recall]
         The objectives: ``hypervolume([ndcg,gini],nadir=[0,1],of=means)@10``.
-    nadir : list of float
-        The worst acceptable value of each; by default the worst end of its range.
-    directions : list of bool
-        Whether higher is better, for each; by default as the measure has it.
-    of : {"users", "means"}
-        For every user, and then the mean; or once, of the results.
+    nadir : list of float, optional
+        The worst acceptable value of each measure. Default: the worst end of its range.
+    directions : list of bool, optional
+        Whether higher is better, for each measure. Default: the measure's own direction.
+    of : {"users", "means"}, default="users"
+        ``"users"``: for every user, then the mean. ``"means"``: once, from the measures' results.
 
     References
     ----------
@@ -161,10 +158,10 @@ class Hypervolume(_Objectives):
     def combine(self, *values: Array) -> Array:
         """Return the volume, elementwise."""
         nadir = self._point("nadir", self.nadir, best=False)
-        up = self.directions or tuple(bool(part.higher_is_better) for part in self.measures)
+        higher = self.directions or tuple(bool(part.higher_is_better) for part in self.measures)
         volume: Array = None
-        for value, worst, higher in zip(values, nadir, up, strict=True):
-            side = value - worst if higher else worst - value
+        for value, worst, upwards in zip(values, nadir, higher, strict=True):
+            side = value - worst if upwards else worst - value
             xp = namespace(side)
             side = xp.where(side < 0, xp.zeros_like(side), side)  # NaN stays NaN
             volume = side if volume is None else volume * side

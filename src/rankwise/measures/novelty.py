@@ -1,17 +1,19 @@
-r"""Novelty: how far recommendations are from what everyone knows, or what the user has.
+r"""Novelty: how unfamiliar recommended items are, by training popularity or to a baseline run.
 
 :math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
-:math:`|U|` the number of training users. In logarithms an item never seen in training counts as
-seen by one user; the result says how many of the recommendations are such.
+:math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
+counts as seen by one user; the result counts the recommendations of cold items.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from rankwise.core.backend import namespace
-from rankwise.core.facts import Fact, Popularity
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block
+from rankwise.core.facts import Popularity
 from rankwise.measures.arithmetic import (
     discount,
     discounts,
@@ -22,67 +24,61 @@ from rankwise.measures.arithmetic import (
     shared_with_baseline,
 )
 from rankwise.measures.kinds import PerUser
-from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
+from rankwise.measures.measure import POPULARITY, measure
 
 __all__ = ["EFD", "EPC", "Novelty", "Surprisal", "Unexpectedness"]
 
-_POPULARITY = Fact("popularity")
+
+def _probability(
+    block: Block, popularity: Literal["users", "interactions"], *, min_count: float
+) -> Array:
+    """Return :math:`p_i`, the share of training users or interactions that each item has."""
+    training = block.fact(POPULARITY, Popularity)
+    total = training.n_users if popularity == "users" else training.n_interactions
+    return namespace(training.count).clip(training.count, min=min_count) / total
 
 
-def _chance(block: Block, popularity: Literal["users", "interactions"], *, least: float) -> Array:
-    """How likely it is that a user, or an interaction, is of each item."""
-    known = block.fact(_POPULARITY, Popularity)
-    xp = namespace(known.count)
-    total = known.n_users if popularity == "users" else known.n_interactions
-    return xp.clip(known.count, min=least) / total
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _NovelHits(PerUser):
+    r"""The discounted novelty of the hits, as a share of the largest sum of discounts.
 
+    Parameters
+    ----------
+    popularity : {"users", "interactions"}, default="users"
+        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N` (as WarpRec and Elliot compute it).
+    relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
+        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
+    """
 
-class _Found(PerUser):
-    """The worth of relevant items by how little known they are, as a share of the top k."""
-
-    additive: ClassVar[bool] = True
+    additive = True
+    facts = (POPULARITY,)
     popularity: Literal["users", "interactions"] = "users"
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
 
     def values(self, block: Block, k: Array) -> Array:
         """Return discounted sums over the hits, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
-        worth = xp.take(self._worth(block), hits.item)
+        novelty = xp.take(self._novelty(block), hits.item)
         if self.relevance != "binary":
             plus_one = self.relevance == "discounted_plus_one"
             gain = gain_of("exponential_plus_one" if plus_one else "exponential", hits.gain)
-            worth = worth * gain
-        terms = hits.chance * hits.mean(worth) * discount(hits.rank)
+            novelty = novelty * gain
+        terms = hits.probability * hits.to_rows(novelty) * discount(hits.rank)
         return block.sum_hits(terms, k) / discounts(k)[None, :]
 
-    def _worth(self, block: Block) -> Array:
+    def _novelty(self, block: Block) -> Array:
+        """Return the novelty of every item."""
         raise NotImplementedError
 
 
 @measure("efd", range=(0, math.inf), higher_is_better=True, cutoff="required")
-class EFD(_Found):
-    r"""Expected free discovery: how surprising the relevant items in the top k are, in bits.
+class EFD(_NovelHits):
+    r"""Expected free discovery: self-information of the relevant items in the top k, in bits.
 
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
     Range [0, inf); higher is better. Needs ``train``.
-
-    Parameters
-    ----------
-    popularity : {"users", "interactions"}
-        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N` (as WarpRec and Elliot compute it).
-    relevance : {"binary", "discounted", "discounted_plus_one"}
-        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
 
     References
     ----------
@@ -97,29 +93,19 @@ class EFD(_Found):
     2.0
     """
 
-    popularity: Literal["users", "interactions"] = "users"
-    relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
-
-    def _worth(self, block: Block) -> Array:
-        chance = _chance(block, self.popularity, least=1.0)
-        return -namespace(chance).log2(chance)
+    def _novelty(self, block: Block) -> Array:
+        probability = _probability(block, self.popularity, min_count=1.0)
+        return -namespace(probability).log2(probability)
 
 
 @measure("epc", range=(0, math.inf), higher_is_better=True, cutoff="required")
-class EPC(_Found):
-    r"""Expected popularity complement: how unknown the relevant items in the top k are.
+class EPC(_NovelHits):
+    r"""Expected popularity complement: how unpopular the relevant items in the top k are.
 
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
     Range [0, inf), [0, 1] where relevance is binary; higher is better. Needs ``train``.
-
-    Parameters
-    ----------
-    popularity : {"users", "interactions"}
-        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N`.
-    relevance : {"binary", "discounted", "discounted_plus_one"}
-        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
 
     References
     ----------
@@ -134,36 +120,24 @@ class EPC(_Found):
     0.75
     """
 
-    popularity: Literal["users", "interactions"] = "users"
-    relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
-
-    def _worth(self, block: Block) -> Array:
-        return 1.0 - _chance(block, self.popularity, least=0.0)
+    def _novelty(self, block: Block) -> Array:
+        return 1.0 - _probability(block, self.popularity, min_count=0.0)
 
 
-class _OfLists(PerUser):
-    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
+class _ListMean(PerUser):
+    """A mean over the top k: divided by the number of its items, or by k."""
+
+    defined_for = "list"
     denominator: Literal["length", "k"] = "length"
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
 
     def require_cutoff(self) -> None:
         """Raise if the sum is to be divided by k and there is no k."""
-        need_cutoff(self, where=self.denominator == "k", said="denominator=k")
+        need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
 
 
-@measure(
-    "novelty",
-    "miuf",
-    "self_information",
-    range=(0, math.inf),
-    higher_is_better=True,
-    needs=frozenset({"listed"}),
-)
-class Novelty(_OfLists):
+@measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,
+         needs=frozenset({"recommended"}))  # fmt: skip
+class Novelty(_ListMean):
     r"""Mean self-information of the items in the top k, in bits.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
@@ -172,13 +146,13 @@ class Novelty(_OfLists):
 
     Parameters
     ----------
-    popularity : {"users", "interactions"}
-        :math:`n_i / |U|` or :math:`n_i / N`.
-    discount : {"none", "log"}
-        ``"log"`` weighs the item at rank i by :math:`1 / \log_2(i + 1)`.
-    denominator : {"length", "k"}
-        What divides: the number of items in the top k, or k (the sum of their weights, with a
-        discount).
+    popularity : {"users", "interactions"}, default="users"
+        The probability of an item: :math:`n_i / |U|` or :math:`n_i / N`.
+    discount : {"none", "log"}, default="none"
+        ``"log"`` weights the item at rank i by :math:`1 / \log_2(i + 1)`.
+    denominator : {"length", "k"}, default="length"
+        The number of items in the top k, or k. With a discount, the sum of the discounts of these
+        ranks.
 
     References
     ----------
@@ -193,26 +167,28 @@ class Novelty(_OfLists):
     1.0
     """
 
+    facts = (POPULARITY,)
     popularity: Literal["users", "interactions"] = "users"
     discount: Literal["none", "log"] = "none"
     denominator: Literal["length", "k"] = "length"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean self-information, shape (U, n_k)."""
-        rows = block.rows("listed")
+        rows = block.rows("recommended")
         xp = namespace(block.list_length)
-        chance = _chance(block, self.popularity, least=1.0)
-        bits = xp.take(-xp.log2(chance), rows.item)
+        probability = _probability(block, self.popularity, min_count=1.0)
+        bits = xp.take(-xp.log2(probability), rows.item)
         if self.discount == "none":
-            return divide(block.sum_listed(bits, k), listed_denominator(block, k, self.denominator))
+            length = listed_denominator(block, k, self.denominator)
+            return divide(block.sum_recommended(bits, k), length)
         weight = discount(rows.rank)
         if self.denominator == "k":
-            return block.sum_listed(bits * weight, k) / discounts(k)[None, :]
-        return divide(block.sum_listed(bits * weight, k), block.sum_listed(weight, k))
+            return block.sum_recommended(bits * weight, k) / discounts(k)[None, :]
+        return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
 
 
-@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"listed"}))
-class Surprisal(_OfLists):
+@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"recommended"}))
+class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
@@ -221,8 +197,8 @@ class Surprisal(_OfLists):
 
     Parameters
     ----------
-    denominator : {"length", "k"}
-        What divides: the number of items in the top k, or k.
+    denominator : {"length", "k"}, default="length"
+        The number of items in the top k, or k.
 
     References
     ----------
@@ -237,31 +213,34 @@ class Surprisal(_OfLists):
     0.5
     """
 
+    facts = (POPULARITY,)
     denominator: Literal["length", "k"] = "length"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean surprisal, shape (U, n_k)."""
-        rows = block.rows("listed")
+        rows = block.rows("recommended")
         xp = namespace(block.list_length)
-        most = math.log2(block.fact(_POPULARITY, Popularity).n_users)
-        bits = xp.take(-xp.log2(_chance(block, "users", least=1.0)), rows.item)
+        most = math.log2(block.fact(POPULARITY, Popularity).n_users)
+        bits = xp.take(-xp.log2(_probability(block, "users", min_count=1.0)), rows.item)
         terms = bits / most if most else xp.zeros_like(bits)
-        return divide(block.sum_listed(terms, k), listed_denominator(block, k, self.denominator))
+        length = listed_denominator(block, k, self.denominator)
+        return divide(block.sum_recommended(terms, k), length)
 
 
-@measure("unexpectedness", range=(0, 1), higher_is_better=True, needs=frozenset({"baseline"}))
-class Unexpectedness(PerUser):
-    r"""Share of the top k that is not in the top k of another run.
+@measure("unexpectedness", range=(0, 1), higher_is_better=True,
+         needs=frozenset({"overlap_baseline"}))  # fmt: skip
+class Unexpectedness(_ListMean):
+    r"""Share of the top k that is not in the top k of a baseline run.
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`B_u` is the user's list in ``baseline``; users without one have no value. Range [0, 1];
-    higher is less expected.
+    :math:`B_u` is the user's list in ``baseline``; users without a baseline list have no value.
+    Range [0, 1]; higher is less expected. Needs ``baseline``.
 
     Parameters
     ----------
-    denominator : {"length", "k"}
-        What divides: the number of items in the top k, or k.
+    denominator : {"length", "k"}, default="length"
+        The number of items in the top k, or k.
 
     References
     ----------
@@ -277,13 +256,8 @@ class Unexpectedness(PerUser):
     0.6667
     """
 
-    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
     denominator: Literal["length", "k"] = "length"
 
-    def require_cutoff(self) -> None:
-        """Raise if the sum is to be divided by k and there is no k."""
-        need_cutoff(self, where=self.denominator == "k", said="denominator=k")
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return the share that is new, shape (U, n_k)."""
+        """Return the share of unexpected items, shape (U, n_k)."""
         return 1.0 - shared_with_baseline(block, k, self.denominator)

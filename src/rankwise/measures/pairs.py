@@ -1,43 +1,34 @@
-"""Accuracy by pairs at the top: binary preference and partial area."""
+"""Pairwise accuracy at the top of the list: binary preference and partial AUC."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from rankwise.core.backend import bincount, count, namespace
+from rankwise.core.arrays import Array, bincount, count, namespace
+from rankwise.core.block import Block, JudgedRows
 from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block, Judged
-
 __all__ = ["BPref", "PartialAUC"]
 
 
-@measure(
-    "bpref",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="none",
-    needs=frozenset({"judged"}),
-    family="accuracy",
-)
+@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none", needs=frozenset({"judged"}),
+         family="accuracy")  # fmt: skip
 class BPref(PerUser):
-    r"""Binary preference: how few judged items that are not relevant stand above relevant ones.
+    r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
-    :math:`N_u` truth rows of the user are judged and not relevant, and :math:`n_i` of them stand
-    above item i; items without a truth row are passed over. Range [0, 1]; higher is better.
+    :math:`N_u` ground-truth items of the user are not relevant, and :math:`n_i` of them are ranked
+    above item i; items without a ground-truth row are skipped. Range [0, 1]; higher is better.
 
     Parameters
     ----------
-    without_judged : {"one", "undefined"}
-        What a relevant item found is worth where nothing is judged not relevant: 1 (as trec_eval
-        has it), or the user has no value (ranx).
+    without_judged : {"one", "undefined"}, default="one"
+        The term of a recommended relevant item for a user none of whose items is judged not
+        relevant: 1 (as in trec_eval), or the user has no value (as in ranx).
 
     References
     ----------
@@ -50,91 +41,88 @@ class BPref(PerUser):
     0.75
     """
 
-    additive: ClassVar[bool] = True
-    beyond_cut: ClassVar[bool] = True
+    additive = True
+    reads_below_k = True
     without_judged: Literal["one", "undefined"] = "one"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return binary preference, shape (U, 1)."""
         rows = block.rows("judged")
         xp = namespace(block.list_length)
-        wrong = 1.0 - rows.relevant
-        per_user = bincount(rows.user, wrong, block.n_users)
-        before = xp.cumulative_sum(per_user) - per_user
-        above = xp.cumulative_sum(wrong) - xp.take(before, rows.user)
-        relevant = xp.astype(block.n_relevant, xp.float64)
-        judged = xp.astype(block.n_judged, xp.float64) - relevant
-        worst = xp.take(xp.minimum(judged, relevant), rows.user)
-        most = xp.take(relevant, rows.user)
-        lost = divide(_mean_of_lost(block, rows, above, most), worst)
-        kept = rows.relevant * (1.0 - lost) * block.worth(rows.user, rows.item)
-        total = bincount(rows.user, kept, block.n_users)
-        value = divide(total, relevant)
-        return (or_nan(value, judged > 0) if self.without_judged == "undefined" else value)[:, None]
+        irrelevant = 1.0 - rows.relevant
+        per_user = bincount(rows.user, irrelevant, block.n_users)
+        before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
+        above = xp.cumulative_sum(irrelevant) - xp.take(before, rows.user)
+        n_relevant = xp.astype(block.n_relevant, xp.float64)
+        n_irrelevant = xp.astype(block.n_judged, xp.float64) - n_relevant
+        bound = xp.take(xp.minimum(n_irrelevant, n_relevant), rows.user)
+        limit = xp.take(n_relevant, rows.user)
+        loss = divide(_mean_above(block, rows, above, limit), bound)
+        terms = rows.relevant * (1.0 - loss) * block.item_weight(rows.user, rows.item)
+        value = divide(bincount(rows.user, terms, block.n_users), n_relevant)
+        if self.without_judged == "undefined":
+            value = or_nan(value, n_irrelevant > 0)
+        return value[:, None]
 
 
-def _mean_of_lost(block: Block, rows: Judged, above: Array, most: Array) -> Array:
-    """Return min(items that are not relevant above each row, most), its mean where scores tie.
+def _mean_above(block: Block, rows: JudgedRows, above: Array, limit: Array) -> Array:
+    """Return min(irrelevant items above each row, limit); its expectation where scores tie.
 
-    In a tied group with m of them, each number from 0 to m is as likely to be above an item.
+    In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to
+    be above an item.
     """
     xp = namespace(above)
     if rows.tie is None:
-        return xp.minimum(above, most)
-    wrong = 1.0 - rows.relevant
-    # Rows of one user and one group stand together; number the groups.
+        return xp.minimum(above, limit)
+    irrelevant = 1.0 - rows.relevant
+    # Rows of one user and one tied group are adjacent; number the groups.
     new = xp.ones(rows.rank.shape[0], dtype=xp.int64)
     same = (rows.user[1:] == rows.user[:-1]) & (rows.tie[1:] == rows.tie[:-1])
     new[1:] = xp.astype(~same, xp.int64)
     group = xp.cumulative_sum(new) - 1
-    size = int(group[-1]) + 1 if group.shape[0] else 0
-    inside = bincount(group, wrong, size)
+    n_groups = int(group[-1]) + 1 if group.shape[0] else 0
+    m = xp.take(bincount(group, irrelevant, n_groups), group)
     (heads,) = xp.nonzero(new)
-    before = xp.take((above - wrong)[heads], group)
-    m = xp.take(inside, group)
+    before = xp.take((above - irrelevant)[heads], group)
     if block.ties == "optimistic":
-        return xp.minimum(before, most)
+        return xp.minimum(before, limit)
     if block.ties == "pessimistic":
-        return xp.minimum(before + m, most)
-    fewer = xp.clip(xp.minimum(most - before, m + 1.0), min=0.0)
-    total = fewer * before + fewer * (fewer - 1.0) / 2.0 + (m + 1.0 - fewer) * most
+        return xp.minimum(before + m, limit)
+    # This many of the m + 1 equally likely numbers stay below the limit.
+    n_below = xp.clip(xp.minimum(limit - before, m + 1.0), min=0.0)
+    total = n_below * before + n_below * (n_below - 1.0) / 2.0 + (m + 1.0 - n_below) * limit
     return total / (m + 1.0)
 
 
-def _mean_of_left(block: Block, cutoff: int) -> Array:
-    """Return for each relevant item max(0, k - irrelevant items above), its mean where it ties."""
+def _mean_below(block: Block, cutoff: int) -> Array:
+    """Return max(0, k - irrelevant items above) of each hit; its expectation where scores tie."""
     hits = block.hits
-    xp = namespace(hits.nth)
+    xp = namespace(hits.position)
     if hits.groups is None:
-        return xp.clip(cutoff - (xp.astype(hits.rank, xp.float64) - hits.nth), min=0.0)
+        return xp.clip(cutoff - (xp.astype(hits.rank, xp.float64) - hits.position), min=0.0)
     groups = hits.groups
     heads = groups.starts[:-1]
     size = groups.starts[1:] - heads
     m = (size - count(groups.hits, len(heads)))[groups.hits]
-    left = cutoff - (hits.rank[heads] - hits.nth[heads])[groups.hits]
-    some = xp.clip(xp.minimum(left, m + 1.0), min=0.0)
-    return (some * left - some * (some - 1.0) / 2.0) / (m + 1.0)
+    left = cutoff - (hits.rank[heads] - hits.position[heads])[groups.hits]
+    n_positive = xp.clip(xp.minimum(left, m + 1.0), min=0.0)
+    return (n_positive * left - n_positive * (n_positive - 1.0) / 2.0) / (m + 1.0)
 
 
-@measure(
-    "partial_auc",
-    "pauc",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="required",
-    family="accuracy",
-)
+@measure("partial_auc", "pauc", range=(0, 1), higher_is_better=True, cutoff="required",
+         family="accuracy")  # fmt: skip
 class PartialAUC(PerUser):
     r"""Area under the ROC curve up to the first k items that are not relevant.
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
 
-    Relevant items that are not in the list are below all of them. Range [0, 1]; higher is better.
-    With tied scores ``positives="top"`` takes a tied item at its mean place.
+    :math:`a_i` irrelevant items are ranked above item i; relevant items that are not in the list
+    are below all of them. Range [0, 1]; higher is better. With tied scores ``positives="top"``
+    takes a tied item at its mean position.
 
     Parameters
     ----------
-    positives : {"all", "top"}
+    positives : {"all", "top"}, default="all"
         ``"top"`` takes only the first min(k, \|R_u\|) relevant items, and divides by their number.
 
     References
@@ -149,19 +137,20 @@ class PartialAUC(PerUser):
     0.75
     """
 
-    additive: ClassVar[bool] = True
-    beyond_cut: ClassVar[bool] = True
+    additive = True
+    reads_below_k = True
     positives: Literal["all", "top"] = "all"
 
     def values(self, block: Block, k: Array) -> Array:
         """Return partial areas, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         columns = []
-        for cutoff in (int(one) for one in k):
-            share, relevant = _mean_of_left(block, cutoff) / cutoff, block.n_relevant
-            share = share * block.worth(hits.owner, hits.item)
+        for cutoff in (int(value) for value in k):
+            share, relevant = _mean_below(block, cutoff) / cutoff, block.n_relevant
+            share = share * block.item_weight(hits.owner, hits.item)
             if self.positives == "top":
-                share = xp.where(hits.each(hits.nth) <= cutoff, share, xp.zeros_like(share))
+                top = hits.to_items(hits.position) <= cutoff
+                share = xp.where(top, share, xp.zeros_like(share))
                 relevant = xp.clip(relevant, max=cutoff)
             total = bincount(hits.owner, share, block.n_users)
             columns.append(divide(total, relevant))

@@ -8,83 +8,26 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures import registry
-from rankwise.measures.measure import Measure
+from rankwise.measures.registry import Registered
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["MeasureLike", "parse", "parse_all"]
-
-MeasureLike: TypeAlias = "str | Measure | type[Measure]"
+__all__ = ["make", "parse_text", "several_measures"]
 
 
-def parse(text: str) -> Measure:
-    """Read one measure.
+def parse_text(text: str) -> list[Any]:
+    """Return the measures that a text names: one, or several with a comma between them.
 
-    Examples
-    --------
-    >>> parse("nDCG(gain=exponential) @ 10")
-    NDCG(gain='exponential') @ 10
-    >>> str(parse("R@5,10"))
-    'recall@[5,10]'
-    """
-    found = _parse(text)
-    if len(found) != 1:
-        raise MeasureError("this names several measures", found=text, hint="pass them as a list")
-    return found[0]
-
-
-def parse_all(
-    measures: MeasureLike | Iterable[MeasureLike], *, cutoffs: bool = True
-) -> tuple[Measure, ...]:
-    """Read measures given as text, objects or classes, in a list or alone.
-
-    Without ``cutoffs`` those that need a cut-off may be without one.
-
-    Examples
-    --------
-    >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
+    >>> [str(measure) for measure in parse_text("ndcg@10, recall@5,10")]
     ['ndcg@10', 'recall@[5,10]']
     """
-    alone = isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__")
-    given: list[Any] = [measures] if alone else list(measures)  # type: ignore[arg-type]
-    out: list[Measure] = []
-    for entry in given:
-        if isinstance(entry, str):
-            out += _parse(entry)
-        elif isinstance(entry, type) and issubclass(entry, Measure):
-            out.append(entry())
-        elif isinstance(entry, Measure):
-            out.append(entry)
-        else:
-            raise MeasureError(
-                "a measure is text or a measure object",
-                found=f"{entry!r} ({type(entry).__name__})",
-                hint='write "ndcg@10" or rankwise.NDCG() @ 10',
-            )
-    if not out:
-        raise MeasureError("no measure was asked for", hint='pass measures=["ndcg@10"], say')
-    cells: set[str] = set()
-    for one in out:
-        if cutoffs:
-            one.require_cutoff()
-        twice = cells.intersection(one.cells)
-        if twice:
-            raise MeasureError("a measure was asked for twice", found=min(twice))
-        cells.update(one.cells)
-    return tuple(out)
-
-
-def _parse(text: str) -> list[Measure]:
     # Names like hit-rate are one word to people, a subtraction to Python.
     # What stands in quotes is left alone.
     joined = re.sub(
         r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
-        lambda found: found[1] or "_",
+        lambda match: match[1] or "_",
         text.strip(),
     )
     try:
@@ -92,7 +35,7 @@ def _parse(text: str) -> list[Measure]:
     except (SyntaxError, ValueError) as error:
         raise _unreadable(text) from error
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-    out: list[Measure] = []
+    out: list[Any] = []
     for part in nodes:
         number = _number(part)
         if number is None:
@@ -104,7 +47,7 @@ def _parse(text: str) -> list[Measure]:
     return out
 
 
-def _measure(node: ast.expr, text: str) -> Measure:
+def _measure(node: ast.expr, text: str) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return _measure(node.left, text) @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
@@ -121,7 +64,7 @@ def _measure(node: ast.expr, text: str) -> Measure:
     raise _unreadable(text)
 
 
-def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
+def make(cls: type[Any], given: dict[str, Any]) -> Any:
     """Make a measure from parameters by name, saying which is unknown."""
     known = _defaults(cls)
     for name in given:
@@ -138,14 +81,14 @@ def make(cls: type[Measure], given: dict[str, Any]) -> Measure:
     return cls(**values)
 
 
-def _defaults(cls: type[Measure]) -> dict[str, Any]:
+def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {field.name: field.default for field in fields(cls) if field.name != "k"}
 
 
 def _made_of(default: Any) -> bool:
     """Whether a parameter takes a measure, or several, as its default shows."""
     first = default[0] if isinstance(default, tuple) and default else default
-    return isinstance(first, Measure)
+    return isinstance(first, Registered)
 
 
 def _cutoffs(node: ast.expr, text: str) -> tuple[int, ...]:
@@ -187,3 +130,8 @@ def _unreadable(text: str) -> UsageError:
         found=text,
         hint="write name@k, name@[5,10] or name(parameter=value)@k",
     )
+
+
+def several_measures(text: str) -> MeasureError:
+    """Return the error for a text that names several measures where one is needed."""
+    return MeasureError("this names several measures", found=text, hint="pass them as a list")

@@ -1,55 +1,72 @@
-r"""Popularity bias: how much of what is recommended is what everybody has already.
+r"""Popularity bias: how far recommendations favour items that are popular in training.
 
 :math:`n_i` is the number of training users of item i. The short head are the most popular items
 that together hold ``pop_ratio`` of the training interactions, up to and including the one at which
 their sum first exceeds that share; the long tail T is the rest. Items of equal popularity are in
-order of their ids.
+order of item id.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.core.backend import bincount, namespace
-from rankwise.core.facts import Fact, Groups, Popularity
-from rankwise.errors import ParameterError
-from rankwise.measures.arithmetic import divide, listed_denominator, or_nan
-from rankwise.measures.kinds import Accumulated, Labelled, PerUser, Pooled, rates_of_items
-from rankwise.measures.measure import measure
-from rankwise.measures.tallies import Hits, ItemSums, Recommended, Relevant, Repeated, Seen, Tally
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.core.engine import Needs
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.block import Block, Needs
+from rankwise.core.facts import Groups, Popularity
+from rankwise.measures.arithmetic import check_parameter, divide, listed_denominator, or_nan
+from rankwise.measures.item_sums import (
+    CatalogueSums,
+    HistoryCount,
+    HitCount,
+    ItemSum,
+    RecommendationCount,
+    RelevantCount,
+    RepeatCount,
+)
+from rankwise.measures.kinds import GroupRates, PerUser, Pooled
+from rankwise.measures.measure import POPULARITY, Measure, measure
 
 __all__ = ["ACLT", "APLT", "ARP", "PopREO", "PopRSP", "PopularityLift"]
 
-_POPULARITY = Fact("popularity")
-_LISTED: Needs = frozenset({"listed"})
+_RECOMMENDED: Needs = frozenset({"recommended"})
 
 
-def _check_ratio(name: str, pop_ratio: float) -> None:
-    if not 0 < pop_ratio < 1:
-        raise ParameterError(f"{name}: pop_ratio lies in (0, 1)", found=f"pop_ratio={pop_ratio}")
-
-
-@measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
-         needs=_LISTED)  # fmt: skip
-class ARP(PerUser):
-    r"""Mean popularity of the items in the top k, in training users.
-
-    .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
-
-    Range [0, inf); it describes, and judges nothing. Needs ``train``.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _HeadAndTail(Measure):
+    """A measure with a short head and a long tail of items.
 
     Parameters
     ----------
-    denominator : {"k", "length"}
-        What divides: k (the list's length without a cut-off), or the number of items in the top k.
+    pop_ratio : float, default=0.8
+        The share of the training interactions that the short head holds.
+    """
+
+    facts = (POPULARITY,)
+    pop_ratio: float = 0.8
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "lies in (0, 1)")
+
+
+@measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
+         needs=_RECOMMENDED)  # fmt: skip
+class ARP(PerUser):
+    r"""Mean popularity of the items in the top k: their number of training users.
+
+    .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
+
+    Range [0, inf); neither direction counts as better. Needs ``train``.
+
+    Parameters
+    ----------
+    denominator : {"k", "length"}, default="k"
+        k (without a cut-off, the list length), or the number of items in the top k.
 
     References
     ----------
@@ -63,57 +80,37 @@ class ARP(PerUser):
     2.0
     """
 
-    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
+    facts = (POPULARITY,)
+    defined_for = "list"
     denominator: Literal["k", "length"] = "k"
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean popularity, shape (U, n_k)."""
-        count = namespace(k).take(
-            block.fact(_POPULARITY, Popularity).count, block.rows("listed").item
-        )
+        count = block.fact(POPULARITY, Popularity).count
+        total = block.sum_recommended(namespace(k).take(count, block.rows("recommended").item), k)
         kind = self.denominator if self.k else "length"
-        return divide(block.sum_listed(count, k), listed_denominator(block, k, kind))
+        return divide(total, listed_denominator(block, k, kind))
 
 
-class _LongTail(PerUser):
-    about: ClassVar[Literal["relevance", "list", "user"]] = "list"
-    pop_ratio: float = 0.8
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        _check_ratio(self.name, self.pop_ratio)
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
+class _LongTail(_HeadAndTail, PerUser):
+    defined_for = "list"
 
     def _count(self, block: Block, k: Array) -> Array:
-        """Count items of the long tail, shape (U, n_k)."""
-        tail = block.fact(_POPULARITY, Popularity).is_tail(self.pop_ratio)
+        """Count the long-tail items in the top k, shape (U, n_k)."""
+        tail = block.fact(POPULARITY, Popularity).is_tail(self.pop_ratio)
         xp = namespace(tail)
-        return block.sum_listed(xp.astype(xp.take(tail, block.rows("listed").item), xp.float64), k)
+        is_tail = xp.take(tail, block.rows("recommended").item)
+        return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
 
 @measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True,
-         needs=_LISTED)  # fmt: skip
+         needs=_RECOMMENDED)  # fmt: skip
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
     .. math:: |L_u^k \cap T|
 
     Range [0, inf), at most k; higher is less biased. Needs ``train``.
-
-    Parameters
-    ----------
-    pop_ratio : float
-        The share of the training interactions that the short head holds.
 
     References
     ----------
@@ -129,15 +126,13 @@ class ACLT(_LongTail):
     1.0
     """
 
-    pop_ratio: float = 0.8
-
     def values(self, block: Block, k: Array) -> Array:
-        """Return numbers of long-tail items, shape (U, n_k)."""
+        """Return the number of long-tail items, shape (U, n_k)."""
         return self._count(block, k)
 
 
 @measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True,
-         needs=_LISTED)  # fmt: skip
+         needs=_RECOMMENDED)  # fmt: skip
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
@@ -147,10 +142,8 @@ class APLT(_LongTail):
 
     Parameters
     ----------
-    pop_ratio : float
-        The share of the training interactions that the short head holds.
-    denominator : {"k", "length"}
-        What divides: k (the list's length without a cut-off), or the number of items in the top k.
+    denominator : {"k", "length"}, default="k"
+        k (without a cut-off, the list length), or the number of items in the top k.
 
     References
     ----------
@@ -166,58 +159,39 @@ class APLT(_LongTail):
     0.5
     """
 
-    pop_ratio: float = 0.8
     denominator: Literal["k", "length"] = "k"
 
     def values(self, block: Block, k: Array) -> Array:
-        """Return shares of long-tail items, shape (U, n_k)."""
+        """Return the share of long-tail items, shape (U, n_k)."""
         kind = self.denominator if self.k else "length"
         return divide(self._count(block, k), listed_denominator(block, k, kind))
 
 
-class _HeadAndTail(Accumulated):
-    """How evenly something is spread over short head and long tail."""
+class _HeadTailRates(_HeadAndTail, GroupRates):
+    """How unequal a rate is between short head and long tail."""
 
-    pop_ratio: float = 0.8
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        _check_ratio(self.name, self.pop_ratio)
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
-
-    def of_items(self, items: ItemSums, k: int) -> Labelled:
-        """Return the spread of the two, and each of them."""
-        tail = items.fact(_POPULARITY, Popularity).is_tail(self.pop_ratio)
-        groups = Groups(tail.astype(np.int64), ("short_head", "long_tail"))
-        return rates_of_items(groups, *self._part_and_whole(items, k))
-
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        raise NotImplementedError
+    def groups(self, items: CatalogueSums) -> Groups:
+        """Return the short head and the long tail as groups."""
+        tail = items.fact(POPULARITY, Popularity).is_tail(self.pop_ratio)
+        return Groups(tail.astype(np.int64), ("short_head", "long_tail"))
 
 
 @measure("pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1),
          higher_is_better=False)  # fmt: skip
-class PopRSP(_HeadAndTail):
-    r"""How unequally head and tail items are recommended, whether or not they are relevant.
+class PopRSP(_HeadTailRates):
+    r"""Inequality of recommendation rates between short-head and long-tail items.
 
     .. math:: \frac{\mathrm{std}(P_{head}, P_{tail})}{\mathrm{mean}(P_{head}, P_{tail})},
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
     Population standard deviation. Range [0, 1]; lower is more equal. The two P are the cells
-    ``item_group=short_head`` and ``long_tail``. Needs ``train``.
+    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
-    pop_ratio : float
-        The share of the training interactions that the short head holds.
-    denominator : {"items", "available"}
-        What divides: the number of items of the group, or the pairs of a user with a list and an
-        item of the group that the user has not seen in training (as WarpRec has it from 2.0 on).
+    denominator : {"items", "available"}, default="items"
+        The number of items of the group, or the number of pairs of a user with a list and an item
+        of the group that is not in the user's training history (as in WarpRec from 2.0 on).
 
     References
     ----------
@@ -234,39 +208,36 @@ class PopRSP(_HeadAndTail):
     0.33333
     """
 
-    pop_ratio: float = 0.8
     denominator: Literal["items", "available"] = "items"
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Recommendations, and what was seen."""
-        return (Recommended(), *((Seen(), Repeated()) if self.denominator == "available" else ()))
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """Recommendations, and histories where the denominator excludes them."""
+        seen = (HistoryCount(), RepeatCount()) if self.denominator == "available" else ()
+        return (RecommendationCount(), *seen)
 
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        whole = np.ones(items.size)
-        if self.denominator == "available":
-            whole = items.available()
-        return items.sum(Recommended(), k), whole
+    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
+        """Return recommendations, and what they are divided by."""
+        whole = items.available() if self.denominator == "available" else np.ones(items.size)
+        return items.sum(RecommendationCount(), k), whole
 
 
 @measure("pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1),
          higher_is_better=False)  # fmt: skip
-class PopREO(_HeadAndTail):
-    r"""How unequally relevant head and tail items are found.
+class PopREO(_HeadTailRates):
+    r"""Inequality of recall between short-head and long-tail items.
 
     .. math:: \frac{\mathrm{std}(P^+_{head}, P^+_{tail})}{\mathrm{mean}(P^+_{head}, P^+_{tail})},
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
     Population standard deviation. Range [0, 1]; lower is more equal. The two P are the cells
-    ``item_group=short_head`` and ``long_tail``. Needs ``train``.
+    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
-    pop_ratio : float
-        The share of the training interactions that the short head holds.
-    of : {"hits", "recommended"}
+    of : {"hits", "recommended"}, default="hits"
         ``"recommended"`` counts all recommended items of a group, relevant or not (as WarpRec
-        before 2.0 does): what it gives is no probability.
+        before 2.0 does): P is then not a probability.
 
     References
     ----------
@@ -282,31 +253,24 @@ class PopREO(_HeadAndTail):
     0.33333
     """
 
-    pop_ratio: float = 0.8
     of: Literal["hits", "recommended"] = "hits"
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """Hits, or recommendations, and relevant items."""
-        return (self._part(), Relevant())
-
-    def _part(self) -> Tally:
-        return Hits() if self.of == "hits" else Recommended()
-
-    def _part_and_whole(self, items: ItemSums, k: int) -> tuple[Any, Any]:
-        return items.sum(self._part(), k), items.sum(Relevant(), k)
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """Hits or recommendations, and relevant items."""
+        return (HitCount() if self.of == "hits" else RecommendationCount(), RelevantCount())
 
 
 @measure("popularity_lift", range=(-1, math.inf), higher_is_better=None,
-         needs=frozenset({"listed", "profile"}))  # fmt: skip
+         needs=frozenset({"recommended", "history"}))  # fmt: skip
 class PopularityLift(Pooled):
-    r"""How much more popular the lists are than the users' histories.
+    r"""Relative difference in mean popularity between recommendation lists and user histories.
 
     .. math:: \frac{\sum_u \mathrm{mean}_{i \in L_u^k} n_i}
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
-    Over users with a list and a history; for one user, of that user. Range [-1, inf): above 0 the
-    lists are more popular; nothing is better in itself. Needs ``train``.
+    Over users with a list and a training history. Range [-1, inf): above 0 the lists are more
+    popular than the histories; neither direction counts as better. Needs ``train``.
 
     References
     ----------
@@ -321,22 +285,19 @@ class PopularityLift(Pooled):
     0.5
     """
 
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (_POPULARITY,)
+    facts = (POPULARITY,)
 
     def sums(self, block: Block, k: Array) -> Array:
-        """Return mean popularity of lists and of histories, shape (U, n_k, 2)."""
-        count = block.fact(_POPULARITY, Popularity).count
-        xp, past = namespace(count), block.rows("profile")
-        length = block.count_rows(past)
-        total = bincount(past.user, xp.take(count, past.item), block.n_users)  # of whole numbers
-        own = divide(total, length)[:, None]
-        listed = block.sum_listed(xp.take(count, block.rows("listed").item), k)
-        lists = divide(listed, listed_denominator(block, k, "length"))
+        """Return the mean popularity of each list and of each history, shape (U, n_k, 2)."""
+        count = block.fact(POPULARITY, Popularity).count
+        xp, history = namespace(count), block.rows("history")
+        length = block.count_rows(history)
+        total = bincount(history.user, xp.take(count, history.item), block.n_users)  # integers
+        of_history = divide(total, length)[:, None]
+        total = block.sum_recommended(xp.take(count, block.rows("recommended").item), k)
+        of_list = divide(total, listed_denominator(block, k, "length"))
         both = xp.astype((length > 0) & (block.list_length > 0), xp.float64)[:, None]
-        return xp.stack([lists * both, (own + xp.zeros_like(lists)) * both], axis=2)
+        return xp.stack([of_list * both, (of_history + xp.zeros_like(of_list)) * both], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the lift; NaN without histories."""

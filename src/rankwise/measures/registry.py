@@ -12,23 +12,29 @@ import pkgutil
 import re
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 from rankwise.errors import MeasureError, ParameterError, nearest
 
-if TYPE_CHECKING:
-    from rankwise.measures.measure import Measure
+__all__ = ["Registered", "add", "every", "find", "names"]
 
-__all__ = ["add", "every", "find", "names"]
 
-_known: dict[str, type[Measure]] = {}
+class Registered:
+    """What the registry knows of a measure."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str]
+
+
+_known: dict[str, type[Any]] = {}
 
 
 def _key(name: str) -> str:
     return re.sub(r"[\s_\-]", "", name).lower()
 
 
-def add(cls: type[Measure]) -> None:
+def add(cls: type[Registered]) -> None:
     """Enter a measure under its name and aliases."""
     for name in (cls.name, *cls.aliases):
         holder = _known.setdefault(_key(name), cls)
@@ -48,7 +54,7 @@ def _load() -> None:
         plugin.load()
 
 
-def every() -> list[type[Measure]]:
+def every() -> list[type[Any]]:
     """Return every measure, family by family, by name.
 
     >>> [cls.name for cls in every() if cls.family == "rating"][:3]
@@ -63,7 +69,7 @@ def names() -> list[str]:
     return [cls.name for cls in every()]
 
 
-def find(name: str) -> type[Measure]:
+def find(name: str) -> type[Any]:
     """Return the measure of a name or alias; case, ``_`` and ``-`` do not matter.
 
     >>> find("nDCG").name, find("hit-rate").name, find("HR").name

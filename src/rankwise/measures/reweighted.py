@@ -1,8 +1,8 @@
-r"""Any measure that is a sum over relevant items, with a weight for each of them.
+r"""Debiasing by weights, for any measure that is a sum over relevant items.
 
 Let a measure of user u be :math:`\sum_{i \in R_u} c_{ui}`, as recall, nDCG, average precision or
-AUC are. Weighted, it is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`; what normalises it, such as
-the ideal gain, stays as it is, so that values can exceed 1 where heavy items stand above others.
+AUC are. Weighted, it is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`; its normalisation, such as the
+ideal DCG, stays unweighted, so that values can exceed 1 where items of large weight rank high.
 Self-normalised weights have the mean 1 for every user:
 :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 """
@@ -10,33 +10,38 @@ Self-normalised weights have the mean 1 for every user:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from rankwise.core.backend import namespace
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block, Needs
+from rankwise.core.facts import Fact
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
+from rankwise.measures.item_sums import ItemSum
 from rankwise.measures.kinds import PerUser, Pooled, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block
-    from rankwise.core.engine import Needs
-    from rankwise.core.facts import Fact
-    from rankwise.measures.tallies import Tally
-
 __all__ = ["IPS", "SNIPS", "Stratified"]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Reweighted(ByWeight, Pooled):
-    """A measure whose relevant items count by weight."""
+    """A measure whose relevant items are weighted.
+
+    Parameters
+    ----------
+    of : measure, default=recall
+        The measure that is weighted.
+    """
 
     normalised: ClassVar[bool] = True
+    mean_of_users = True
     of: Measure
 
     def __post_init__(self) -> None:
-        """Check what is weighted."""
+        """Check that the measure can be weighted."""
         super().__post_init__()
         if self.of.k:
             raise ParameterError(
@@ -55,104 +60,86 @@ class _Reweighted(ByWeight, Pooled):
 
     @property
     def needs_catalogue(self) -> Literal["", "counted", "whole"]:  # type: ignore[override]
-        """What the measure needs of it, and the relevant items."""
+        """What the weighted measure needs of it: at least its items are counted."""
         return self.of.needs_catalogue or "counted"
 
     @property
-    def ranks_candidates(self) -> bool:  # type: ignore[override]
-        """As the measure says."""
-        return self.of.ranks_candidates
+    def counts_candidates(self) -> bool:  # type: ignore[override]
+        """As the weighted measure."""
+        return self.of.counts_candidates
 
     @property
     def requires(self) -> Needs:
-        """What the measure needs, and the relevant items."""
+        """What the weighted measure needs, and the relevant items."""
         return super().requires | self.of.requires | {"relevant"}
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What the weights are made of, and what the measure knows."""
+        """The facts of the weights and of the weighted measure."""
         return tuple(dict.fromkeys((*super().facts, *self.of.facts)))
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """The relevant items, and what the measure adds up."""
-        return tuple(dict.fromkeys((*super().tallies, *self.of.tallies)))
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The relevant items, and the item sums of the weighted measure."""
+        return tuple(dict.fromkeys((*super().item_sums, *self.of.item_sums)))
 
     @property
-    def about(self) -> Literal["relevance", "list", "user"]:
-        """Whom the measure is about."""
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """As the weighted measure."""
         assert isinstance(self.of, PerUser | Pooled)
-        return self.of.about
+        return self.of.defined_for
 
     @property
-    def mean_of_users(self) -> bool:
-        """Every user has a value."""
-        return True
-
-    @property
-    def beyond_cut(self) -> bool:  # type: ignore[override]
-        """As the measure says."""
-        return self.of.beyond_cut
+    def reads_below_k(self) -> bool:  # type: ignore[override]
+        """As the weighted measure."""
+        return self.of.reads_below_k
 
     def require_cutoff(self) -> None:
-        """Raise if the measure needs a cut-off."""
+        """Raise if the weighted measure needs a cut-off and there is none."""
         at_cutoffs(self.of, self.k).require_cutoff()
 
     def sums(self, block: Block, k: Array) -> Array:
-        """Return the weights of the user's relevant items, and the measure over weighted hits."""
+        """Return each user's total weight of relevant items, and the weighted measure's sums."""
         xp, rows = namespace(block.list_length), block.rows("relevant")
         weight = self.weight(block.facts)
-        total = block.sum_rows(rows, self.known(xp.take(weight, rows.item)))
-        one = xp.ones(block.n_users, dtype=xp.float64)
-        each = one
+        total = block.sum_rows(rows, self.checked(xp.take(weight, rows.item)))
+        scale = xp.ones(block.n_users, dtype=xp.float64)
         if self.normalised:
             relevant = xp.astype(block.n_relevant, xp.float64)
-            each = relevant / xp.where(total > 0, total, one)
-        own = block.weighted(weight, each)
+            scale = relevant / xp.where(total > 0, total, scale)
+        weighted = block.weighted(weight, scale)
         if isinstance(self.of, PerUser):
-            found = self.of.values(own, k)[:, :, None]
+            sums = self.of.values(weighted, k)[:, :, None]
         else:
             assert isinstance(self.of, Pooled)
-            found = self.of.sums(own, k)
-        totals = xp.broadcast_to(total[:, None, None], (*found.shape[:2], 1))
-        return xp.concat([totals, found], axis=2)
+            sums = self.of.sums(weighted, k)
+        totals = xp.broadcast_to(total[:, None, None], (*sums.shape[:2], 1))
+        return xp.concat([totals, sums], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return what the measure makes of the sums."""
+        """Return the weighted measure's value for its sums."""
         if isinstance(self.of, PerUser):
             return sums[..., 1]
         assert isinstance(self.of, Pooled)
         return self.of.pool(sums[..., 1:], catalogue_size)
 
-    def weigh(self, sums: Array) -> Array | None:
-        """Weigh users as the measure does: by the weight of their relevant items, if by these."""
-        if isinstance(self.of, Pooled) and self.of.weigh(sums[..., 1:]) is not None:
-            return sums[..., 0] if self.normalised else self.of.weigh(sums[..., 1:])
+    def user_weights(self, sums: Array) -> Array | None:
+        """Weight users as the measure does, with total weights in place of item counts."""
+        if isinstance(self.of, Pooled) and self.of.user_weights(sums[..., 1:]) is not None:
+            return sums[..., 0] if self.normalised else self.of.user_weights(sums[..., 1:])
         return None
 
 
 @measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased")
 class IPS(ByPropensity, _Reweighted):
-    r"""A measure in which every relevant item counts one over its propensity.
+    r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items (recall, precision,
-    ndcg, map, rbp, auc, …). Propensities are
-    :math:`p_i = (n_i / \max_j n_j)^{power}`, from training counts, or given. What rests on few
-    weights is in ``result.diagnostics``. Range [0, inf); higher is better. Needs ``train``, or
-    propensities in ``items``.
-
-    Parameters
-    ----------
-    of : Measure
-        What is weighted.
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
+    ndcg, map, rbp, auc, …). Propensities are :math:`p_i = (n_i / \max_j n_j)^{power}`, where
+    :math:`n_i` is a training count, or given. ``result.diagnostics`` shows how much depends on few
+    weights. Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -167,35 +154,21 @@ class IPS(ByPropensity, _Reweighted):
     2.0
     """
 
-    normalised: ClassVar[bool] = False
+    normalised = False
     of: Measure = Recall()
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
 
 
 @measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased")
 class SNIPS(ByPropensity, _Reweighted):
-    r"""A measure in which every relevant item counts one over its propensity, self-normalised.
+    r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
     :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Its scale is kept:
-    equal propensities change nothing. Where the measure weighs users by their relevant items, as
-    auc does, they are weighed by the weight of these. Range [0, inf), that of recall [0, 1];
-    higher is better. Needs ``train``, or propensities in ``items``.
-
-    Parameters
-    ----------
-    of : Measure
-        What is weighted.
-    propensity : {"popularity", "given"}
-        From training counts, or from the column ``propensity`` of ``items``.
-    power : float
-        The exponent of the training counts.
-    clip : float
-        The smallest propensity: those below are raised to it. In (0, 1].
+    equal propensities change nothing. Where the measure weights users by their number of relevant
+    items, as auc does, users are weighted by the total weight of these. Range [0, inf), that of
+    recall [0, 1]; higher is better. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -213,14 +186,11 @@ class SNIPS(ByPropensity, _Reweighted):
     """
 
     of: Measure = Recall()
-    propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
 
 
 @measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased")
 class Stratified(ByStratum, _Reweighted):
-    r"""A measure in which popular items count less.
+    r"""Popularity-stratified form of a measure: popular items count less.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
@@ -231,12 +201,8 @@ class Stratified(ByStratum, _Reweighted):
 
     Parameters
     ----------
-    of : Measure
-        What is weighted.
-    gamma : float
-        How much more likely popular items are to be observed; 0 changes nothing.
-    average : {"users", "weights"}
-        The mean over users, all alike or each by the weight of its relevant items.
+    average : {"users", "weights"}, default="users"
+        The mean over users, unweighted or weighted by the total weight of their relevant items.
 
     References
     ----------
@@ -252,9 +218,8 @@ class Stratified(ByStratum, _Reweighted):
     """
 
     of: Measure = Recall()
-    gamma: float = 1.0
     average: Literal["users", "weights"] = "users"
 
-    def weigh(self, sums: Array) -> Array | None:
-        """Weigh users by their relevant items, where that is asked for."""
-        return sums[..., 0] if self.average == "weights" else super().weigh(sums)
+    def user_weights(self, sums: Array) -> Array | None:
+        """Weight users by their relevant items with ``average="weights"``."""
+        return sums[..., 0] if self.average == "weights" else super().user_weights(sums)

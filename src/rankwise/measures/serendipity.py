@@ -1,35 +1,31 @@
-r"""Serendipity: what is found although nobody would have looked for it there."""
+r"""Serendipity: relevant recommendations that are unexpected, by popularity or by history."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from rankwise.core.backend import bincount, count, namespace
+from rankwise.core.arrays import Array, bincount, count, namespace
+from rankwise.core.block import Block, ItemRows, Needs
 from rankwise.core.facts import Fact, Features, Popularity, Similarity
 from rankwise.measures.arithmetic import divide, or_nan, retrieved, unit_vectors
 from rankwise.measures.kinds import Pooled
-from rankwise.measures.measure import measure
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.block import Block, Rows
-    from rankwise.core.engine import Needs
+from rankwise.measures.measure import POPULARITY, measure
 
 __all__ = ["Serendipity"]
 
-_POPULARITY = Fact("popularity")
+_USERS = 256  # users whose histories are held as rows of one matrix
 
 
 @measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required", family="novelty")
 class Serendipity(Pooled):
-    r"""Relevant items that a popularity baseline would not have put so high; or unlike the past.
+    r"""Unexpected relevant items: ranked above their popularity, or unlike the user's history.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
 
-    where :math:`pop_i` is the item's place by popularity, counted in distinct popularities; for
-    items never seen in training the second fraction is 0. With ``form="history"``, one less the
-    item's mean cosine with the user's training items:
+    where :math:`pop_i` is the item's popularity rank, counted in distinct popularities; for items
+    never seen in training the second fraction is 0. With ``form="history"``, 1 minus the item's
+    mean cosine with the user's training items:
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k}
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
@@ -39,15 +35,15 @@ class Serendipity(Pooled):
 
     Parameters
     ----------
-    form : {"popularity", "history"}
-        As RecTools has it, or as recommenders has it. Users without a history have no value in the
-        second.
-    relevance : {"binary", "none"}
-        Whether only relevant items count. (recommenders: none unless told otherwise.)
-    similarity : {"cooccurrence", "features"}
+    form : {"popularity", "history"}, default="popularity"
+        As in RecTools, or as in recommenders. With ``"history"``, users without a training history
+        have no value.
+    relevance : {"binary", "none"}, default="binary"
+        ``"binary"`` counts relevant items only, ``"none"`` all items (recommenders' default).
+    similarity : {"cooccurrence", "features"}, default="cooccurrence"
         For ``"history"``: cosines of the items' columns of training users, or of feature vectors.
-    features : str
-        The column of ``items`` with the vectors.
+    features : str, default="features"
+        The column of ``items`` with the feature vectors.
 
     References
     ----------
@@ -66,116 +62,104 @@ class Serendipity(Pooled):
     relevance: Literal["binary", "none"] = "binary"
     similarity: Literal["cooccurrence", "features"] = "cooccurrence"
     features: str = "features"
-
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "whole"
+    needs_catalogue = "whole"
+    mean_of_users = True
 
     @property
     def requires(self) -> Needs:
-        """Lists, what of them is judged, and for one form the history."""
-        past: Needs = frozenset({"profile"} if self.form == "history" else ())
-        return past | {"listed", "judged"}
+        """The lists, their judged rows, and for one form the history."""
+        history: Needs = frozenset({"history"} if self.form == "history" else ())
+        return history | {"recommended", "judged"}
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Popularity, or what makes items alike."""
+        """Popularity, or the similarity of items."""
         if self.form == "popularity":
-            return (_POPULARITY,)
-        return (Fact("similarity"),) if self.similarity == "cooccurrence" else (
-            Fact("features", self.features),
-        )  # fmt: skip
+            return (POPULARITY,)
+        if self.similarity == "cooccurrence":
+            return (Fact("similarity"),)
+        return (Fact("features", self.features),)
 
     @property
-    def about(self) -> Literal["relevance", "list", "user"]:
-        """It judges users with relevant items, if only these count."""
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Users with relevant items, if only these count."""
         return "relevance" if self.relevance == "binary" else "list"
 
-    @property
-    def mean_of_users(self) -> bool:
-        """The value is a mean of users' own."""
-        return True
-
     def sums(self, block: Block, k: Array) -> Array:
-        """Return list length, what is known to be added, and what catalogue size will decide."""
+        """Return list length, known terms, and the number and ranks of cold items, (U, n_k, 4)."""
         xp = namespace(block.list_length)
-        name: Literal["judged", "listed"] = "judged" if self.relevance == "binary" else "listed"
-        rows = block.rows(name)
-        weight = (
-            rows.relevant if name == "judged" else xp.ones(rows.rank.shape[0], dtype=xp.float64)
-        )
-        add = block.sum_judged if name == "judged" else block.sum_listed
+        if self.relevance == "binary":
+            rows, add = block.rows("judged"), block.sum_judged
+            weight = rows.relevant
+        else:
+            rows, add = block.rows("recommended"), block.sum_recommended
+            weight = xp.ones(rows.rank.shape[0], dtype=xp.float64)
+        length = retrieved(block, k)
         if self.form == "history":
-            near = or_nan(retrieved(block, k), self._has_past(block)[:, None])
-            sums = [near, add(weight * self._unlike(block, rows), k)]
-            return xp.stack([*sums, sums[1] * 0, sums[1] * 0], axis=2)
-        known = block.fact(_POPULARITY, Popularity)
-        place, rank = xp.take(known.place, rows.item), xp.astype(rows.rank, xp.float64)
-        warm = xp.take(known.count, rows.item) > 0
-        ahead = xp.where(warm, xp.clip(place - rank, min=0.0), 0.0)
+            has_history = block.count_rows(block.rows("history")) > 0
+            total = add(weight * self._distance(block, rows.user, rows.item), k)
+            sums = [or_nan(length, has_history[:, None]), total, total * 0, total * 0]
+            return xp.stack(sums, axis=2)
+        training = block.fact(POPULARITY, Popularity)
+        expected = xp.take(training.popularity_rank, rows.item)
+        rank = xp.astype(rows.rank, xp.float64)
+        warm = xp.take(training.count, rows.item) > 0
+        gain = xp.where(warm, xp.clip(expected - rank, min=0.0), 0.0)
         cold = xp.where(warm, 0.0, weight)
-        terms = [add(one, k) for one in (weight * ahead, cold, cold * (rank - 1.0))]
-        return xp.stack([retrieved(block, k), *terms], axis=2)
+        terms = [add(term, k) for term in (weight * gain, cold, cold * (rank - 1.0))]
+        return xp.stack([length, *terms], axis=2)
 
     def pool(self, sums: Array, catalogue_size: int) -> Array:
         """Return the mean over the list; NaN without one."""
         length, total = sums[..., 0], sums[..., 1]
-        if self.form == "popularity":  # items never seen were expected nowhere
+        if self.form == "popularity":  # for cold items the second fraction is 0
             total = (total + catalogue_size * sums[..., 2] - sums[..., 3]) / catalogue_size
         return or_nan(divide(total, length), length > 0)
 
-    def _has_past(self, block: Block) -> Array:
-        rows = block.rows("profile")
-        return block.count_rows(rows) > 0
-
-    def _unlike(self, block: Block, rows: object) -> Array:
-        """One less each row's mean cosine with the user's history."""
-        past = block.rows("profile")
+    def _distance(self, block: Block, user: Array, item: Array) -> Array:
+        """Return 1 minus each row's mean cosine with the user's history."""
+        history = block.rows("history")
         xp = namespace(block.list_length)
-        user, item = rows.user, rows.item  # type: ignore[attr-defined]
-        size = xp.clip(block.count_rows(past), min=1.0)
+        size = xp.clip(block.count_rows(history), min=1.0)
         if self.similarity == "features":
             vector = unit_vectors(block.fact(Fact("features", self.features), Features).vector)
-            mean = _sum_vectors(block, past, vector) / size[:, None]
+            mean = _sum_vectors(block, history, vector) / size[:, None]
             return 1.0 - xp.sum(xp.take(vector, item, axis=0) * xp.take(mean, user, axis=0), axis=1)
-        alike = block.fact(Fact("similarity"), Similarity)
-        cosine = alike.cosine
-        own = _Past(xp.take(alike.place, past.item), past.user, block.n_users)
-        return 1.0 - own.sum(cosine, xp.take(alike.place, item), user) / xp.take(size, user)
+        similarity = block.fact(Fact("similarity"), Similarity)
+        total = _sum_cosines(block, history, similarity, user, xp.take(similarity.row, item))
+        return 1.0 - total / xp.take(size, user)
 
 
-def _sum_vectors(block: Block, rows: Rows, vector: Array) -> Array:
-    """Sum the vectors of each user's items, shape (U, d); rounded, so that no order matters."""
+def _sum_vectors(block: Block, history: ItemRows, vector: Array) -> Array:
+    """Sum the vectors of each history, (U, d); rounded, so that the order does not matter."""
     xp = namespace(vector)
     rounded = xp.round(vector * 2.0**40) / 2.0**40
     columns = [
-        bincount(rows.user, xp.take(rounded[:, j], rows.item), block.n_users)
+        bincount(history.user, xp.take(rounded[:, j], history.item), block.n_users)
         for j in range(vector.shape[1])
     ]
     return xp.stack(columns, axis=1)
 
 
-class _Past:
-    """The histories of some users, to be summed over without a row for every pair of items.
+def _sum_cosines(
+    block: Block, history: ItemRows, similarity: Similarity, user: Array, row: Array
+) -> Array:
+    """Sum the cosines of each row's item with all items of its user's history, shape (n,).
 
-    Cosines come rounded to multiples of 2^-38 (`rankwise.knowledge.build.similarity`): their sums
-    are then exact, and a matrix product gives the same digits however users are cut into blocks.
+    The pairs of items are never materialised. Cosines come rounded to multiples of 2^-38 (see
+    `rankwise.encoding.fact_arrays.similarity`): their sums are then exact, and a matrix product
+    gives the same digits however users are divided into blocks.
     """
-
-    _USERS = 256
-
-    def __init__(self, item: Array, user: Array, n_users: int) -> None:
-        self.item, self.user, self.n_users = item, user, n_users
-
-    def sum(self, cosine: Array, item: Array, user: Array) -> Array:
-        """Sum the cosines of each row's item with all items of its user's history."""
-        xp = namespace(cosine)
-        parts, width = [], cosine.shape[0]
-        for first in range(0, self.n_users, self._USERS):
-            own = (self.user >= first) & (self.user < first + self._USERS)
-            here = (user >= first) & (user < first + self._USERS)
-            n = min(self._USERS, self.n_users - first)
-            cell = (self.user[own] - first) * width + self.item[own]
-            held = xp.reshape(count(cell, n * width), (n, width))
-            total = xp.astype(held, xp.float64) @ cosine
-            flat = (user[here] - first) * width + item[here]
-            parts.append(xp.take(xp.reshape(total, (-1,)), flat))
-        return xp.concat(parts) if parts else xp.zeros(0, dtype=xp.float64)
+    xp = namespace(similarity.cosine)
+    history_row = xp.take(similarity.row, history.item)
+    parts, width = [], similarity.cosine.shape[0]
+    for first in range(0, block.n_users, _USERS):
+        n = min(_USERS, block.n_users - first)
+        held = (history.user >= first) & (history.user < first + n)
+        here = (user >= first) & (user < first + n)
+        cell = (history.user[held] - first) * width + history_row[held]
+        counts = xp.reshape(count(cell, n * width), (n, width))
+        total = xp.astype(counts, xp.float64) @ similarity.cosine
+        flat = (user[here] - first) * width + row[here]
+        parts.append(xp.take(xp.reshape(total, (-1,)), flat))
+    return xp.concat(parts) if parts else xp.zeros(0, dtype=xp.float64)

@@ -1,48 +1,43 @@
-r"""Fairness over groups of users: whose recommendations are better, and by how much.
+r"""Fairness between groups of users: how much the quality of their recommendations differs.
 
-The groups are a column of ``users``, any column, named by ``user_group``; users without a group
-are left out and counted. The cells of these measures are the groups' means, :math:`m_a`.
+The groups are any column of ``users``, named by ``user_group``; users without a group are left out
+and counted. The cells of these measures are the group means :math:`m_a`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from rankwise.core.arrays import Array
 from rankwise.measures.arithmetic import Gain, mean_difference
 from rankwise.measures.graded import NDCG
 from rankwise.measures.hygiene import MeanScore
 from rankwise.measures.kinds import Grouped, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-
 __all__ = ["GroupGap", "GroupRatio", "UserMADRanking", "UserMADRating"]
 
 
-class _Apart(Grouped):
-    """How far groups are apart."""
+class _MeanDifference(Grouped):
+    """Mean absolute difference over pairs of groups."""
 
     def of_means(self, means: Array) -> float:
-        """Return the mean difference of pairs."""
+        """Return the mean absolute difference over pairs of means."""
         return mean_difference(map(float, means))
 
 
 @measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness")
-class UserMADRanking(_Apart):
-    r"""How far groups of users are apart in their nDCG.
+class UserMADRanking(_MeanDifference):
+    r"""Mean absolute difference between groups of users in nDCG.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
 
-    Range [0, 1]; lower is more equal. NaN for less than two groups. Needs a group in ``users``.
+    Range [0, 1]; lower is more equal. NaN for fewer than two groups. Needs a group in ``users``.
 
     Parameters
     ----------
-    gain : {"linear", "exponential", "binary", "exponential_plus_one"}
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
         The gain of nDCG.
-    user_group : str
-        The column of ``users`` with the groups.
 
     References
     ----------
@@ -60,7 +55,6 @@ class UserMADRanking(_Apart):
     """
 
     gain: Gain = "linear"
-    user_group: str = "group"
 
     @property
     def parts(self) -> tuple[Measure, ...]:
@@ -69,19 +63,14 @@ class UserMADRanking(_Apart):
 
 
 @measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness")
-class UserMADRating(_Apart):
-    r"""How far groups of users are apart in the scores of what they are recommended.
+class UserMADRating(_MeanDifference):
+    r"""Mean absolute difference between groups of users in the scores of recommended items.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{u \in a} \, \mathrm{mean}_{i \in L_u^k} s_{ui}
 
-    Range [0, inf), in the unit of the scores; lower is more equal. NaN for less than two groups.
+    Range [0, inf), in the unit of the scores; lower is more equal. NaN for fewer than two groups.
     Needs a group in ``users``, and scores.
-
-    Parameters
-    ----------
-    user_group : str
-        The column of ``users`` with the groups.
 
     References
     ----------
@@ -99,37 +88,33 @@ class UserMADRating(_Apart):
     2.0
     """
 
-    user_group: str = "group"
-
     @property
     def parts(self) -> tuple[Measure, ...]:
         """The mean score."""
         return (MeanScore() @ self.k,)
 
 
-class _OfAnyMeasure(Grouped):
+class _AnyMeasure(Grouped):
     measure: Measure = NDCG()
 
     @property
     def parts(self) -> tuple[Measure, ...]:
-        """The measure at the cut-offs of this one."""
+        """The measure that is compared, at these cut-offs."""
         return (at_cutoffs(self.measure, self.k),)
 
 
 @measure("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness")
-class GroupGap(_OfAnyMeasure):
-    r"""Difference between the groups of users that a measure is highest and lowest for.
+class GroupGap(_AnyMeasure):
+    r"""Difference between the highest and the lowest mean of a measure over groups of users.
 
     .. math:: \max_a m_a - \min_a m_a
 
-    Range [0, inf); lower is more equal. NaN for less than two groups. Needs a group in ``users``.
+    Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a group in ``users``.
 
     Parameters
     ----------
-    measure : measure
+    measure : measure, default=ndcg
         Any measure that has a value for each user: ``group_gap(recall)@10``.
-    user_group : str
-        The column of ``users`` with the groups.
 
     References
     ----------
@@ -147,28 +132,25 @@ class GroupGap(_OfAnyMeasure):
     """
 
     measure: Measure = NDCG()
-    user_group: str = "group"
 
     def of_means(self, means: Array) -> float:
-        """Return the range of the means."""
+        """Return the highest minus the lowest mean."""
         return float(means.max() - means.min())
 
 
 @measure("group_ratio", range=(0, 1), higher_is_better=True, family="fairness")
-class GroupRatio(_OfAnyMeasure):
-    r"""Lowest over highest mean of the groups of users.
+class GroupRatio(_AnyMeasure):
+    r"""Ratio of the lowest to the highest mean of a measure over groups of users.
 
     .. math:: \min_a m_a / \max_a m_a
 
-    Range [0, 1] for measures that are not negative; higher is more equal. NaN where no group has
-    more than 0, and for less than two groups. Needs a group in ``users``.
+    Range [0, 1] for measures that are not negative; higher is more equal. NaN where no group mean
+    is above 0, and for fewer than two groups. Needs a group in ``users``.
 
     Parameters
     ----------
-    measure : measure
+    measure : measure, default=ndcg
         Any measure that has a value for each user: ``group_ratio(recall)@10``.
-    user_group : str
-        The column of ``users`` with the groups.
 
     References
     ----------
@@ -186,8 +168,7 @@ class GroupRatio(_OfAnyMeasure):
     """
 
     measure: Measure = NDCG()
-    user_group: str = "group"
 
     def of_means(self, means: Array) -> float:
-        """Return the lowest over the highest mean."""
+        """Return the lowest mean over the highest."""
         return float(means.min() / means.max()) if means.max() else math.nan

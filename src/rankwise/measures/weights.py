@@ -1,60 +1,58 @@
-r"""Weights of relevant items: what debiased measures have in common.
+r"""Weights of relevant items, shared by all debiased measures.
 
-A measure that is weighted names the weight of every item, and says afterwards how much rests on
-few of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
-items, the share of the largest, the level of the clip and the share of the relevant items that it
-touched.
+A weighted measure defines the weight of every item and reports how much its value depends on few
+of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
+items, the share of the largest, the clip and the share of the relevant items that it changed.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from rankwise.core.backend import namespace
-from rankwise.core.facts import Fact, Popularity, Propensity
-from rankwise.errors import ParameterError, ScoreError
-from rankwise.measures.measure import Measure
-from rankwise.measures.tallies import ItemSums, Relevant, Tally
-
-if TYPE_CHECKING:
-    from rankwise.core.backend import Array
-    from rankwise.core.facts import Facts
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.facts import Fact, Facts, Popularity, Propensity
+from rankwise.errors import ScoreError
+from rankwise.measures.arithmetic import check_parameter
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, RelevantCount
+from rankwise.measures.measure import POPULARITY, Measure
 
 __all__ = ["ByPropensity", "ByStratum", "ByWeight"]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ByWeight(Measure):
-    """Relevant items count by weight."""
+    """A measure whose relevant items are weighted."""
 
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = "counted"
+    needs_catalogue = "counted"
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """The relevant items, to say what their weights come to."""
-        return (Relevant(),)
+    def item_sums(self) -> tuple[ItemSum, ...]:
+        """The relevant items, for the diagnostics of their weights."""
+        return (RelevantCount(),)
 
     def weight(self, facts: Facts) -> Array:
         """Return the weight of every item."""
         raise NotImplementedError
 
-    def diagnose(self, items: ItemSums) -> dict[str, float]:
-        """Say how much rests on few weights."""
-        count = items.sum(Relevant(), 0)
-        known = count > 0
-        weight, number = np.asarray(self.weight(items.facts))[known], count[known]
-        total = float(np.sum(number * weight))
-        square = float(np.sum(number * weight**2))
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
+        """Return how much depends on few weights."""
+        count = items.sum(RelevantCount(), 0)
+        relevant = count > 0
+        weight, count = np.asarray(self.weight(items.facts))[relevant], count[relevant]
+        total = float(np.sum(count * weight))
+        square = float(np.sum(count * weight**2))
         return {
-            "relevant_items": float(np.sum(number)),
+            "relevant_items": float(np.sum(count)),
             "effective_sample_size": total**2 / square if square else math.nan,
             "largest_weight_share": float(weight.max()) / total if total else math.nan,
         }
 
-    def known(self, weight: Array) -> Array:
-        """Raise if a relevant item has no weight."""
+    def checked(self, weight: Array) -> Array:
+        """Return the weights of relevant items; raise if one has none."""
         xp = namespace(weight)
         missing = xp.isnan(weight)
         if bool(xp.any(missing)):
@@ -67,10 +65,18 @@ class ByWeight(Measure):
         return weight
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ByPropensity(ByWeight):
-    """Relevant items count one over the chance that they are observed.
+    """Relevant items count 1 / propensity, the probability that they are observed.
 
-    Classes of this kind have the parameters ``propensity``, ``power`` and ``clip``.
+    Parameters
+    ----------
+    propensity : {"popularity", "given"}, default="popularity"
+        Estimated from training counts, or given in the column ``propensity`` of ``items``.
+    power : float, default=0.5
+        The exponent of the training counts, 0 or more.
+    clip : float, default=0.1
+        The smallest propensity, in (0, 1]; smaller values are raised to it.
     """
 
     propensity: Literal["popularity", "given"] = "popularity"
@@ -80,61 +86,60 @@ class ByPropensity(ByWeight):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if not 0 < self.clip <= 1:
-            raise ParameterError(f"{self.name}: clip lies in (0, 1]", found=f"clip={self.clip}")
-        if not 0 <= self.power < math.inf:
-            raise ParameterError(f"{self.name}: power is 0 or more", found=f"power={self.power}")
+        check_parameter(self, "clip", 0 < self.clip <= 1, "lies in (0, 1]")
+        check_parameter(self, "power", 0 <= self.power < math.inf, "is 0 or more")
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Training, or the column of propensities."""
+        """The popularity in training, or the column of propensities."""
         return (self._source,)
 
     def weight(self, facts: Facts) -> Array:
-        """Return one over the clipped propensity of every item."""
-        chance = self._chance(facts)
-        return 1.0 / namespace(chance).clip(chance, min=float(self.clip))
+        """Return 1 / clipped propensity of every item."""
+        propensity = self._propensity(facts)
+        return 1.0 / namespace(propensity).clip(propensity, min=float(self.clip))
 
-    def diagnose(self, items: ItemSums) -> dict[str, float]:
-        """Say how much rests on few weights, and on the clip."""
-        count = items.sum(Relevant(), 0)
-        below = np.asarray(self._chance(items.facts)) < self.clip
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
+        """Return how much depends on few weights, and on the clip."""
+        count = items.sum(RelevantCount(), 0)
+        below = np.asarray(self._propensity(items.facts)) < self.clip
         total = float(np.sum(count))
         clipped = float(np.sum(count[below])) / total if total else math.nan
         return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
 
     @property
     def _source(self) -> Fact:
-        given = self.propensity == "given"
-        return Fact("propensity", "propensity") if given else Fact("popularity")
+        return Fact("propensity", "propensity") if self.propensity == "given" else POPULARITY
 
-    def _chance(self, facts: Facts) -> Array:
-        found = facts[self._source]
-        if isinstance(found, Propensity):
-            return found.chance
-        assert isinstance(found, Popularity)
-        return (found.count / found.most) ** float(self.power)
+    def _propensity(self, facts: Facts) -> Array:
+        source = facts[self._source]
+        if isinstance(source, Propensity):
+            return source.probability
+        assert isinstance(source, Popularity)
+        return (source.count / source.most) ** float(self.power)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ByStratum(ByWeight):
-    """Popular items count less. Classes of this kind have the parameter ``gamma``."""
+    """Popular items count less.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        How much likelier interactions with popular items are to be observed; 0 weights all alike.
+    """
 
     gamma: float = 1.0
+    facts = (POPULARITY,)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if not 0 <= self.gamma < math.inf:
-            raise ParameterError(f"{self.name}: gamma is 0 or more", found=f"gamma={self.gamma}")
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Training."""
-        return (Fact("popularity"),)
+        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "is 0 or more")
 
     def weight(self, facts: Facts) -> Array:
-        """Return the weight of every item."""
-        known = facts[Fact("popularity")]
-        assert isinstance(known, Popularity)
-        count = namespace(known.count).clip(known.count, min=1.0)
+        """Return the weight of every item; items never seen in training count as seen once."""
+        training = facts[POPULARITY]
+        assert isinstance(training, Popularity)
+        count = namespace(training.count).clip(training.count, min=1.0)
         return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))

@@ -1,4 +1,4 @@
-"""What can be evaluated: baselines, and models of other libraries."""
+"""Models to evaluate: adapters for models of other libraries, and baselines."""
 
 from rankwise.models.adapters import Cornac, Implicit, LensKit, LightFM, RecTools, Surprise
 

@@ -1,27 +1,26 @@
-"""Models of other libraries, asked in the way that each wants to be asked.
+"""Adapters for models of other libraries.
 
-Each adapter has ``recommend(user_ids, n)``, which gives ``{user: [(item, score), …]}``, best first;
-a user whom the model does not know is not in it. Padding and masked places that a library fills
-lists up with are taken out. No library is imported before it is asked.
+Each adapter has ``recommend(user_ids, n)``, which returns ``{user: [(item, score), …]}``, best
+first, without users unknown to the model. Padding and masked items in the lists of a library are
+removed. Libraries are imported on use.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankwise.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 __all__ = ["Cornac", "Implicit", "LensKit", "LightFM", "RecTools", "Surprise"]
 
 Lists: TypeAlias = "dict[Any, list[tuple[Any, float]]]"
 
 
-def _numbered(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
+def _ids(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
+    """Return the ids of rows or columns, by default numbers; raise unless there are ``size``."""
     out = list(range(size)) if ids is None else list(ids)
     if len(out) != size:
         raise ParameterError(f"{role}_ids has an id for every {role} of the model",
@@ -29,15 +28,15 @@ def _numbered(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
     return out
 
 
-def _best(scores: Any, n: int, ids: Sequence[Any], seen: Any) -> list[tuple[Any, float]]:
-    """Rank one user's scores of all items; equal scores in the order of the items."""
-    own = np.array(scores, dtype=np.float64).ravel()[: len(ids)]  # a copy: some give their own
-    if np.isnan(own).any():
+def _top_items(scores: Any, n: int, ids: Sequence[Any], seen: Any) -> list[tuple[Any, float]]:
+    """Return one user's top n unseen items with their scores; ties in order of the items."""
+    values = np.array(scores, dtype=np.float64).ravel()[: len(ids)]  # a copy, which may be masked
+    if np.isnan(values).any():
         raise ValueError("a score is NaN")
     if seen is not None:
-        own[seen] = -np.inf
-    order = np.argsort(-own, kind="stable")[:n].tolist()
-    return [(ids[at], float(own[at])) for at in order if own[at] > -np.inf]
+        values[seen] = -np.inf
+    order = np.argsort(-values, kind="stable")[:n].tolist()
+    return [(ids[i], float(values[i])) for i in order if values[i] > -np.inf]
 
 
 class Implicit:
@@ -48,11 +47,11 @@ class Implicit:
     model : implicit.recommender_base.RecommenderBase
         A fitted model: factors or nearest neighbours.
     user_items : scipy.sparse matrix
-        What it was fitted on, users by items.
+        The training interactions, users by items.
     user_ids, item_ids : iterable, optional
         The ids of rows and columns; by default numbers from 0.
-    filter_seen : bool
-        Whether items of ``user_items`` are left out of a user's list.
+    filter_seen : bool, default=True
+        Exclude a user's training items from the list.
     """
 
     def __init__(
@@ -67,10 +66,10 @@ class Implicit:
         from scipy.sparse import csr_matrix
 
         self.model = model
-        self.user_items = csr_matrix(user_items)  # it takes no other kind
-        users, items = self.user_items.shape
-        self._row = {user: at for at, user in enumerate(_numbered("user", user_ids, users))}
-        self._items = _numbered("item", item_ids, items)
+        self.user_items = csr_matrix(user_items)  # the only format that implicit accepts
+        n_users, n_items = self.user_items.shape
+        self._row = {user: row for row, user in enumerate(_ids("user", user_ids, n_users))}
+        self._items = _ids("item", item_ids, n_items)
         self.filter_seen = filter_seen
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
@@ -79,19 +78,19 @@ class Implicit:
         if not known:
             return {}
         rows = np.array([self._row[user] for user in known])
-        own = self.user_items[rows]
-        # It fills lists up with item 0 past the catalogue, with the smallest float where an item
-        # is masked, with -1 where neighbours run out, and neighbours score what was seen 0.
-        found, scores = self.model.recommend(
+        user_items = self.user_items[rows]
+        # implicit pads lists with item 0 beyond the catalogue, with the smallest float for a masked
+        # item, and with -1 if neighbours run out; neighbour models give seen items the score 0.
+        items, scores = self.model.recommend(
             rows,
-            own,
+            user_items,
             N=min(n, len(self._items)),
             filter_already_liked_items=self.filter_seen,
         )
         out: Lists = {}
-        for at, user in enumerate(known):
-            seen = set(own[at].indices.tolist()) if self.filter_seen else set()
-            pairs = zip(found[at].tolist(), scores[at].tolist(), strict=True)
+        for row, user in enumerate(known):
+            seen = set(user_items[row].indices.tolist()) if self.filter_seen else set()
+            pairs = zip(items[row].tolist(), scores[row].tolist(), strict=True)
             out[user] = [
                 (self._items[item], score)
                 for item, score in pairs
@@ -106,7 +105,7 @@ class LensKit:
     Parameters
     ----------
     pipeline : lenskit.pipeline.Pipeline
-        Trained, from ``topn_pipeline`` or made by hand.
+        A trained pipeline, from ``topn_pipeline`` or custom.
     """
 
     def __init__(self, pipeline: Any) -> None:
@@ -116,12 +115,12 @@ class LensKit:
         """Return up to n items with their scores for every user that the pipeline knows."""
         from lenskit import batch
 
-        found = batch.recommend(self.pipeline, list(dict.fromkeys(user_ids)), n, n_jobs=1)
+        lists = batch.recommend(self.pipeline, list(dict.fromkeys(user_ids)), n, n_jobs=1)
         out: Lists = {}
-        for key, listed in found:
-            if len(listed):
-                scores = listed.scores().astype(float).tolist()
-                out[key.user_id] = list(zip(listed.ids().tolist(), scores, strict=True))
+        for key, items in lists:
+            if len(items):
+                scores = items.scores().astype(float).tolist()
+                out[key.user_id] = list(zip(items.ids().tolist(), scores, strict=True))
         return out
 
 
@@ -133,16 +132,16 @@ class RecTools:
     model : rectools.models.base.ModelBase
         A fitted model.
     dataset : rectools.dataset.Dataset
-        What it was fitted on.
-    filter_seen : bool
-        Whether items that a user has had are left out.
+        The training dataset.
+    filter_seen : bool, default=True
+        Exclude a user's training items from the list.
     """
 
     def __init__(self, model: Any, dataset: Any, *, filter_seen: bool = True) -> None:
         self.model, self.dataset, self.filter_seen = model, dataset, filter_seen
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
-        """Return up to n items with their scores for every user that the model serves."""
+        """Return up to n items with their scores for every user that the model supports."""
         frame = self.model.recommend(
             users=list(dict.fromkeys(user_ids)),
             dataset=self.dataset,
@@ -160,22 +159,22 @@ class RecTools:
 class Surprise:
     """An algorithm of Surprise (scikit-surprise 1.1).
 
-    Every item of the training set is predicted and ranked: without clipping to the rating scale,
-    which would make ties. A user whom it does not know, or for whom all predictions were
-    impossible, has no list.
+    All items of the training set are ranked by predicted rating, without clipping to the rating
+    scale, which would cause ties. Unknown users, and users for whom all predictions are impossible,
+    get no list.
 
     Parameters
     ----------
     algorithm : surprise.AlgoBase
         A fitted algorithm.
-    filter_seen : bool
-        Whether rated items of the training set are left out.
+    filter_seen : bool, default=True
+        Exclude a user's rated training items from the list.
     """
 
     def __init__(self, algorithm: Any, *, filter_seen: bool = True) -> None:
         self.algorithm, self.filter_seen = algorithm, filter_seen
         self.trainset = algorithm.trainset
-        self._items = [self.trainset.to_raw_iid(at) for at in self.trainset.all_items()]
+        self._items = [self.trainset.to_raw_iid(inner) for inner in self.trainset.all_items()]
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
         """Return up to n items with predicted ratings for every user that the algorithm knows."""
@@ -185,14 +184,13 @@ class Surprise:
                 inner = self.trainset.to_inner_uid(user)
             except ValueError:
                 continue
-            said = [self.algorithm.predict(user, item, clip=False) for item in self._items]
-            scores = [
-                -np.inf if one.details.get("was_impossible") else float(one.est) for one in said
-            ]
+            predictions = [self.algorithm.predict(user, item, clip=False) for item in self._items]
+            scores = [-np.inf if prediction.details.get("was_impossible") else float(prediction.est)
+                      for prediction in predictions]  # fmt: skip
             seen = [item for item, _ in self.trainset.ur[inner]] if self.filter_seen else None
-            listed = _best(scores, n, self._items, seen)
-            if listed:
-                out[user] = listed
+            items = _top_items(scores, n, self._items, seen)
+            if items:
+                out[user] = items
         return out
 
 
@@ -204,12 +202,13 @@ class Cornac:
     model : cornac.models.Recommender
         A fitted model.
     train_set : cornac.data.Dataset, optional
-        What it was fitted on: its items are left out of a user's list. Without it none is.
+        The training set: a user's training items are excluded from the list. By default no item
+        is excluded.
     """
 
     def __init__(self, model: Any, train_set: Any = None) -> None:
         self.model, self.train_set = model, train_set
-        # Its own lists of ids are those of the first fit; ids beyond its items were never trained.
+        # The model's lists of ids are those of its first fit; ids from num_items up are untrained.
         self._items = list(model.iid_map)[: model.num_items]
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
@@ -220,7 +219,7 @@ class Cornac:
             if row >= self.model.num_users:
                 continue
             seen = None if self.train_set is None else self.train_set.csr_matrix[row].indices
-            out[user] = _best(self.model.score(row), n, self._items, seen)
+            out[user] = _top_items(self.model.score(row), n, self._items, seen)
         return out
 
 
@@ -232,12 +231,12 @@ class LightFM:
     model : lightfm.LightFM
         A fitted model.
     user_ids, item_ids : iterable or int
-        The ids of rows and columns in order (as ``Dataset.mapping()`` has them), or how many.
+        The ids of rows and columns in the order of ``Dataset.mapping()``, or their number.
     seen : scipy.sparse matrix, optional
-        Users by items: what is left out of a user's list, as a rule the interactions it was
-        fitted on.
+        Users by items: the items to exclude from each user's list, usually the training
+        interactions. By default no item is excluded.
     user_features, item_features : scipy.sparse matrix, optional
-        Those that it was fitted with: without them it gives other scores, and does not say so.
+        The feature matrices of training: without them LightFM silently returns other scores.
     """
 
     def __init__(
@@ -252,7 +251,7 @@ class LightFM:
     ) -> None:
         self.model = model
         users = range(user_ids) if isinstance(user_ids, int) else user_ids
-        self._row = {user: at for at, user in enumerate(users)}
+        self._row = {user: row for row, user in enumerate(users)}
         self._items = list(range(item_ids) if isinstance(item_ids, int) else item_ids)
         self._seen = None if seen is None else seen.tocsr()
         self._features = {"user_features": user_features, "item_features": item_features}
@@ -267,5 +266,5 @@ class LightFM:
             row = self._row[user]
             scores = self.model.predict(row, items, **self._features)
             seen = None if self._seen is None else self._seen[row].nonzero()[-1]
-            out[user] = _best(scores, n, self._items, seen)
+            out[user] = _top_items(scores, n, self._items, seen)
         return out

@@ -1,11 +1,12 @@
-"""Three baselines: random, popular, and the neighbours of what a user has had.
+"""Three baselines: random, popularity and item neighbours.
 
-Each has ``fit(interactions)`` and ``recommend(users, n)``, which gives a table of user, item,
-score and rank. Items that a user has had are not recommended again.
+Each has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user, item,
+score and rank, without the user's training items.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -15,26 +16,24 @@ import polars as pl
 from rankwise.errors import EmptyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from scipy.sparse import csr_array
 
 __all__ = ["Baseline", "ItemNeighbours", "Popularity", "Random"]
 
 Scores: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-_USERS = 1024  # users scored at a time: bounds memory by that many rows of the catalogue
+_USERS = 1024  # users per block of scores: bounds memory by that many rows of the catalogue
 
 
 @dataclass
 class Baseline:
-    """What the baselines share: codes of users and items, and the ranking of scores."""
+    """Base class of the baselines: codes of users and items, and the ranking of scores."""
 
     _users: pl.DataFrame = field(default_factory=pl.DataFrame, init=False, repr=False)
     _items: pl.Series = field(default_factory=pl.Series, init=False, repr=False)
     _seen: Any = field(default=None, init=False, repr=False)
 
     def fit(self, interactions: pl.DataFrame) -> Self:
-        """Learn from a table with columns ``user`` and ``item``."""
+        """Fit to training interactions, a table with columns ``user`` and ``item``."""
         from scipy.sparse import csr_array
 
         if interactions.is_empty():
@@ -51,53 +50,58 @@ class Baseline:
         seen.sum_duplicates()
         seen.data[:] = 1.0
         self._seen = seen
-        self._learn(seen)
+        self._fit(seen)
         return self
 
     def recommend(self, users: Iterable[Any], n: int = 10) -> pl.DataFrame:
-        """Return up to n items for each user, best first; equal scores in order of item id.
+        """Return up to n items per user, best first, ties in order of item id.
 
-        A user for whom the model has nothing to say gets no row.
+        A user without scored items gets no row.
         """
         ids = pl.Series("user", list(users))
         known = pl.DataFrame({"user": ids}).join(
             self._users, on="user", how="left", maintain_order="left"
         )
         codes = known["code"].fill_null(-1).to_numpy()
-        parts = [
-            self._block(ids[start : start + _USERS], codes[start : start + _USERS], n, start)
+        blocks = [
+            self._top_items(ids[start : start + _USERS], codes[start : start + _USERS], n, start)
             for start in range(0, len(ids), _USERS)
         ]
-        return pl.concat(parts)
+        return pl.concat(blocks)
 
-    def _block(self, ids: pl.Series, codes: Any, n: int, start: int) -> pl.DataFrame:
+    def _top_items(self, ids: pl.Series, codes: Any, n: int, start: int) -> pl.DataFrame:
         scores = self._scores(codes, start)
         warm = np.flatnonzero(codes >= 0)
         rows, columns = self._seen[codes[warm]].nonzero()
         scores[warm[rows], columns] = -np.inf
         top = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         best = np.take_along_axis(scores, top, axis=1)
-        user, place = np.nonzero(np.isfinite(best))
+        row, column = np.nonzero(np.isfinite(best))
         return pl.DataFrame(
             {
-                "user": ids.gather(user),
-                "item": self._items.gather(top[user, place]),
-                "score": best[user, place],
-                "rank": place + 1,
+                "user": ids.gather(row),
+                "item": self._items.gather(top[row, column]),
+                "score": best[row, column],
+                "rank": column + 1,
             }
         )
 
-    def _learn(self, seen: csr_array) -> None:
-        """Learn from the matrix of users and items."""
+    def _fit(self, seen: csr_array) -> None:
+        """Fit to the user-item matrix of training interactions, which holds 1 for each pair."""
 
     def _scores(self, codes: Any, start: int) -> Scores:
-        """Score every item for some users (code -1: unknown); -inf: not to be recommended."""
+        """Return scores of all items for these users (-1: cold-start user); -inf excludes items."""
         raise TypeError(f"{type(self).__name__} does not score items")
 
 
 @dataclass
 class Random(Baseline):
-    """Every item equally likely: what an evaluation must show to be worthless.
+    """Items in random order: the lower bound for a useful model.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        The seed of the random scores.
 
     Examples
     --------
@@ -109,13 +113,13 @@ class Random(Baseline):
     seed: int = 0
 
     def _scores(self, codes: Any, start: int) -> Scores:
-        # A stream of its own for every block, so that the same users get the same lists.
+        # One stream per block, so that the same users get the same lists.
         return np.random.default_rng([self.seed, start]).random((len(codes), len(self._items)))
 
 
 @dataclass
 class Popularity(Baseline):
-    """Items by the number of users who have had them.
+    """Items by popularity: their number of training users.
 
     Examples
     --------
@@ -124,7 +128,7 @@ class Popularity(Baseline):
     ['b', 'a', 'b']
     """
 
-    def _learn(self, seen: csr_array) -> None:
+    def _fit(self, seen: csr_array) -> None:
         self._popularity = np.asarray(seen.sum(axis=0)).ravel()
 
     def _scores(self, codes: Any, start: int) -> Scores:
@@ -133,14 +137,14 @@ class Popularity(Baseline):
 
 @dataclass
 class ItemNeighbours(Baseline):
-    """Items that the same users have had as the user's own: cosine between columns.
+    """Items similar to the user's training items, by the cosine between item columns.
 
     Parameters
     ----------
-    neighbours : int
-        Neighbours kept for each item, the nearest.
-    shrink : float
-        Added to the denominator of the cosine, against chance agreements of rare items.
+    neighbours : int, default=50
+        Number of nearest neighbours per item.
+    shrink : float, default=10.0
+        Added to the denominator of the cosine, against random similarities of rare items.
 
     Examples
     --------
@@ -152,21 +156,21 @@ class ItemNeighbours(Baseline):
     neighbours: int = 50
     shrink: float = 10.0
 
-    def _learn(self, seen: csr_array) -> None:
+    def _fit(self, seen: csr_array) -> None:
         from scipy.sparse import csr_array
 
-        together = (seen.T @ seen).toarray()
-        lengths = np.sqrt(np.diagonal(together))
-        similar = together / (np.outer(lengths, lengths) + self.shrink)
-        np.fill_diagonal(similar, 0.0)
-        if similar.shape[0] > self.neighbours:
-            least = np.partition(similar, -self.neighbours, axis=0)[-self.neighbours]
-            similar[similar < least] = 0.0
-        self._similar = csr_array(similar)
+        co_occurrence = (seen.T @ seen).toarray()
+        norms = np.sqrt(np.diagonal(co_occurrence))
+        similarity = co_occurrence / (np.outer(norms, norms) + self.shrink)
+        np.fill_diagonal(similarity, 0.0)
+        if similarity.shape[0] > self.neighbours:
+            least = np.partition(similarity, -self.neighbours, axis=0)[-self.neighbours]
+            similarity[similarity < least] = 0.0
+        self._similarity = csr_array(similarity)
 
     def _scores(self, codes: Any, start: int) -> Scores:
         scores = np.full((len(codes), len(self._items)), -np.inf)
         warm = np.flatnonzero(codes >= 0)
-        found = (self._seen[codes[warm]] @ self._similar).toarray()
-        scores[warm] = np.where(found > 0, found, -np.inf)
+        warm_scores = (self._seen[codes[warm]] @ self._similarity).toarray()
+        scores[warm] = np.where(warm_scores > 0, warm_scores, -np.inf)
         return scores

@@ -1,5 +1,7 @@
-"""Scores to ranked lists and to exact ranks, in blocks that never hold users times items.
+"""Scores to recommendation lists and to exact ranks, in blocks of users.
+
+The full user-item score matrix is never materialised:
 
 scores or factors ──► blocks of scores ──► candidates only ──► top k        (`rank`)
- scores                blocks               pool           └─► exact ranks  (`rank_relevant`)
+ scores                score_blocks         pool           └─► exact ranks  (`rank_relevant`)
 """

@@ -1,64 +1,70 @@
-"""Who is ranked and over which items: scores, names, what is excluded and what is offered."""
+"""Which users are ranked over which items: scores, ids, excluded items and candidate sets."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rankwise.core.facts import UserItems
-from rankwise.core.parallel import default_threads, gather
-from rankwise.core.segments import Ints, bucket
+from rankwise.candidates.candidate_sets import Candidates
+from rankwise.core.ragged import Ints, UserItems, bucket
+from rankwise.core.threads import default_threads, gather
 from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.io.tables import Table, read_table
-from rankwise.protocol import Protocol
-from rankwise.ranking.names import Names, ids_of
+from rankwise.ranking.axes import Axis, read_ids
 from rankwise.ranking.scores import Scores, open_scores
+from rankwise.tables.columns import Columns
+from rankwise.tables.protocol import Protocol
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+__all__ = ["SHARED", "Pool", "make_pool"]
 
-    from rankwise.candidates import Candidates
-    from rankwise.io.columns import Columns
-
-__all__ = ["Pool", "make_pool"]
+SHARED = {
+    "scores": """\
+scores : array, shape (U, I), optional
+    The score matrix; minus infinity excludes an item from the user's candidate set.
+users, items : array, shape (U, d) and (I, d), optional
+    User and item factors, instead of scores. In float32, BLAS may round equal scores
+    differently; use float64 if exact ties matter.
+bias : array, shape (I,), optional
+    Item biases, added to the scores.
+user_ids, item_ids : iterable, optional
+    The ids of rows and columns of scores; by default numbers from 0.""",
+    "candidates": """\
+candidates : Candidates, optional
+    The candidate set, from the functions of `rankwise.candidates`; by default all items with
+    a score.""",
+    "running": """\
+threads : int, optional
+    Number of threads; by default one per processor. The result does not depend on it.
+progress : bool, optional
+    Show a progress bar on stderr; by default on a terminal, after a second.""",
+}
+"""The parameters that `rankwise.rank` and `rankwise.rank_relevant` share."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Scores and candidates, in codes.
+    """The scores and the candidate sets of a ranking, with users and items as codes.
 
-    Attributes
-    ----------
-    scores : Scores
-        Of the items of ``items``.
-    users, items : Names
-        The ids of rows and columns.
-    ranked : array of int
-        Codes of the users to rank for, in order.
-    excluded : UserItems or None
-        Items that are no candidates of a user.
-    offered : UserItems or None
-        The candidates of each user; None where all items are. An item may be offered twice.
-    protocol : Protocol
-        How candidates were chosen, in words.
-    counts : Counter
-        What was out of the ordinary.
+    ``excluded`` are each user's items that are not candidates. ``candidates`` is None where all
+    items are, and may repeat items. ``counts`` are irregularities, by name.
     """
 
     scores: Scores
-    users: Names
-    items: Names
-    ranked: Ints
+    users: Axis
+    items: Axis
+    ranked_users: Ints
     excluded: UserItems | None
-    offered: UserItems | None
+    candidates: UserItems | None
     protocol: Protocol
     counts: Counter[str]
 
-    def rows(self, table: Table) -> tuple[Ints, Ints]:
-        """Return the user's and the item's code of each row of a table, -1 for none."""
+    def codes(self, table: Table) -> tuple[Ints, Ints]:
+        """Return the user code and the item code of each table row, -1 for an unknown id."""
         return self.users.codes(table), self.items.codes(table)
 
 
@@ -75,47 +81,40 @@ def make_pool(
     only: Iterable[Any] | Table | None,
     columns: Columns | None,
 ) -> Pool:
-    """Read everything that decides who is ranked over what."""
-    given = open_scores(scores, users, items, bias)
-    user_names = Names("user", user_ids, given.n_users)
-    item_names = Names("item", item_ids, given.n_items)
+    """Return the pool of `rankwise.rank` or `rankwise.rank_relevant` from their parameters."""
+    source = open_scores(scores, users, items, bias)
+    user_axis = Axis("user", user_ids, source.n_users)
+    item_axis = Axis("item", item_ids, source.n_items)
     counts: Counter[str] = Counter()
     protocol = Protocol("catalogue")
-    offered = None
+    user_items = None
     if candidates is not None:
         _check_candidates(candidates)
         protocol = candidates.protocol
         counts.update(candidates.counts)
         if candidates.per_user:
-            offered = _per_user("candidates", candidates.table, user_names, item_names, counts)
+            user_items = _user_items("candidates", candidates.table, user_axis, item_axis, counts)
         else:
-            own = item_names.codes(candidates.table)
-            counts["candidates_without_scores"] += int((own < 0).sum())
-            own = np.unique(own[own >= 0])
-            if not len(own):
+            codes = item_axis.codes(candidates.table)
+            counts["candidates_without_scores"] += int((codes < 0).sum())
+            codes = np.unique(codes[codes >= 0])
+            if not len(codes):
                 raise EmptyError("no candidate has a score", where="candidates",
                                  hint="do item_ids and candidates name items alike?")  # fmt: skip
-            given, item_names = given.only(own), item_names.only(own)
+            source, item_axis = source.subset(codes), item_axis.subset(codes)
     excluded = None
     if exclude is not None:
-        _check_mask(exclude, given)
+        _check_mask(exclude, source)
         table = read_table(exclude, "train", columns)
-        excluded = _per_user("excluded", table, user_names, item_names, counts)
+        excluded = _user_items("excluded", table, user_axis, item_axis, counts)
         protocol = replace(protocol, candidates=f"{protocol.candidates} less seen")
-    return Pool(
-        given,
-        user_names,
-        item_names,
-        _ranked(only, user_names, counts),
-        excluded,
-        offered,
-        protocol,
-        counts,
-    )
+    ranked_users = _ranked_users(only, user_axis, counts)
+    return Pool(source, user_axis, item_axis, ranked_users, excluded, user_items,
+                protocol, counts)  # fmt: skip
 
 
 def _check_mask(exclude: Any, scores: Scores) -> None:
-    """Raise for an array as large as the scores: it would be read as lists of items."""
+    """Raise for an array of the shape of the scores: it would be read as lists of items."""
     shape = getattr(exclude, "shape", None)
     if shape == (scores.n_users, scores.n_items) and not hasattr(exclude, "tocoo") and shape[1] > 2:
         raise InputError(
@@ -126,8 +125,6 @@ def _check_mask(exclude: Any, scores: Scores) -> None:
 
 
 def _check_candidates(candidates: object) -> None:
-    from rankwise.candidates import Candidates
-
     if not isinstance(candidates, Candidates):
         raise ParameterError(
             "candidates= takes what the functions of rw.candidates return",
@@ -136,25 +133,26 @@ def _check_candidates(candidates: object) -> None:
         )
 
 
-def _per_user(
-    what: str, table: Table, users: Names, items: Names, counts: Counter[str]
+def _user_items(
+    name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]
 ) -> UserItems:
-    """Read a table of users and items into codes; rows that have no score are counted."""
+    """Return the items of each user in a table, as codes; rows without a score are counted."""
     user, item = users.codes(table), items.codes(table)
     known = (user >= 0) & (item >= 0)
     unknown = len(known) - int(np.count_nonzero(known))
-    counts[f"{what}_without_scores"] += unknown
+    counts[f"{name}_without_scores"] += unknown
     if unknown:
         user, item = user[known], item[known]
     starts, order = bucket(user, len(users.ids))
     return UserItems(starts, gather(item, order, default_threads()))
 
 
-def _ranked(only: Iterable[Any] | Table | None, users: Names, counts: Counter[str]) -> Ints:
+def _ranked_users(only: Iterable[Any] | Table | None, users: Axis, counts: Counter[str]) -> Ints:
+    """Return the codes of the users to rank for: all, or those of ``only`` that have scores."""
     if only is None:
         return np.arange(len(users.ids))
     if not isinstance(only, Table):
-        ids = ids_of("user", only, "only")
+        ids = read_ids("user", only, "only")
         only = Table(ids.to_frame(), "users", "only", "ids", {})
     ids = only.frame["user"].unique(maintain_order=True)
     codes = users.codes(only.with_frame(ids.to_frame()))

@@ -1,67 +1,64 @@
-"""`rank`: scores, or factors, to ranked lists."""
+"""`rank`: recommendation lists, from a score matrix or from factors."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_choice, check_positive
-from rankwise.core.parallel import default_threads
-from rankwise.core.segments import positions, runs
+from rankwise.candidates.candidate_sets import Candidates
+from rankwise.core.arguments import check_choice, check_positive
+from rankwise.core.described import described
+from rankwise.core.ragged import Ints, positions, runs
+from rankwise.core.threads import default_threads
 from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.io.tables import Table
-from rankwise.ranking.blocks import Offered, check_scores, dense_blocks, offered_blocks
-from rankwise.ranking.pool import Pool, make_pool
-from rankwise.ranking.top import Rows, cut, groups_for, largest_of_groups, top
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from rankwise.candidates import Candidates
-    from rankwise.core.segments import Ints
-    from rankwise.io.columns import Columns, Kind
-    from rankwise.protocol import Protocol
-    from rankwise.ranking.names import Names
-    from rankwise.ranking.scores import Floats
+from rankwise.ranking.axes import Axis
+from rankwise.ranking.pool import SHARED, Pool, make_pool
+from rankwise.ranking.score_blocks import CandidateScores, check_scores, map_blocks
+from rankwise.ranking.scores import Floats
+from rankwise.ranking.top import TopRows, cut_lists, groups_for, largest_of_groups, top
+from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.protocol import Protocol
+from rankwise.tables.table import Recommendations
 
 __all__ = ["Ranking", "TieRule", "rank"]
 
 TieRule: TypeAlias = Literal["expected", "item", "item_desc"]
-_SLACK = 10_000_000  # rows that ties at the cut-off may add before it is an error
+_SLACK = 10_000_000  # rows that ties at the cut-off may add before an error is raised
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking:
-    """Ranked lists that `rank` made: goes to `rankwise.evaluate` as it is.
+    """Recommendation lists from `rank`: pass them to `rankwise.evaluate`.
 
     Attributes
     ----------
     k : int
-        The length of the lists; those of ``ties="expected"`` also hold what ties with their last.
+        The length of the lists; with ``ties="expected"``, items that tie with the k-th are added.
     ties : str
-        How equal scores were dealt with.
+        How ties between scores were handled.
     protocol : Protocol
-        How candidates were chosen; results carry it.
+        How candidates were chosen; stored in results.
     counts : dict of str to int
-        What was out of the ordinary; results carry it.
+        Irregularities, by name; stored in results.
     """
 
     k: int
     ties: TieRule
     protocol: Protocol
     counts: dict[str, int]
-    _users: Names = field(repr=False)
-    _items: Names = field(repr=False)
-    _rows: Rows = field(repr=False)
+    _users: Axis = field(repr=False)
+    _items: Axis = field(repr=False)
+    _rows: TopRows = field(repr=False)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """Columns ``user``, ``item``, ``score``, and ``rank`` where ties are decided."""
+        """Columns ``user``, ``item``, ``score``, and ``rank`` where ties are broken."""
         rows = self._rows
         frame = pl.DataFrame(
             {
@@ -78,22 +75,23 @@ class Ranking:
         return len(self._rows.user)
 
     def __repr__(self) -> str:
-        words = self.protocol.label or self.protocol.candidates
+        label = self.protocol.label or self.protocol.candidates
         lists = self.counts["lists_ranked"]
-        return f"<Ranking: {lists:,} lists of {self.k}, {words}, ties={self.ties}>"
+        return f"<Ranking: {lists:,} lists of {self.k}, {label}, ties={self.ties}>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Hand the table to whoever reads Arrow."""
+        """Return the frame as an Arrow stream."""
         return self.frame.__arrow_c_stream__(requested_schema)
 
-    def as_table(self, kind: Kind = "recommendations") -> Table:
-        """Return the lists as what `rankwise.evaluate` reads."""
+    def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
+        """Return the lists as a table for `rankwise.evaluate`."""
         columns = {name: name for name in self.frame.columns}
         k = self.k if self.ties == "expected" else None
-        return Table(self.frame, "recommendations", "ranking", "ranking", columns,
+        return Recommendations(self.frame, "recommendations", "ranking", "ranking", columns,
                      protocol=self.protocol, counts=self.counts, k=k)  # fmt: skip
 
 
+@described(**SHARED)
 def rank(
     scores: Any = None,
     k: int | None = None,
@@ -111,43 +109,30 @@ def rank(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Ranking:
-    r"""Rank items for every user: the exact top k, from scores or from factors.
+    r"""Rank items for every user: the exact top k, from a score matrix or from factors.
 
-    With factors the score is :math:`p_u \cdot q_i + b_i`. It is worked out for a block of users at
-    a time: users times items is never held. Scores keep the precision that they come in. Cut-offs
-    above k, and none, end where the lists end: at k.
+    With factors the score is :math:`p_u \cdot q_i + b_i`, computed for blocks of users: the full
+    user-item score matrix is never materialised. Scores keep their precision. Metrics with a
+    cut-off above k, or without one, are computed on the lists of k items.
 
     Parameters
     ----------
-    scores : array, shape (U, I), optional
-        A score for every user and item; minus infinity marks what is no candidate.
+    %(scores)s
     k : int
-        The length of the lists; it must be given. A user with fewer candidates gets a shorter
-        one, and is counted.
-    users, items : array, shape (U, d) and (I, d), optional
-        Factors, in the place of scores. BLAS may give float32 products that are equal another last
-        bit, by place and by thread: pass float64 where exact ties between factors matter.
-    bias : array, shape (I,), optional
-        What is added to the scores of each item.
+        The length of the lists; required. Users with fewer candidates get shorter lists and are
+        counted.
     exclude : table, path, mapping or sparse matrix, optional
-        Users and items that are not to be ranked: what users have seen, as a rule the training
-        interactions.
-    candidates : Candidates, optional
-        What to rank, from the functions of `rankwise.candidates`; by default everything that has
-        a score.
-    ties : {"expected", "item", "item_desc"}
-        What becomes of equal scores. ``"expected"`` leaves them open, and keeps all items that
-        tie with the k-th: measures are then the mean over all orders. Else by item id.
-    user_ids, item_ids : iterable, optional
-        The ids of rows and columns; by default numbers from 0.
+        User-item pairs that are not ranked: usually the training interactions.
+    %(candidates)s
+    ties : {"expected", "item", "item_desc"}, default="expected"
+        How to handle ties between scores. ``"expected"`` leaves them unbroken and keeps all items
+        that tie with the k-th: metrics are then averaged over all orders. The others break ties
+        by item id, ascending or descending.
     only : iterable, optional
         Ids of the users to rank for; by default all.
     columns : mapping, optional
-        Which column of ``exclude`` has which role.
-    threads : int, optional
-        Threads to use; by default one a processor. The lists do not depend on it.
-    progress : bool, optional
-        Show a progress bar on stderr; by default on a terminal, after a second.
+        The column of ``exclude`` for each role, e.g. ``{"user": "uid"}``.
+    %(running)s
 
     Returns
     -------
@@ -156,11 +141,11 @@ def rank(
     Raises
     ------
     InputError
-        If a score is NaN, shapes do not fit, nobody has anything left to rank, or more ties with
-        the last items of lists than can be kept.
+        If a score is NaN, shapes do not match, no user has a candidate, or more items tie with the
+        k-th than can be kept.
     ParameterError
-        If the question makes no sense, or candidates were drawn with replacement, which make no
-        list.
+        If parameters contradict each other, or candidates were drawn with replacement: a list
+        cannot repeat items.
 
     Examples
     --------
@@ -185,67 +170,65 @@ def rank(
 
 
 def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None) -> Ranking:
-    """Rank what a pool holds."""
+    """Return the top k of a pool's candidates for each of its users."""
     if pool.protocol.replacement:
         raise ParameterError(
             "candidates drawn with replacement do not make a list: an item would stand there twice",
             hint="rw.rank_relevant counts over them, or draw without replacement",
         )
-    parts: list[Rows] = []
+    blocks: list[TopRows] = []
     total = 0
-    for part in _parts(pool, k, ties, threads, progress):
-        parts.append(part)
-        total += len(part.user)
-        if total > 2 * k * len(pool.ranked) + _SLACK:
+    for block in _blocks(pool, k, ties, threads, progress):
+        blocks.append(block)
+        total += len(block.user)
+        if total > 2 * k * len(pool.ranked_users) + _SLACK:
             raise InputError(
                 "too many items tie with the last of their list for all to be kept",
                 found=f"more than {total:,} rows for lists of {k}",
                 hint='order ties by id with ties="item", or count over them with rw.rank_relevant',
             )
-    rows = Rows(*(np.concatenate([getattr(p, name) for p in parts]) for name in
-                  ("user", "item", "score")))  # fmt: skip
-    lengths = np.bincount(rows.user, minlength=len(pool.users.ids))[pool.ranked]
+    rows = TopRows(*(np.concatenate([getattr(block, name) for block in blocks])
+                     for name in ("user", "item", "score")))  # fmt: skip
+    lengths = np.bincount(rows.user, minlength=len(pool.users.ids))[pool.ranked_users]
     counts = Counter(pool.counts)
     counts["lists_ranked"] = int((lengths > 0).sum())
     counts["users_with_nothing_to_rank"] = int((lengths == 0).sum())
     counts["lists_shorter_than_k"] = int(((lengths > 0) & (lengths < k)).sum())
     if not len(rows.user):
-        raise nothing_left(pool)
+        raise no_candidates(pool)
     return Ranking(k, ties, pool.protocol, dict(counts), pool.users, pool.items, rows)
 
 
-def nothing_left(pool: Pool) -> EmptyError:
-    """Say that nobody has a candidate."""
+def no_candidates(pool: Pool) -> EmptyError:
+    """Return the error for a pool in which no user has a candidate."""
     return EmptyError(
         "no user has anything left to rank",
-        found=f"{len(pool.ranked)} users, candidates: {pool.protocol.candidates}",
+        found=f"{len(pool.ranked_users)} users, candidates: {pool.protocol.candidates}",
         hint="is everything excluded? do candidates and item_ids name items alike?",
     )
 
 
-def _parts(
+def _blocks(
     pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None
-) -> Iterator[Rows]:
-    order, falling, keep = pool.items.order, ties == "item_desc", ties == "expected"
-    wide = np.int32 if max(len(pool.users.ids), len(pool.items.ids)) < 2**31 else np.int64
-
-    def finish(rows: Rows, users: Ints) -> Rows:
-        best = cut(rows, k, order, falling=falling, keep_ties=keep)
-        return Rows(users[best.user].astype(wide), best.item.astype(wide), best.score)
-
-    if pool.offered is not None:
-
-        def offered(block: Offered) -> Rows:
-            owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
-            return finish(Rows(owner, block.items, block.scores), block.users)
-
-        yield from offered_blocks(pool, offered, threads=threads, progress=progress)
-        return
+) -> Iterator[TopRows]:
+    """Yield the lists of a block of users at a time, with users and items as codes."""
     groups = groups_for(k, pool.scores.n_items)
+    id_rank, descending, keep_ties = pool.items.id_rank, ties == "item_desc", ties == "expected"
+    code_type = np.int32 if max(len(pool.users.ids), len(pool.items.ids)) < 2**31 else np.int64
 
-    def dense(users: Ints, scores: Floats) -> Rows:
+    def lists(rows: TopRows, users: Ints) -> TopRows:
+        best = cut_lists(rows, k, id_rank, descending=descending, keep_ties=keep_ties)
+        return TopRows(users[best.user].astype(code_type), best.item.astype(code_type), best.score)
+
+    def of_candidates(block: CandidateScores) -> TopRows:
+        user = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
+        return lists(TopRows(user, block.items, block.scores), block.users)
+
+    def of_all_items(users: Ints, scores: Floats) -> TopRows:
         largest = largest_of_groups(scores, groups)
         check_scores(pool, users, scores, largest)
-        return finish(top(scores, largest, k), users)
+        return lists(top(scores, largest, k), users)
 
-    yield from dense_blocks(pool, dense, groups=groups, threads=threads, progress=progress)
+    return map_blocks(
+        pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress
+    )

@@ -1,18 +1,15 @@
-"""Where scores come from: a matrix, factors, or a function; always a block of users at a time."""
+"""Sources of scores: a score matrix, factors, or a function; always read in blocks of users."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankwise.core.ragged import Ints
 from rankwise.errors import InputError, ParameterError, ScoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.core.segments import Ints
 
 __all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores",
            "rounded_up"]  # fmt: skip
@@ -20,22 +17,14 @@ __all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 PAD, ROWS = 64, 48
-"""Blocks hold a multiple of so many items and of so many users: BLAS works on panels whose sides
-divide these, so that no block is worked on otherwise than the others, whatever its size. Inside a
-panel OpenBLAS may still sum float32 products in another order from row to row; float64 was not
-seen to differ."""
+"""Blocks are padded to multiples of these numbers of items and users: the panels of BLAS have sides
+that divide them, so that all blocks, of any size, are multiplied in the same way. Within a panel
+OpenBLAS may still sum float32 products in another order from row to row; no difference was observed
+in float64."""
 
 
 class Scores(ABC):
-    """A score for every user and item, worked out when asked for.
-
-    Attributes
-    ----------
-    n_users, n_items : int
-        The shape of the matrix that is never made.
-    dtype : numpy.dtype
-        float32 or float64: scores keep the precision that they came in.
-    """
+    """A score for every user and item, computed on request, in the precision of the input."""
 
     n_users: int
     n_items: int
@@ -43,27 +32,27 @@ class Scores(ABC):
 
     @abstractmethod
     def fill(self, users: Ints, out: Floats) -> None:
-        """Write the scores of some users into ``out``, shape (at least B, at least I).
+        """Write the scores of B users into ``out``, shape (at least B, at least I).
 
-        What lies beyond the users and the items may hold anything afterwards.
+        Cells of ``out`` beyond the users and the items are undefined afterwards.
         """
 
     @abstractmethod
     def pairs(self, users: Ints, items: Ints) -> Floats:
-        """Return the score of each pair of user and item, shape (n,)."""
+        """Return the score of each user-item pair, shape (n,)."""
 
     @abstractmethod
-    def only(self, items: Ints) -> Scores:
-        """Return the scores of some items alone."""
+    def subset(self, items: Ints) -> Scores:
+        """Return the scores of the given items, in their order."""
 
 
 class Matrix(Scores):
-    """A matrix of scores, users by items; minus infinity marks what is no candidate."""
+    """A score matrix, users by items; minus infinity excludes an item from the candidate set."""
 
     def __init__(self, values: np.ndarray[Any, Any]) -> None:
         self.values = values
         self.n_users, self.n_items = values.shape
-        self.dtype = _floating(values)
+        self.dtype = _float_type(values)
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Copy rows, as floats."""
@@ -73,99 +62,93 @@ class Matrix(Scores):
         """Look up cells."""
         return self.values[users, items].astype(self.dtype)
 
-    def only(self, items: Ints) -> Matrix:
+    def subset(self, items: Ints) -> Matrix:
         """Copy columns."""
         return Matrix(self.values[:, items])
 
 
 class Factors(Scores):
-    """Users' factors times items' factors, with an optional bias for each item.
+    """User factors times item factors, with an optional bias per item.
 
-    The bias is one more dimension, in which every user has 1: no further pass over the scores.
+    The bias is one more dimension, in which every user has 1: this saves a pass over the scores.
     """
 
     def __init__(self, users: Floats, items: Floats, bias: Floats | None = None) -> None:
-        given = [users, items, *([] if bias is None else [bias])]
-        self.dtype = np.result_type(*(_floating(values) for values in given))
+        arrays = [users, items, *([] if bias is None else [bias])]
+        self.dtype = np.result_type(*(_float_type(values) for values in arrays))
         if bias is not None:
             items = np.column_stack([items, bias])
-        self._ones = bias is not None
+        self._has_bias = bias is not None
         self.n_users, self.n_items = len(users), len(items)
         self._users = users
         self._items = _padded(items.astype(self.dtype, copy=False), rounded_up(self.n_items, PAD))
 
     def fill(self, users: Ints, out: Floats) -> None:
-        """Multiply."""
-        own = _padded(self._of(users), len(out))
-        np.matmul(own, self._items.T, out=out[:, : len(self._items)])
+        """Multiply the factors of these users by those of all items."""
+        factors = _padded(self._user_factors(users), len(out))
+        np.matmul(factors, self._items.T, out=out[:, : len(self._items)])
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Multiply pair by pair."""
-        return np.asarray(np.einsum("nd,nd->n", self._of(users), self._items[items]))
+        return np.asarray(np.einsum("nd,nd->n", self._user_factors(users), self._items[items]))
 
-    def only(self, items: Ints) -> Factors:
+    def subset(self, items: Ints) -> Factors:
         """Copy the factors of these items."""
         out = Factors.__new__(Factors)
-        out.dtype, out._ones, out._users = self.dtype, self._ones, self._users
+        out.dtype, out._has_bias, out._users = self.dtype, self._has_bias, self._users
         out.n_users, out.n_items = self.n_users, len(items)
         out._items = _padded(self._items[items], rounded_up(len(items), PAD))
         return out
 
-    def _of(self, users: Ints) -> Floats:
-        own = self._users[users].astype(self.dtype, copy=False)
-        return np.column_stack([own, np.ones(len(own), self.dtype)]) if self._ones else own
+    def _user_factors(self, users: Ints) -> Floats:
+        factors = self._users[users].astype(self.dtype, copy=False)
+        if not self._has_bias:
+            return factors
+        return np.column_stack([factors, np.ones(len(factors), self.dtype)])
 
 
 class Computed(Scores):
-    """Scores that a function gives, for at most ``most`` users at a time, shape (B, I)."""
+    """Scores from a function of at most ``batch_size`` user codes, which returns shape (B, I)."""
 
     def __init__(
-        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, most: int
+        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, batch_size: int
     ) -> None:
-        self.function, self.most = function, most
+        self.function, self.batch_size = function, batch_size
         self.n_users, self.n_items, self.dtype = n_users, n_items, np.dtype(np.float64)
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Call the function."""
-        for first in range(0, len(users), self.most):
-            some = users[first : first + self.most]
-            out[first : first + len(some), : self.n_items] = self.function(some)
+        for first in range(0, len(users), self.batch_size):
+            batch = users[first : first + self.batch_size]
+            out[first : first + len(batch), : self.n_items] = self.function(batch)
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
-        """Call the function for each user once, and look cells up."""
-        everyone, row = np.unique(users, return_inverse=True)
-        found = np.empty(len(users))
-        for first in range(0, len(everyone), self.most):
-            scores = self.function(everyone[first : first + self.most])
-            near = np.flatnonzero((row >= first) & (row < first + self.most))
-            found[near] = scores[row[near] - first, items[near]]
-        return found
+        """Call the function once per user, and look up cells."""
+        distinct, row = np.unique(users, return_inverse=True)
+        values = np.empty(len(users))
+        for first in range(0, len(distinct), self.batch_size):
+            scores = self.function(distinct[first : first + self.batch_size])
+            pairs = np.flatnonzero((row >= first) & (row < first + self.batch_size))
+            values[pairs] = scores[row[pairs] - first, items[pairs]]
+        return values
 
-    def only(self, items: Ints) -> Computed:
-        """Look columns up."""
-        return Computed(lambda u: self.function(u)[:, items], self.n_users, len(items), self.most)
+    def subset(self, items: Ints) -> Computed:
+        """Look up columns of what the function returns."""
+        return Computed(
+            lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size
+        )
 
 
 def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
-    """Take a matrix, or factors of users and items with an optional bias of items.
-
-    Raises
-    ------
-    ParameterError
-        If neither or both are given.
-    InputError
-        If shapes do not fit, or a factor is NaN or infinite.
-    """
-    factors = {"users": users, "items": items}
-    missing = [name for name, value in factors.items() if value is None]
+    """Return scores from a score matrix, or from user and item factors with an optional bias."""
     if isinstance(scores, Scores):
         return scores
-    if (scores is None) == bool(missing) or (scores is not None and len(missing) < 2):
+    given = {"scores": scores is not None, "users": users is not None, "items": items is not None}
+    if list(given.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
             "pass either scores, users by items, or the factors users= and items=",
-            found=f"scores {'not given' if scores is None else 'given'}, "
-            + ", ".join(
-                f"{name} {'not ' if v is None else ''}given" for name, v in factors.items()
+            found=", ".join(
+                f"{name} {'' if here else 'not '}given" for name, here in given.items()
             ),
         )
     if scores is not None:
@@ -179,20 +162,21 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
             found=f"users {user.shape}, items {item.shape}",
             hint="both have a row each and a column a dimension",
         )
-    own = None if bias is None else _array("bias", bias, 1)
-    if own is not None and len(own) != len(item):
+    item_bias = None if bias is None else _array("bias", bias, 1)
+    if item_bias is not None and len(item_bias) != len(item):
         raise InputError(
-            "bias has one value an item", found=f"{len(own)} values, {len(item)} items"
+            "bias has one value an item", found=f"{len(item_bias)} values, {len(item)} items"
         )
-    for name, values in (("users", user), ("items", item), ("bias", own)):
+    for name, values in (("users", user), ("items", item), ("bias", item_bias)):
         if values is not None:
             _check_finite(name, values)
-    made = Factors(user, item, own)
-    _check_size(user, item, own, made.dtype)
-    return made
+    source = Factors(user, item, item_bias)
+    _check_size(user, item, item_bias, source.dtype)
+    return source
 
 
 def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
+    """Return dense numbers of so many dimensions; raise for anything else."""
     if hasattr(values, "tocoo"):
         raise InputError(
             f"{name}: a sparse matrix does not hold a score for every item",
@@ -206,24 +190,22 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients
         raise InputError(f"{name} is not an array", found=str(error).splitlines()[0]) from error
     if array.dtype.kind not in "fiub" or array.ndim != dimensions or 0 in array.shape:
+        shapes = {"scores": "(n_users, n_items)", "bias": "(n_items,)"}
         raise InputError(
-            f"{name} must be numbers of shape "
-            + {2: "(n_users, n_items)" if name == "scores" else "(n, d)", 1: "(n_items,)"}[
-                dimensions
-            ],
+            f"{name} must be numbers of shape {shapes.get(name, '(n, d)')}",
             found=f"{array.dtype} of shape {array.shape}",
         )
     return array
 
 
-def _floating(values: np.ndarray[Any, Any]) -> np.dtype[Any]:
-    """Return the kind of float that values are worked with in."""
+def _float_type(values: np.ndarray[Any, Any]) -> np.dtype[Any]:
+    """Return the float type for computing with these values: float32 for float16 and float32."""
     small = values.dtype in (np.float16, np.float32)
     return np.dtype(np.float32 if small else np.float64)
 
 
 def _check_size(user: Floats, item: Floats, bias: Floats | None, dtype: np.dtype[Any]) -> None:
-    """Raise if a product could pass the largest float: minus infinity would mean no candidate."""
+    """Raise if a product could overflow: minus infinity would exclude the item."""
     largest = [float(np.abs(values).max()) for values in (user, item)]
     bound = largest[0] * largest[1] * user.shape[1]
     bound += 0.0 if bias is None else float(np.abs(bias).max())
@@ -248,12 +230,12 @@ def _check_finite(name: str, values: Floats) -> None:
 
 
 def rounded_up(size: int, step: int) -> int:
-    """Round up to whole steps."""
+    """Return the smallest multiple of ``step`` that is at least ``size``."""
     return -(-size // step) * step
 
 
 def _padded(values: Floats, rows: int) -> Floats:
-    """Add rows of zeros."""
+    """Return a contiguous array of so many rows, with zeros appended."""
     if len(values) == rows:
         return np.ascontiguousarray(values)
     out = np.zeros((rows, values.shape[1]), dtype=values.dtype)

@@ -1,6 +1,7 @@
-"""Splits of interactions into training, validation and test that do not leak.
+"""Leakage-free splits of interactions into training, validation and test.
 
-Every rule is a frozen object; `Splitter.split` takes any table and gives a `Split`, or several.
+Each rule is an immutable object whose method ``split`` takes any table and returns a `Split`, or
+several as `Folds`.
 
 >>> from rankwise import splits
 >>> table = {"ann": ["a", "b", "c"], "bob": ["a", "c"], "cyd": ["b"]}
@@ -23,28 +24,8 @@ from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, time_based_s
 from rankwise.splits.windows import TimeWindows
 
 __all__ = [
-    "Deduplicate",
-    "Filter",
-    "Folds",
-    "GlobalTime",
-    "Holdout",
-    "ItemHoldout",
-    "KCore",
-    "KFold",
-    "LeaveOut",
-    "LeavePOut",
-    "MinRating",
-    "MinRows",
-    "Split",
-    "Splitter",
-    "StratifiedKFold",
-    "SuccessiveTargets",
-    "TimeWindows",
-    "TwoStage",
-    "UserHoldout",
-    "UserKFold",
-    "from_dict",
-    "leave_one_out_cv",
-    "read",
-    "time_based_split",
-]
+    "Deduplicate", "Filter", "Folds", "GlobalTime", "Holdout", "ItemHoldout", "KCore", "KFold",
+    "LeaveOut", "LeavePOut", "MinRating", "MinRows", "Split", "Splitter", "StratifiedKFold",
+    "SuccessiveTargets", "TimeWindows", "TwoStage", "UserHoldout", "UserKFold", "from_dict",
+    "leave_one_out_cv", "read", "time_based_split",
+]  # fmt: skip

@@ -1,50 +1,44 @@
-"""Users or items held out as a whole: strong generalisation, and cold starts."""
+"""Users or items held out with all their rows: strong generalisation and cold start."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.arguments import check_count, check_flag
+from rankwise.core.arguments import check_count
+from rankwise.core.hashing import combined, hash_of_column
+from rankwise.core.ragged import Ints
 from rankwise.errors import InputError, ParameterError
-from rankwise.splits.hashing import combined, hash_of_column
 from rankwise.splits.holdout import Holdout
-from rankwise.splits.rows import spread
-from rankwise.splits.sizes import check_seed, check_share, rounded
-from rankwise.splits.splitter import Cut, FoldSplitter, SingleSplitter, Splitter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.core.segments import Ints
-    from rankwise.splits.rows import Codes, Mask, Rows
+from rankwise.splits.rows import Codes, Mask, Rows
+from rankwise.splits.sizes import check_share, rounded
+from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter, Splitter
 
 __all__ = ["ItemHoldout", "UserHoldout", "UserKFold"]
 
 
-def _half_of_each() -> Splitter:
+def _half_per_user() -> Splitter:
     return Holdout(0.5, per="user")
 
 
 @dataclass(frozen=True, repr=False)
 class UserHoldout(SingleSplitter):
-    """Hold out users: train on the others, know some rows of the held out, predict the rest.
+    """Hold out users: train on the others, take some rows of the held-out as known, test the rest.
 
     Parameters
     ----------
-    share : float
-        The share of users held out, in (0, 1); rounded to the nearest, halves up.
-    fold_in : Splitter or None
-        The rule that cuts the rows of held-out users into what is known of them when they are
-        predicted (part ``history``) and what is predicted. None tests all their rows: users who
-        start cold.
-    strong : bool
-        Keep what is known of held-out users out of training (strong generalisation); otherwise
-        it is trained on (LensKit's user sampling).
-    seed : int
-        Decides which users.
+    share : float, default=0.2
+        The share of users held out, in (0, 1); rounded half up.
+    fold_in : Splitter or None, default=Holdout(0.5, per="user")
+        The rule that splits the rows of held-out users into those known at prediction time (part
+        ``history``) and those to be predicted. None tests all their rows: cold-start users.
+    strong : bool, default=True
+        Keep the known rows of held-out users out of training (strong generalisation); otherwise
+        they are trained on (LensKit's user sampling).
+    seed : int, default=0
+        Decides which users are held out.
 
     Examples
     --------
@@ -55,29 +49,27 @@ class UserHoldout(SingleSplitter):
     """
 
     share: float = 0.2
-    fold_in: Splitter | None = field(default_factory=_half_of_each)
+    fold_in: Splitter | None = field(default_factory=_half_per_user)
     strong: bool = True
     seed: int = 0
 
     def _check(self) -> None:
         check_share("share", self.share)
-        check_seed(self.seed)
         _check_fold_in(self.fold_in)
-        check_flag(strong=self.strong)
 
-    def _cut(self, rows: Rows) -> Cut:
-        held = _share_of(rows.user, self.share, self.seed)
-        return _hold_out(rows, held[rows.user.of_row], self.fold_in, self.strong)
+    def _cut(self, rows: Rows) -> Masks:
+        held_out = _random_share(rows.user, self.share, self.seed)
+        return _hold_out(rows, held_out[rows.user.of_row], self.fold_in, self.strong)
 
 
 @dataclass(frozen=True, repr=False)
 class UserKFold(FoldSplitter):
-    """Hold out every user once: k parts of the users in turn.
+    """Hold out every user once, in k folds of users.
 
     Parameters
     ----------
-    k : int
-        The number of folds, from 2. Sizes differ by one user at most.
+    k : int, default=5
+        The number of folds, from 2. Their sizes differ by one user at most.
     fold_in, strong, seed
         As for `UserHoldout`.
 
@@ -89,39 +81,38 @@ class UserKFold(FoldSplitter):
     """
 
     k: int = 5
-    fold_in: Splitter | None = field(default_factory=_half_of_each)
+    fold_in: Splitter | None = field(default_factory=_half_per_user)
     strong: bool = True
     seed: int = 0
 
     def _check(self) -> None:
         check_count(least=2, k=self.k)
-        check_seed(self.seed)
         _check_fold_in(self.fold_in)
-        check_flag(strong=self.strong)
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         order = _at_random(rows.user, self.seed)
         if len(order) < self.k:
             raise InputError(f"{self.k} folds need as many users", found=f"{len(order)} users")
-        fold = np.zeros(rows.user.size, dtype=np.int64)
-        fold[order] = np.arange(len(order)) % self.k
+        fold_of_user = np.zeros(rows.user.size, dtype=np.int64)
+        fold_of_user[order] = np.arange(len(order)) % self.k
 
-        def cut(at: int) -> Cut:
-            return _hold_out(rows, (fold == at)[rows.user.of_row], self.fold_in, self.strong)
+        def cut(fold: int) -> Masks:
+            held_out = (fold_of_user == fold)[rows.user.of_row]
+            return _hold_out(rows, held_out, self.fold_in, self.strong)
 
         return self.k, cut
 
 
 @dataclass(frozen=True, repr=False)
 class ItemHoldout(SingleSplitter):
-    """Hold out items with all their rows: items that start cold.
+    """Hold out items with all their rows: cold-start items.
 
     Parameters
     ----------
-    share : float
-        The share of items held out, in (0, 1); rounded to the nearest, halves up.
-    seed : int
-        Decides which items.
+    share : float, default=0.2
+        The share of items held out, in (0, 1); rounded half up.
+    seed : int, default=0
+        Decides which items are held out.
 
     Examples
     --------
@@ -136,11 +127,10 @@ class ItemHoldout(SingleSplitter):
 
     def _check(self) -> None:
         check_share("share", self.share)
-        check_seed(self.seed)
 
-    def _cut(self, rows: Rows) -> Cut:
-        held = _share_of(rows.item, self.share, self.seed)
-        return Cut.of_test(held[rows.item.of_row], {"items_held_out": int(held.sum())})
+    def _cut(self, rows: Rows) -> Masks:
+        held_out = _random_share(rows.item, self.share, self.seed)
+        return Masks.of_test(held_out[rows.item.of_row], {"items_held_out": int(held_out.sum())})
 
 
 def _check_fold_in(rule: object) -> None:
@@ -155,28 +145,29 @@ def _check_fold_in(rule: object) -> None:
 
 
 def _at_random(codes: Codes, seed: int) -> Ints:
-    """Return the codes that have rows, in an order that ids and seed decide."""
-    own = np.flatnonzero(codes.count())
-    key = combined([hash_of_column(codes.words.decode(own))], seed)
-    return own[np.argsort(key, kind="stable")]
+    """Return the codes that have rows in a random order, which ids and seed decide."""
+    used = np.flatnonzero(codes.count())
+    key = combined([hash_of_column(codes.vocabulary.decode(used))], seed)
+    return used[np.argsort(key, kind="stable")]
 
 
-def _share_of(codes: Codes, share: float, seed: int) -> Mask:
-    """Return which codes are among a random share of those that have rows."""
+def _random_share(codes: Codes, share: float, seed: int) -> Mask:
+    """Return the mask of a random share of the codes that have rows."""
     order = _at_random(codes, seed)
-    held: Mask = np.zeros(codes.size, dtype=bool)
-    held[order[: rounded(share, len(order))]] = True
-    return held
+    chosen: Mask = np.zeros(codes.size, dtype=bool)
+    chosen[order[: rounded(share, len(order))]] = True
+    return chosen
 
 
-def _hold_out(rows: Rows, held: Mask, fold_in: Splitter | None, strong: bool) -> Cut:
-    found = {"users_held_out": len(np.unique(rows.user.of_row[held]))}
-    if fold_in is None or not held.any():
-        return Cut({"train": ~held, "test": held}, found)
+def _hold_out(rows: Rows, held_out: Mask, fold_in: Splitter | None, strong: bool) -> Masks:
+    """Return the masks of training, history and test for the held-out rows."""
+    notes = {"users_held_out": len(np.unique(rows.user.of_row[held_out]))}
+    if fold_in is None or not held_out.any():
+        return Masks.of_test(held_out, notes)
     assert isinstance(fold_in, SingleSplitter)
-    inner = fold_in._cut(rows.select(held))
-    known, test = (spread(held, inner.masks[name]) for name in ("train", "test"))
-    found |= {f"fold_in_{name}": value for name, value in inner.found.items()}
+    inner = fold_in._cut(rows.select(held_out)).spread(held_out)
+    known, test = inner.parts["train"], inner.parts["test"]
+    notes |= {f"fold_in_{name}": value for name, value in inner.notes.items()}
     if strong:
-        return Cut({"train": ~held, "history": known, "test": test}, found)
-    return Cut({"train": ~held | known, "test": test}, found)
+        return Masks({"train": ~held_out, "history": known, "test": test}, notes)
+    return Masks({"train": ~held_out | known, "test": test}, notes)

@@ -1,22 +1,20 @@
-"""What rows must satisfy to be kept: in a rule's ``filters=``, or applied to a table."""
+"""Which rows to keep: filters for a rule's ``filters=``, or to apply to a table."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice, check_count, check_number, check_positive
-from rankwise.core.segments import runs
+from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
+from rankwise.core.ragged import runs
 from rankwise.errors import ColumnError, EmptyError, ParameterError
 from rankwise.splits.card import plain
 from rankwise.splits.rows import Mask, Rows, read_rows
-from rankwise.splits.split import cut_rows
-
-if TYPE_CHECKING:
-    from rankwise.io.columns import Columns
+from rankwise.splits.source import cut_rows
+from rankwise.tables.columns import Columns
 
 __all__ = ["Deduplicate", "Filter", "KCore", "MinRating", "MinRows"]
 
@@ -25,19 +23,19 @@ Keep: TypeAlias = Literal["first", "last", "highest"]
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows of a table to keep."""
+    """A rule for which rows of a table to keep."""
 
     @abstractmethod
     def keep(self, rows: Rows) -> Mask:
-        """Return which rows stay."""
+        """Return the mask of the rows that are kept."""
 
     def apply(self, interactions: Any, *, columns: Columns | None = None) -> Any:
-        """Return a table's rows that stay, in the order in which they came.
+        """Return the rows of a table that are kept, in their order.
 
         Raises
         ------
         EmptyError
-            If none is left.
+            If no row is kept.
         """
         rows = read_rows(interactions, columns, None)
         mask = self.keep(rows)
@@ -47,22 +45,23 @@ class Filter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the filter as plain values."""
-        own = {name: plain(value) for name, value in asdict(self).items()}
-        return {"filter": type(self).__name__, **own}
+        parameters = {name: plain(value) for name, value in asdict(self).items()}
+        return {"filter": type(self).__name__, **parameters}
 
 
 @dataclass(frozen=True)
 class KCore(Filter):
-    """Keep users and items with at least k rows among what is kept, to the fixpoint.
+    """Keep users and items with at least k rows among the kept rows (k-core).
 
-    The largest such set is unique, so no order of steps changes it.
+    Rows are dropped until nothing changes. The largest such set is unique, so the order of the
+    steps has no influence on it.
 
     Parameters
     ----------
-    k : int
-        The least number of rows of a user, and of an item unless ``items`` says otherwise.
+    k : int, default=5
+        The minimum number of rows per user, and per item unless ``items`` is given.
     items : int, optional
-        The least number of rows of an item.
+        The minimum number of rows per item.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class KCore(Filter):
         check_positive(items=self.items)
 
     def keep(self, rows: Rows) -> Mask:
-        """Return which rows stay."""
+        """Return the mask of the rows that are kept."""
         least = ((rows.user, self.k), (rows.item, self.k if self.items is None else self.items))
         mask: Mask = np.ones(len(rows), dtype=bool)
         counts = [codes.count() for codes, _ in least]
@@ -86,22 +85,22 @@ class KCore(Filter):
             few = np.zeros(len(rows), dtype=bool)
             for (codes, k), count in zip(least, counts, strict=True):
                 few |= (count < k)[codes.of_row]
-            gone = np.flatnonzero(mask & few)
-            if not len(gone):
+            dropped = np.flatnonzero(mask & few)
+            if not len(dropped):
                 return mask
-            mask[gone] = False
+            mask[dropped] = False
             for (codes, _), count in zip(least, counts, strict=True):
-                count -= np.bincount(codes.of_row[gone], minlength=len(count))
+                count -= np.bincount(codes.of_row[dropped], minlength=len(count))
 
 
 @dataclass(frozen=True)
 class MinRows(Filter):
-    """Keep users and items with at least so many rows in the table as it is: one pass.
+    """Keep users and items with a minimum number of rows in the unfiltered table: one pass.
 
     Parameters
     ----------
-    users, items : int
-        The least number of rows.
+    users, items : int, default=1
+        The minimum number of rows per user and per item.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class MinRows(Filter):
         check_count(users=self.users, items=self.items)
 
     def keep(self, rows: Rows) -> Mask:
-        """Return which rows stay."""
+        """Return the mask of the rows that are kept."""
         many = (rows.user.count() >= self.users)[rows.user.of_row]
         mask: Mask = many & (rows.item.count() >= self.items)[rows.item.of_row]
         return mask
@@ -124,12 +123,12 @@ class MinRows(Filter):
 
 @dataclass(frozen=True)
 class MinRating(Filter):
-    """Keep rows with at least a rating.
+    """Keep rows with a minimum rating.
 
     Parameters
     ----------
     least : float
-        The least rating that stays.
+        The minimum rating.
 
     Examples
     --------
@@ -145,20 +144,20 @@ class MinRating(Filter):
             raise ParameterError("least must be a number", found="least=None")
 
     def keep(self, rows: Rows) -> Mask:
-        """Return which rows stay."""
+        """Return the mask of the rows that are kept."""
         mask: Mask = _ratings(rows) >= self.least
         return mask
 
 
 @dataclass(frozen=True)
 class Deduplicate(Filter):
-    """Keep one row of each pair of user and item.
+    """Keep one row per user-item pair.
 
     Parameters
     ----------
-    keep_row : {"first", "last", "highest"}
-        The earliest, the latest, or the one with the highest rating. Rows that are equal in that
-        are told apart by a hash of what they say, so the order of the table does not matter.
+    keep_row : {"first", "last", "highest"}, default="first"
+        The earliest, the latest, or the one with the highest rating. Ties are broken by a hash of
+        the row's values, so the order of the table has no influence.
 
     Examples
     --------
@@ -172,14 +171,13 @@ class Deduplicate(Filter):
         check_choice("keep_row", self.keep_row, Keep)
 
     def keep(self, rows: Rows) -> Mask:
-        """Return which rows stay."""
+        """Return the mask of the rows that are kept."""
         pair = rows.user.of_row.astype(np.int64) * rows.item.size + rows.item.of_row
         value = _ratings(rows) if self.keep_row == "highest" else rows.time.values
         order = rows.settled(np.lexsort((rows.key(0), value, pair)), value)
         edges = runs(pair[order])
-        chosen = order[edges[:-1] if self.keep_row == "first" else edges[1:] - 1]
         mask = np.zeros(len(rows), dtype=bool)
-        mask[chosen] = True
+        mask[order[edges[:-1] if self.keep_row == "first" else edges[1:] - 1]] = True
         return mask
 
 

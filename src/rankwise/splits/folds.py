@@ -1,46 +1,41 @@
-"""Every row tested once, or every set of p rows: k-fold, stratified k-fold, leave-p-out."""
+"""k-fold, stratified k-fold and leave-p-out: every row, or every set of p rows, is tested once."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_count, check_flag, check_positive
-from rankwise.core.segments import Ints, bucket
+from rankwise.core.arguments import check_count, check_positive
+from rankwise.core.hashing import combined, hash_of_column, hash_of_text
+from rankwise.core.ragged import Ints, bucket
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
-from rankwise.splits.hashing import combined, hash_of_column, hash_of_text
-from rankwise.splits.sizes import check_seed
-from rankwise.splits.splitter import Cut, FoldSplitter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.splits.rows import Rows
+from rankwise.splits.rows import Rows
+from rankwise.splits.splitter import FoldSplitter, Masks
 
 __all__ = ["KFold", "LeavePOut", "StratifiedKFold"]
 
-_MOST = 1_000_000  # sets that are gone through without being asked twice
+_MAX_SETS = 1_000_000  # sets that are enumerated unless ``draws`` is given
 
 
 @dataclass(frozen=True, repr=False)
 class KFold(FoldSplitter):
-    """Test every row once, in k folds: rows at random, or each user's rows dealt to the folds.
+    """Test every row once, in k folds of random rows, of all rows together or user by user.
 
     Parameters
     ----------
-    k : int
-        The number of folds, from 2. Their sizes differ by at most one row; with ``per_user`` those
-        of every user do, and a user's first row goes to a fold of its own choosing, so that users
-        with few rows are spread over all folds.
-    per_user : bool
-        Deal out each user's rows.
-    seed : int
-        Decides the order in which rows are dealt.
+    k : int, default=5
+        The number of folds, from 2. Their sizes differ by at most one row; with ``per_user``, so
+        do the rows of each user, and each user starts at another fold, so that users with few rows
+        are spread over all folds.
+    per_user : bool, default=False
+        Distribute the rows of each user over the folds.
+    seed : int, default=0
+        Decides the order in which rows are assigned to folds.
 
     Examples
     --------
@@ -55,34 +50,32 @@ class KFold(FoldSplitter):
 
     def _check(self) -> None:
         check_count(least=2, k=self.k)
-        check_flag(per_user=self.per_user)
-        check_seed(self.seed)
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         _check_enough(self.k, rows)
         if not self.per_user:
             return self.k, _dealt(rows.shuffled(self.seed), self.k)
-        own = rows.at_random(self.seed)
-        users = rows.user.words.decode(np.arange(rows.user.size))
+        position = rows.at_random(self.seed).positions()
+        users = rows.user.vocabulary.decode(np.arange(rows.user.size))
         first = combined([hash_of_column(users)], self.seed) % np.uint64(self.k)
-        fold = (own.places() + first.astype(np.int64)[rows.user.of_row]) % self.k
-        return self.k, _by_number(fold)
+        fold_of_row = (position + first.astype(np.int64)[rows.user.of_row]) % self.k
+        return self.k, _by_fold(fold_of_row)
 
 
 @dataclass(frozen=True, repr=False)
 class StratifiedKFold(FoldSplitter):
-    """Test every row once, in k folds that have each rating, segment, … in the same shares.
+    """Test every row once, in k folds with equal shares of each rating, segment, ….
 
     Parameters
     ----------
-    k : int
+    k : int, default=5
         The number of folds, from 2. The rows of a stratum in two folds differ by at most one, and
         so do the sizes of folds.
-    by : str
-        The column whose values are kept in balance: ``"relevance"`` for the rating, or any other
-        column of the table. Nulls are a stratum of their own.
-    seed : int
-        Decides the order in which the rows of a stratum are dealt.
+    by : str, default="relevance"
+        The column of the strata: ``"relevance"`` for the rating, or any other column of the table.
+        Nulls are one stratum.
+    seed : int, default=0
+        Decides the order in which the rows of a stratum are assigned to folds.
 
     Examples
     --------
@@ -98,14 +91,13 @@ class StratifiedKFold(FoldSplitter):
 
     def _check(self) -> None:
         check_count(least=2, k=self.k)
-        check_seed(self.seed)
         if not isinstance(self.by, str):
             raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         _check_enough(self.k, rows)
-        names = {name: role for role, name in rows.table.columns.items()}
-        name = names.get(self.by, self.by)
+        roles = {name: role for role, name in rows.table.columns.items()}
+        name = roles.get(self.by, self.by)
         if name not in rows.table.frame.columns:
             known = rows.table.frame.columns
             raise ColumnError(
@@ -118,28 +110,28 @@ class StratifiedKFold(FoldSplitter):
         if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
             raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source,
                               found=str(value.dtype))  # fmt: skip
-        # By hash and not by rank, so that 9 and 10 stand as they do where a file has them as text.
+        # Ordered by hash, not by value: 9 and 10 then have the same order as numbers and as text.
         strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
         _, inside = bucket(strata[order], int(strata.max()) + 1)
         counts = np.bincount(strata)
-        found = {"strata": len(counts), "strata_smaller_than_k": int((counts < self.k).sum())}
-        return self.k, _dealt(order[inside], self.k, found)
+        notes = {"strata": len(counts), "strata_smaller_than_k": int((counts < self.k).sum())}
+        return self.k, _dealt(order[inside], self.k, notes)
 
 
 @dataclass(frozen=True, repr=False)
 class LeavePOut(FoldSplitter):
-    """Test every set of p rows, all C(n, p) of them, or some of them drawn at random.
+    """Test every set of p rows: all C(n, p) of them, or a random sample.
 
-    For small tables: `count` says how many sets there are, and more than a million are refused
-    without ``draws``.
+    For small tables: `count` returns the number of sets, and more than a million raise an error
+    unless ``draws`` is given.
 
     Parameters
     ----------
-    p : int
-        Rows in a test set.
+    p : int, default=1
+        Rows per test set.
     draws : int, optional
-        Draw so many different sets instead of taking all.
-    seed : int
+        Draw this number of different sets instead of taking all.
+    seed : int, default=0
         Decides which sets are drawn.
 
     Examples
@@ -158,20 +150,19 @@ class LeavePOut(FoldSplitter):
     def _check(self) -> None:
         check_count(p=self.p)
         check_positive(draws=self.draws)
-        check_seed(self.seed)
 
     def count(self, rows: int) -> int:
-        """Return how many sets of p rows there are."""
+        """Return the number of sets of p rows."""
         return math.comb(rows, self.p)
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         n = len(rows)
         if self.p >= n:
             raise InputError(
                 f"leaving {self.p} rows out leaves nothing to learn from", found=f"{n} rows"
             )
         total = self.count(n)
-        if self.draws is None and total > _MOST:
+        if self.draws is None and total > _MAX_SETS:
             raise ParameterError(
                 f"there are {total:,} sets of {self.p} of {n} rows",
                 hint=f"draw some of them: LeavePOut({self.p}, draws=1000)",
@@ -182,14 +173,14 @@ class LeavePOut(FoldSplitter):
                 found=f"draws={self.draws}",
             )
         order = rows.shuffled(0)
-        chosen = None if self.draws is None else _drawn(total, self.draws, self.seed)
+        numbers = range(total) if self.draws is None else _sample(total, self.draws, self.seed)
 
-        def cut(at: int) -> Cut:
+        def cut(fold: int) -> Masks:
             test = np.zeros(n, dtype=bool)
-            test[order[_subset(n, self.p, at if chosen is None else chosen[at])]] = True
-            return Cut.of_test(test)
+            test[order[_subset(n, self.p, numbers[fold])]] = True
+            return Masks.of_test(test)
 
-        return total if chosen is None else len(chosen), cut
+        return len(numbers), cut
 
 
 def _check_enough(k: int, rows: Rows) -> None:
@@ -197,40 +188,40 @@ def _check_enough(k: int, rows: Rows) -> None:
         raise InputError(f"{k} folds need as many rows", found=f"{len(rows)} rows")
 
 
-def _dealt(order: Ints, k: int, found: dict[str, int] | None = None) -> Callable[[int], Cut]:
-    """Deal rows out in order, one to each fold in turn."""
-    fold = np.empty(len(order), dtype=np.int32)
-    fold[order] = np.arange(len(order)) % k
-    return _by_number(fold, found)
+def _dealt(order: Ints, k: int, notes: dict[str, int] | None = None) -> Callable[[int], Masks]:
+    """Return what cuts a fold, with rows assigned to the folds in turn."""
+    fold_of_row = np.empty(len(order), dtype=np.int32)
+    fold_of_row[order] = np.arange(len(order)) % k
+    return _by_fold(fold_of_row, notes)
 
 
-def _by_number(fold: Ints, found: dict[str, int] | None = None) -> Callable[[int], Cut]:
-    return lambda at: Cut.of_test(fold == at, dict(found or {}))
+def _by_fold(fold_of_row: Ints, notes: dict[str, int] | None = None) -> Callable[[int], Masks]:
+    return lambda fold: Masks.of_test(fold_of_row == fold, dict(notes or {}))
 
 
-def _drawn(total: int, draws: int, seed: int) -> list[int]:
-    """Draw different numbers below a total that may be astronomically large."""
+def _sample(total: int, draws: int, seed: int) -> list[int]:
+    """Return different random numbers below a total that may be astronomically large."""
     source = random.Random(hash_of_text(f"seed {seed}"))  # noqa: S311 - a sample, not a secret
     if total < 2**62:
         return source.sample(range(total), draws)
-    out: dict[int, None] = {}
-    while len(out) < draws:
-        out[source.randrange(total)] = None
-    return list(out)
+    drawn: dict[int, None] = {}
+    while len(drawn) < draws:
+        drawn[source.randrange(total)] = None
+    return list(drawn)
 
 
 def _subset(n: int, p: int, number: int) -> list[int]:
-    """Return the subset with a number in lexicographic order.
+    """Return the subset of p of n rows that has a number in lexicographic order.
 
     >>> [_subset(4, 2, number) for number in range(6)]
     [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     """
-    out = []
-    at = 0
+    subset = []
+    row = 0
     for left in range(p, 0, -1):
-        while (with_it := math.comb(n - at - 1, left - 1)) <= number:
-            number -= with_it
-            at += 1
-        out.append(at)
-        at += 1
-    return out
+        while (with_row := math.comb(n - row - 1, left - 1)) <= number:
+            number -= with_row
+            row += 1
+        subset.append(row)
+        row += 1
+    return subset

@@ -1,20 +1,17 @@
-"""Rows held out at random or as each user's last: a share, or a number of every user's."""
+"""Rows held out at random or as each user's last: a share, or a number of rows per user."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice, check_count
+from rankwise.core.arguments import check_count
 from rankwise.errors import InputError, ParameterError
-from rankwise.splits.sizes import check_seed, check_share, rounded
-from rankwise.splits.splitter import Cut, SingleSplitter
-
-if TYPE_CHECKING:
-    from rankwise.core.segments import Ints
-    from rankwise.splits.rows import Grouped, Mask, Rows
+from rankwise.splits.rows import Grouped, Mask, Rows
+from rankwise.splits.sizes import check_share, rounded
+from rankwise.splits.splitter import Masks, SingleSplitter
 
 __all__ = ["Holdout", "LeaveOut", "Short", "Which"]
 
@@ -26,26 +23,26 @@ Short: TypeAlias = Literal["train", "some", "test", "drop", "error"]
 class Holdout(SingleSplitter):
     """Hold out a share: of all rows at random, or of each user's rows, random or last.
 
-    A share r of n rows is the whole number nearest to r·n, and of two equally near the larger. A
-    user keeps at least one row in training; who has too few rows to give one has no test rows, and
-    is counted. At random is decided by a hash of seed, user, item and time, so the order of the
-    table does not matter; last is by time, equal times in order of a hash of user, item and time.
+    The size is r·n for a share r of n rows, rounded half up. Every user keeps at least one training
+    row; users with too few rows for that have no test rows, and are counted. Random choices are
+    decided by a hash of seed, user, item and time, so the order of the table has no influence; the
+    last rows are last by time, and rows of equal time are ordered by a hash of user, item and time.
 
     Parameters
     ----------
-    share : float
-        The share for testing, in (0, 1).
-    per : {"rows", "user"}
-        Of all rows together, or of the rows of every user.
-    which : {"random", "last"}
-        Which rows; for all rows together, last is `GlobalTime`.
-    seed : int
-        Decides what is random.
+    share : float, default=0.2
+        The share of test rows, in (0, 1).
+    per : {"rows", "user"}, default="rows"
+        Take the share of all rows together, or of the rows of each user.
+    which : {"random", "last"}, default="random"
+        Which rows to test. For the last of all rows together, use `GlobalTime`.
+    seed : int, default=0
+        Decides random choices.
 
     Notes
     -----
-    Last rows per user leak: the training rows of others lie after the test rows of some, and the
-    model learns what is popular later. The card says how much (``leak_index``).
+    Testing the last rows of each user leaks: some users' training rows lie after other users' test
+    rows, so the model learns what becomes popular later. The card quantifies it (``leak_index``).
 
     Examples
     --------
@@ -61,46 +58,44 @@ class Holdout(SingleSplitter):
 
     def _check(self) -> None:
         check_share("share", self.share)
-        check_choice("per", self.per, Literal["rows", "user"])
-        check_choice("which", self.which, Which)
-        check_seed(self.seed)
         if self.per == "rows" and self.which == "last":
             raise ParameterError(
                 "the last rows of all together are a split in time",
                 hint=f"use GlobalTime(share={self.share})",
             )
 
-    def _cut(self, rows: Rows) -> Cut:
+    def _cut(self, rows: Rows) -> Masks:
         if self.per == "rows":
-            return Cut.of_test(_smallest(rows, rounded(self.share, len(rows)), self.seed))
-        own = grouped(rows, self.which, self.seed)
-        asked = np.minimum(rounded(self.share, own.lengths), own.lengths - 1)
-        asked = np.maximum(asked, 0)
-        without = int(((asked == 0) & (own.lengths > 0)).sum())
-        return Cut.of_test(own.tail(asked), {"users_without_test_rows": without})
+            return Masks.of_test(_smallest(rows, rounded(self.share, len(rows)), self.seed))
+        by_user = grouped(rows, self.which, self.seed)
+        n_test = np.minimum(rounded(self.share, by_user.lengths), by_user.lengths - 1)
+        n_test = np.maximum(n_test, 0)
+        without = int(((n_test == 0) & (by_user.lengths > 0)).sum())
+        return Masks.of_test(by_user.tail(n_test), {"users_without_test_rows": without})
 
 
 @dataclass(frozen=True, repr=False)
 class LeaveOut(SingleSplitter):
-    """Leave out n rows of every user: leave-one-out, leave-last-n, n at random.
+    """Leave out n rows per user: leave-one-out, leave-last-n, n at random.
 
     Parameters
     ----------
-    n : int
-        Rows of every user for testing.
-    which : {"last", "random"}
-        Which rows. Last is by time, equal times in order of a hash of user, item and time; at
-        random is decided by a hash of seed, user, item and time.
-    short : {"train", "some", "test", "drop", "error"}
-        What happens to a user with n rows or fewer. They stay in training; or all but one are
-        tested; or all are tested (LensKit, RecTools, RePlay); or they are left out of both sides
-        (WarpRec); or they are an error (DataRec). Such users are counted.
-    seed : int
-        Decides what is random.
+    n : int, default=1
+        Test rows per user.
+    which : {"last", "random"}, default="last"
+        Which rows to test. The last are last by time, and rows of equal time are ordered by a hash
+        of user, item and time; random choices are decided by a hash of seed, user, item and time.
+    short : {"train", "some", "test", "drop", "error"}, default="train"
+        What happens to the rows of users with n rows or fewer: keep them in training; test all but
+        one; test all (LensKit, RecTools, RePlay); drop them (WarpRec); or raise an error (DataRec).
+        Such users are counted.
+    seed : int, default=0
+        Decides random choices.
 
     Notes
     -----
-    A user's last row leaks as `Holdout` says, and lies for some users years before that of others.
+    Testing each user's last row leaks, see `Holdout`; the test rows of some users may be years
+    older than those of others.
 
     Examples
     --------
@@ -117,33 +112,26 @@ class LeaveOut(SingleSplitter):
 
     def _check(self) -> None:
         check_count(n=self.n)
-        check_choice("which", self.which, Which)
-        check_choice("short", self.short, Short)
-        check_seed(self.seed)
 
-    def _cut(self, rows: Rows) -> Cut:
-        own = grouped(rows, self.which, self.seed)
-        short = (own.lengths <= self.n) & (own.lengths > 0)
-        found = {"users_too_short": int(short.sum())}
+    def _cut(self, rows: Rows) -> Masks:
+        by_user = grouped(rows, self.which, self.seed)
+        short = (by_user.lengths <= self.n) & (by_user.lengths > 0)
+        notes = {"users_too_short": int(short.sum())}
         if self.short == "error" and short.any():
-            user = rows.user.words.decode(np.flatnonzero(short)[:1])[0]
+            user = rows.user.vocabulary.decode(np.flatnonzero(short)[:1])[0]
             raise InputError(
                 f"a user has too few rows to leave {self.n} out and keep one",
                 where=f"user {user!r}",
-                found=f"{own.lengths[short][0]} rows ({short.sum()} such users)",
+                found=f"{by_user.lengths[short][0]} rows ({short.sum()} such users)",
                 hint='say what happens to such users: short="train" keeps their rows in training',
             )
-        asked = np.where(short, self._of_short(own.lengths), self.n)
-        asked[own.lengths == 0] = 0
-        test = own.tail(asked)
+        of_short = {"test": by_user.lengths, "some": by_user.lengths - 1}
+        n_test = np.where(short, of_short.get(self.short, 0), self.n)
+        n_test[by_user.lengths == 0] = 0
+        test = by_user.tail(n_test)
         if self.short != "drop":
-            return Cut.of_test(test, found)
-        return Cut({"train": ~test & ~short[rows.user.of_row], "test": test}, found)
-
-    def _of_short(self, lengths: Ints) -> Ints:
-        if self.short == "test":
-            return lengths
-        return lengths - 1 if self.short == "some" else np.zeros_like(lengths)
+            return Masks.of_test(test, notes)
+        return Masks({"train": ~test & ~short[rows.user.of_row], "test": test}, notes)
 
 
 def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
@@ -152,7 +140,7 @@ def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
 
 
 def _smallest(rows: Rows, count: int, seed: int) -> Mask:
-    """Return the rows with the smallest hashes."""
+    """Return the mask of the rows with the smallest hashes."""
     key = rows.key(seed)
     if not 0 < count < len(key):
         return np.full(len(key), count > 0)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from rankwise.errors import EmptyError, InputError
 from rankwise.splits.sizes import check_seed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 __all__ = ["leave_one_out_cv"]
 
 
 def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[Any, int, int]]:
-    """Leave one random item of each user out, one user after the other.
+    """Leave out one random item per user, one user after the other.
 
     Parameters
     ----------
     user_item_matrix : array or SciPy sparse matrix, shape (U, I)
-        What is not 0 is an interaction.
-    seed : int
-        Decides which item; a user's does not depend on the other users.
+        Nonzero entries are interactions.
+    seed : int, default=0
+        Decides which items; a user's item does not depend on the other users.
 
     Yields
     ------
     train : array or sparse matrix, shape (U, I)
-        A copy of the matrix without that one interaction, dense as the matrix is or CSR.
+        A copy of the matrix without that one interaction, dense or CSR like the matrix.
     user, item : int
-        Whose, and which. Users with fewer than two items are never tested: nothing would be left
-        to know them by.
+        The user and the item left out. Users with fewer than two items are never tested: nothing
+        would be known about them.
 
     Raises
     ------
@@ -54,7 +52,7 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     sparse = hasattr(user_item_matrix, "tocsr")
     try:
         matrix: Any = user_item_matrix.tocsr(copy=True) if sparse else np.array(user_item_matrix)
-    except ValueError as error:  # NumPy's word for rows of different lengths
+    except ValueError as error:  # raised by NumPy for rows of different lengths
         raise InputError("the rows of the matrix have different lengths") from error
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         raise InputError(
@@ -69,23 +67,23 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)
     if not (counts > 1).any():
         raise EmptyError("no user has two items, so none can be left out", where="matrix")
-    return _each(matrix, np.flatnonzero(counts > 1), int(seed), sparse=sparse)
+    return _leave_out(matrix, np.flatnonzero(counts > 1), int(seed), sparse=sparse)
 
 
-def _each(matrix: Any, users: Any, seed: int, *, sparse: bool) -> Iterator[tuple[Any, int, int]]:
+def _leave_out(
+    matrix: Any, users: Any, seed: int, *, sparse: bool
+) -> Iterator[tuple[Any, int, int]]:
     for user in users.tolist():
-        chance = np.random.default_rng([seed & (2**64 - 1), user])
-        if not sparse:
-            own = np.flatnonzero(matrix[user])
-            item = int(own[chance.integers(len(own))])
-            train = matrix.copy()
-            train[user, item] = 0
-            yield train, user, item
-            continue
-        first, last = matrix.indptr[user], matrix.indptr[user + 1]
-        at = first + int(chance.integers(last - first))
-        item = int(matrix.indices[at])
+        rng = np.random.default_rng([seed & (2**64 - 1), user])
         train = matrix.copy()
-        train.data[at] = 0
-        train.eliminate_zeros()
+        if sparse:
+            first, last = matrix.indptr[user], matrix.indptr[user + 1]
+            entry = first + int(rng.integers(last - first))
+            item = int(matrix.indices[entry])
+            train.data[entry] = 0
+            train.eliminate_zeros()
+        else:
+            items = np.flatnonzero(matrix[user])
+            item = int(items[rng.integers(len(items))])
+            train[user, item] = 0
         yield train, user, item

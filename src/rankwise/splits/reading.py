@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from rankwise.errors import FileError
-from rankwise.io.align import align
-from rankwise.io.cards import CARD_FILE, read_card
-from rankwise.io.columns import ROLES, plain_name
-from rankwise.io.files import file_hash, read_file
-from rankwise.io.formats import Format
-from rankwise.io.tables import Table, read_table
+from rankwise.errors import FileError, ParameterError
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.split import Folds, Split
+from rankwise.splits.times import TimeUnit
+from rankwise.tables.align import align
+from rankwise.tables.cards import CARD_FILE, read_card
+from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.files import file_hash, read_file
+from rankwise.tables.formats import Format
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
 
-if TYPE_CHECKING:
-    from rankwise.io.columns import Columns
-    from rankwise.splits.times import TimeUnit
-
-__all__ = ["read"]
+__all__ = ["read", "truth_and_train"]
 
 _NAMES = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
           "dev": "validation", "test": "test"}  # fmt: skip
@@ -37,18 +34,18 @@ _FILE = re.compile(
 def read(
     folder: str | Path, *, columns: Columns | None = None, time_unit: TimeUnit | None = None
 ) -> Split | Folds:
-    """Read a split that lies in files: one for training, one for test, perhaps validation.
+    """Read a split from files: one for training, one for test, optionally one for validation.
 
     Parameters
     ----------
     folder : str or Path
         What `Split.save` wrote; RecBole's ``name.train.inter``, ``name.valid.inter`` and
         ``name.test.inter``; WarpRec's and Elliot's ``train.tsv``, ``validation.tsv`` or
-        ``val.tsv``, and ``test.tsv``, with a header or, as user, item, rating and timestamp,
-        without one; the same names as CSV, Parquet or JSON lines. Folders 0, 1, 2, … inside it
-        are folds, and a file that stands above them is part of each.
+        ``val.tsv``, and ``test.tsv``, with a header, or without one and with columns user, item,
+        rating and timestamp; the same names as CSV, Parquet or JSON lines. Subfolders 0, 1, 2, …
+        are folds, and a file beside them belongs to each fold.
     columns : mapping of str to str or None, optional
-        Which column has which role, where the names do not say so.
+        The column of each role, if its name does not tell.
     time_unit : {"s", "ms", "us", "ns"}, optional
         As for `Splitter.split`.
 
@@ -60,8 +57,8 @@ def read(
     Raises
     ------
     FileError
-        If there is no training or test file, a file is not what the card says, or one cannot be
-        read.
+        If there is no training or test file, a file differs from what the card says, or one cannot
+        be read.
 
     Examples
     --------
@@ -76,45 +73,58 @@ def read(
     path = Path(folder)
     if not path.is_dir():
         raise FileError("there is no such folder", where=str(path))
-    found = _find_parts(path)
-    if len(found) == 1:
-        return _read_one(found[0], columns, time_unit)
-    return Folds(len(found), partial(_read_fold, found, columns, time_unit))
+    folds = _find_files(path)
+    read_fold = partial(_read_fold, folds, columns, time_unit)
+    return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The files of one split: the folder that has the last of them, part to file, and the card."""
+def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
+    """Return ground truth and training interactions, those of a split if it is the ground truth."""
+    if isinstance(truth, str | Path) and Path(truth).is_dir():
+        truth = read(truth)
+    if isinstance(truth, Folds):
+        raise ParameterError(
+            "several folds are evaluated one after the other",
+            found=repr(truth),
+            hint="for split in folds: evaluate(…, split); on the command line the folder DIR/0",
+        )
+    if isinstance(truth, Split) and train is None:
+        train = truth.as_table("train")
+    return truth, train
+
+
+class _SplitFiles(NamedTuple):
+    """The file of each part of one split, the innermost folder that holds one, and the card."""
 
     folder: Path
     files: dict[str, Path]
     card: dict[str, Any] | None = None
 
 
-def _find_parts(folder: Path, above: dict[str, Path] | None = None) -> list[_Found]:
-    """Return the files of each fold."""
+def _find_files(folder: Path, outer: dict[str, Path] | None = None) -> list[_SplitFiles]:
+    """Return the files of each fold; those of outer folders belong to every fold."""
     card = read_card(folder)
     if card is not None:
-        return [_Found(folder, {**(above or {}), **_parts_of(folder, card)}, card)]
-    own = {**(above or {}), **_parts_in(folder)}
-    inner = sorted((each for each in folder.iterdir() if each.name.isdigit() and each.is_dir()),
-                   key=lambda each: int(each.name))  # fmt: skip
-    if inner:
-        return [found for each in inner for found in _find_parts(each, own)]
-    missing = [part for part in ("train", "test") if part not in own]
+        return [_SplitFiles(folder, {**(outer or {}), **_files_of_card(folder, card)}, card)]
+    files = {**(outer or {}), **_files_by_name(folder)}
+    folds = sorted((path for path in folder.iterdir() if path.name.isdigit() and path.is_dir()),
+                   key=lambda path: int(path.name))  # fmt: skip
+    if folds:
+        return [split for fold in folds for split in _find_files(fold, files)]
+    missing = [part for part in ("train", "test") if part not in files]
     if missing:
         raise FileError(
             f"there is no file of the {' and the '.join(missing)} part",
             where=str(folder),
-            found=", ".join(sorted(each.name for each in folder.iterdir())) or "an empty folder",
+            found=", ".join(sorted(path.name for path in folder.iterdir())) or "an empty folder",
             hint="parts are called train, validation (valid, val) and test, with a suffix such as "
             ".parquet, .csv, .tsv or .inter",
         )
-    return [_Found(folder, own)]
+    return [_SplitFiles(folder, files)]
 
 
-def _parts_of(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
-    """Return the files that a card speaks of, which may be of parts with names of their own."""
+def _files_of_card(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
+    """Return the files that a card lists, whose parts may have any name."""
     for name, digest in card["files"].items():
         path = folder / name
         if not path.is_file() or file_hash(path) != digest:
@@ -124,38 +134,39 @@ def _parts_of(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
                 found="another SHA-256" if path.is_file() else "no such file",
                 hint=f"split again, or delete {CARD_FILE} if the files are as they should be",
             )
-    return {_part(Path(name).name) or "": folder / name for name in card["files"]}
+    return {_part_of(Path(name).name) or "": folder / name for name in card["files"]}
 
 
-def _parts_in(folder: Path) -> dict[str, Path]:
-    out: dict[str, Path] = {}
-    for file in sorted(folder.iterdir()):
-        part = _NAMES.get(_part(file.name) or "")
-        if part is None or not file.is_file():
+def _files_by_name(folder: Path) -> dict[str, Path]:
+    """Return the files whose names are those of training, validation and test."""
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        part = _NAMES.get(_part_of(path.name) or "")
+        if part is None or not path.is_file():
             continue
-        if part in out:
+        if part in files:
             raise FileError(
                 f"two files could be the {part} part", where=str(folder),
-                found=f"{out[part].name}, {file.name}",
+                found=f"{files[part].name}, {path.name}",
             )  # fmt: skip
-        out[part] = file
-    return out
+        files[part] = path
+    return files
 
 
-def _part(name: str) -> str | None:
-    found = _FILE.match(name)
-    return None if found is None else _NAMES.get(found["part"], found["part"])
+def _part_of(file_name: str) -> str | None:
+    match = _FILE.match(file_name)
+    return None if match is None else _NAMES.get(match["part"], match["part"])
 
 
 def _read_fold(
-    found: list[_Found], columns: Columns | None, unit: TimeUnit | None, at: int
+    folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, fold: int
 ) -> Split:
-    return _read_one(found[at], columns, unit)
-
-
-def _read_one(found: _Found, columns: Columns | None, unit: TimeUnit | None) -> Split:
-    folder, files, card = found.folder, found.files, found.card
-    parts = [_read_part(file, columns or _as_saved(file, card)) for file in files.values()]
+    folder, files, card = folds[fold]
+    parts = [
+        read_table(read_file(path, _without_header(path)), "interactions",
+                   columns or _saved_columns(path, card))
+        for path in files.values()
+    ]  # fmt: skip
     for role in ("user", "item"):
         parts = align(parts, role)
     schema = {name: dtype for part in parts for name, dtype in part.frame.schema.items()}
@@ -164,10 +175,10 @@ def _read_one(found: _Found, columns: Columns | None, unit: TimeUnit | None) -> 
     if roles:
         raise FileError(
             f"not every part has a {roles[0]}", where=str(folder),
-            found="; ".join(f"{f.name}: {', '.join(p.frame.columns)}"
-                            for f, p in zip(files.values(), parts, strict=True)),
+            found="; ".join(f"{path.name}: {', '.join(part.frame.columns)}"
+                            for path, part in zip(files.values(), parts, strict=True)),
         )  # fmt: skip
-    _check_clocks(folder, files, parts)
+    _check_time_types(folder, files, parts)
     try:
         frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
@@ -176,64 +187,52 @@ def _read_one(found: _Found, columns: Columns | None, unit: TimeUnit | None) -> 
             where=str(folder),
             found=str(error).splitlines()[0],
         ) from error
-    table = Table(frame, "interactions", str(folder), parts[0].form, parts[0].columns)
+    table = Table(frame, "interactions", str(folder), parts[0].format, parts[0].columns)
     if unit is None and card is not None and "time" in card:
         unit = card["time"]["unit"]
     rows = Rows(table, unit)
-    rule = {"rule": "read", "files": [str(file.name) for file in files.values()]}
-    masks = _masks(files, parts)
-    if card is not None:
-        empty = [name for name in card["parts"] if name not in masks]
-        masks |= {name: np.zeros(len(frame), dtype=bool) for name in empty}
-        masks = {name: masks[name] for name in card["parts"]}
-    split = Split(
-        table, rows, masks,
-        rule if card is None else card["rule"], {} if card is None else card["found"],
-    )  # fmt: skip
-    if card is not None:
-        split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
+    part_of_row = np.repeat(np.arange(len(parts)), [len(part.frame) for part in parts])
+    masks: dict[str, Mask] = {name: part_of_row == n for n, name in enumerate(files)}
+    if card is None:
+        rule = {"rule": "read", "files": [path.name for path in files.values()]}
+        return Split(table, rows, masks, rule)
+    empty = np.zeros(len(frame), dtype=bool)
+    masks = {name: masks.get(name, empty) for name in card["parts"]}
+    split = Split(table, rows, masks, card["rule"], card["found"])
+    split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
     return split
 
 
-def _check_clocks(folder: Path, files: dict[str, Path], parts: list[Table]) -> None:
-    """Raise if some parts have dates, and others numbers or text."""
-    kinds = {}
+def _check_time_types(folder: Path, files: dict[str, Path], parts: list[Table]) -> None:
+    """Raise if some parts have dates as timestamps, and others numbers or text."""
+    types = {}
     for name, part in zip(files, parts, strict=True):
         if "timestamp" in part.frame.columns:
-            kind = part.frame.schema["timestamp"]
-            word = "numbers" if kind.is_numeric() else str(kind).lower()
-            kinds[name] = "dates" if kind.is_temporal() else word
-    if len(set(kinds.values())) > 1:
+            dtype = part.frame.schema["timestamp"]
+            other = "numbers" if dtype.is_numeric() else str(dtype).lower()
+            types[name] = "dates" if dtype.is_temporal() else other
+    if len(set(types.values())) > 1:
         raise FileError(
             "the parts measure time in different ways",
             where=str(folder),
-            found="; ".join(f"{name}: {kind}" for name, kind in kinds.items()),
+            found="; ".join(f"{name}: {type_}" for name, type_ in types.items()),
             hint="give all parts timestamps of one kind",
         )
 
 
-def _masks(files: dict[str, Path], parts: list[Table]) -> dict[str, Mask]:
-    owner = np.repeat(np.arange(len(parts)), [len(part.frame) for part in parts])
-    return {name: owner == at for at, name in enumerate(files)}
-
-
-def _as_saved(file: Path, card: dict[str, Any] | None) -> Columns | None:
-    """Return the columns that a card names, where its files are called as the table was."""
-    if card is None or file.suffix not in (".parquet", ".csv"):
+def _saved_columns(path: Path, card: dict[str, Any] | None) -> Columns | None:
+    """Return the columns that a card names, for formats that keep the names of the table."""
+    if card is None or path.suffix not in (".parquet", ".csv"):
         return None
     columns: Columns = card["input"]["columns"]
     return columns
 
 
-def _read_part(file: Path, columns: Columns | None) -> Table:
-    return read_table(read_file(file, _without_header(file)), "interactions", columns)
-
-
-def _without_header(file: Path) -> Format | None:
-    """Return the layout of a file of tabs whose first line names no user and item: Elliot's."""
-    if file.suffix != ".tsv":
+def _without_header(path: Path) -> Format | None:
+    """Return Elliot's format for a TSV file whose first line does not name user and item."""
+    if path.suffix != ".tsv":
         return None
-    with file.open("rb") as stream:
+    with path.open("rb") as stream:
         line = stream.readline().decode("utf-8-sig", errors="replace").rstrip("\r\n")
     fields = line.split("\t")
     roles = ROLES["interactions"]

@@ -1,29 +1,26 @@
-"""Interactions as a splitter sees them: users in codes, moments in ticks, and orders of rows."""
+"""Interactions as splitters use them: ids as codes, times as ticks, rows in order of time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import Vocabulary, vocabulary_for
-from rankwise.core.segments import Ints, bucket, owners, ragged_rows, reorder, runs
-from rankwise.io.tables import Table, read_table
-from rankwise.splits.hashing import combined, hash_of_column
+from rankwise.core.hashing import Hashes, combined, hash_of_column
+from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
+from rankwise.core.vocabulary import Vocabulary, vocabulary_for
 from rankwise.splits.times import Times, TimeUnit, read_times
+from rankwise.tables.columns import Columns
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+__all__ = ["Codes", "Grouped", "Mask", "Rows", "chunks", "read_rows", "spread"]
 
-    from rankwise.io.columns import Columns
-    from rankwise.splits.hashing import Hashes
-
-__all__ = ["Codes", "Grouped", "Mask", "Rows", "pieces", "read_rows", "spread"]
-
-_PIECE = 1 << 22
+_CHUNK = 1 << 22
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -32,50 +29,50 @@ class Codes:
     """A column of ids as small integers."""
 
     of_row: Ints
-    words: Vocabulary
+    vocabulary: Vocabulary
 
     @property
     def size(self) -> int:
-        """One more than the largest code; not every number below it need be one."""
-        return self.words.size
+        """One more than the largest code; numbers below it may be unused."""
+        return self.vocabulary.size
 
     def count(self, mask: Mask | None = None) -> Ints:
-        """Return how many rows, or how many of some, each code has."""
+        """Return the number of rows per code, of all rows or those of a mask."""
         counts: Ints = np.zeros(self.size, dtype=np.int64)
-        for part in pieces(len(self.of_row)):  # so that no copy of a whole column is made
-            own = self.of_row[part] if mask is None else self.of_row[part][mask[part]]
-            counts += np.bincount(own, minlength=self.size)
+        for chunk in chunks(len(self.of_row)):  # so that no copy of a whole column is made
+            codes = self.of_row[chunk] if mask is None else self.of_row[chunk][mask[chunk]]
+            counts += np.bincount(codes, minlength=self.size)
         return counts
 
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Rows user by user, in some order inside each: row ``order[starts[u] : starts[u + 1]]``."""
+    """Row numbers by user: those of user u are ``order[starts[u] : starts[u + 1]]``."""
 
     starts: Ints
     order: Ints
 
     @property
     def lengths(self) -> Ints:
-        """How many rows each user has."""
+        """Rows per user."""
         return np.diff(self.starts)
 
     def tail(self, lengths: Ints) -> Mask:
-        """Return which rows are among the last so many of their user."""
+        """Return the mask of each user's last rows, as many as ``lengths`` says."""
         mask: Mask = np.zeros(len(self.order), dtype=bool)
         mask[self.order[ragged_rows(self.starts[1:] - lengths, lengths)]] = True
         return mask
 
-    def places(self) -> Ints:
-        """Return the place of every row (in the order of the table) among its user's, from 0."""
+    def positions(self) -> Ints:
+        """Return the position of every row of the table among its user's rows, from 0."""
         out: Ints = np.empty(len(self.order), dtype=np.int64)
-        out[self.order] = np.arange(len(self.order)) - np.repeat(self.starts[:-1], self.lengths)
+        out[self.order] = positions(self.starts)
         return out
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Interactions, and what can be asked of them."""
+    """Interactions with their codes, times and orders, each computed when it is first used."""
 
     table: Table
     time_unit: TimeUnit | None = None
@@ -95,148 +92,143 @@ class Rows:
 
     def _codes(self, role: str) -> Codes:
         column = self.table.frame[role]
-        words = vocabulary_for([column], dense=True)
-        return Codes(words.encode(column), words)
+        vocabulary = vocabulary_for([column], dense=True)
+        return Codes(vocabulary.encode(column), vocabulary)
 
     @property
     def has_times(self) -> bool:
-        """Whether rows say when they happened."""
+        """Whether rows have timestamps."""
         return "timestamp" in self.table.frame.columns
 
     @cached_property
     def time(self) -> Times:
-        """When every row happened."""
+        """The timestamp of every row."""
         return read_times(self.table, self.time_unit)
 
     def select(self, mask: Mask) -> Rows:
-        """Return some rows as rows of their own; their moments keep their unit."""
-        frame = pl.DataFrame([_taken(column, mask) for column in self.table.frame])
-        own = replace(self, table=self.table.with_frame(frame))
+        """Return the rows of a mask; their timestamps keep their unit."""
+        frame = pl.DataFrame([_filtered(column, mask) for column in self.table.frame])
+        selected = replace(self, table=self.table.with_frame(frame))
         if "time" in self.__dict__:
             time, column = self.time, frame["timestamp"]
             same = not time.is_date and column.dtype == pl.Int64 and time.values.dtype.kind == "i"
-            taken = column.to_numpy() if same else time.values[mask]  # as they lie in the frame
-            own.__dict__["time"] = replace(time, values=taken)
-        return own
+            values = column.to_numpy() if same else time.values[mask]  # shared with the frame
+            selected.__dict__["time"] = replace(time, values=values)
+        return selected
 
     def key(self, seed: int, rows: Ints | None = None) -> Hashes:
-        """Return a number for rows that depends on user, item, moment and seed alone."""
+        """Return a hash per row that depends on user, item, time and seed alone."""
         frame = self.table.frame if rows is None else self.table.frame[rows]
         columns = [hash_of_column(frame["user"]), hash_of_column(frame["item"])]
         if self.has_times:
-            own = self.time if rows is None else self.time.take(rows)
-            columns += _ticks(own)
+            columns += _hash_of_times(self.time, slice(None) if rows is None else rows)
         return combined(columns, seed)
 
-    def pairs_in(self, asked: Mask, known: Mask) -> Mask:
-        """Return which of the asked rows have a pair of user and item that stands in known ones."""
+    def pairs_in(self, mask: Mask, known: Mask) -> Mask:
+        """Return the rows of ``mask`` whose user-item pair also occurs in the rows ``known``."""
 
-        def pairs(at: Any) -> Ints:
-            users = self.user.of_row[at].astype(np.int64)
-            pair: Ints = users * self.item.size + self.item.of_row[at]
+        def pairs(rows: Any) -> Ints:
+            users = self.user.of_row[rows].astype(np.int64)
+            pair: Ints = users * self.item.size + self.item.of_row[rows]
             return pair
 
-        distinct, place = np.unique(pairs(np.flatnonzero(asked)), return_inverse=True)
-        found: Mask = np.zeros(len(distinct), dtype=bool)
-        for part in pieces(len(self)):
-            others = np.sort(pairs(part.start + np.flatnonzero(known[part])))
-            at = np.searchsorted(distinct, others)
-            at[at == len(distinct)] = 0
-            found[at[distinct[at] == others]] = True
-        return spread(asked, found[place])
+        distinct, inverse = np.unique(pairs(np.flatnonzero(mask)), return_inverse=True)
+        is_known: Mask = np.zeros(len(distinct), dtype=bool)
+        for chunk in chunks(len(self)):
+            others = np.sort(pairs(chunk.start + np.flatnonzero(known[chunk])))
+            index = np.searchsorted(distinct, others)
+            index[index == len(distinct)] = 0
+            is_known[index[distinct[index] == others]] = True
+        return spread(mask, is_known[inverse])
 
     def shuffled(self, seed: int) -> Ints:
-        """Return all rows in an order that the seed decides."""
+        """Return all row numbers in a random order that the seed decides."""
         key = self.key(seed)
         return self.settled(np.argsort(key, kind="stable"), key)
 
     def in_time(self) -> Grouped:
-        """Return every user's rows by time; equal ones in order of a hash of the ids."""
+        """Return every user's rows by time; rows of equal time by a hash of the ids."""
         time = self.time.values
         return self._grouped(time, lambda rows: self.key(0, rows))
 
     def at_random(self, seed: int) -> Grouped:
-        """Return every user's rows in an order that the seed decides."""
+        """Return every user's rows in a random order that the seed decides."""
         return self._grouped(self.key(seed), None)
 
     def _grouped(self, key: Ints, breaker: Callable[[Ints], Hashes] | None) -> Grouped:
         starts, order = bucket(self.user.of_row, self.user.size)
         by_user = key[order]
         order = order.astype(np.int32 if len(order) < 2**31 else np.int64, copy=False)
-        broken = None
+        break_ties = None
         if breaker is not None:
 
-            def broken(at: Ints) -> Ints:  # place among the bucketed rows to number
-                return breaker(order[at].ravel()).reshape(at.shape)
+            def break_ties(index: Ints) -> Ints:  # of rows as they are bucketed
+                return breaker(order[index].ravel()).reshape(index.shape)
 
-        reorder(starts, by_user, [order], breaker=broken, in_place=True)
+        reorder(starts, by_user, [order], breaker=break_ties, in_place=True)
         del by_user
-        self._settle(starts, order, key)
-        return Grouped(starts, order)
+        return Grouped(starts, self.settled(order, key, starts))
 
-    def settled(self, order: Ints, key: Ints) -> Ints:
-        """Put rows that are equal in key and ids in order of their other columns; in place."""
-        self._settle(np.array([0, len(order)]), order, key)
-        return order
-
-    def _settle(self, starts: Ints, order: Ints, key: Ints) -> None:
-        """Do it inside segments: without it, which of two such rows comes first were chance."""
+    def settled(self, order: Ints, key: Ints, starts: Ints | None = None) -> Ints:
+        """Order rows of equal key and ids by their other columns, in place, within segments."""
+        starts = np.array([0, len(order)]) if starts is None else starts
         ids = ("user", "item", "timestamp")
         others = sorted(name for name in self.table.frame.columns if name not in ids)
         if not others or not len(order):
-            return
-        own = key[order]
-        same = np.flatnonzero(own[1:] == own[:-1])
+            return order
+        ordered = key[order]
+        same = np.flatnonzero(ordered[1:] == ordered[:-1])
         if not len(same):
-            return
+            return order
         near = np.union1d(same, same + 1)
-        edges = runs(owners(starts, near), own[near], self.key(0, order[near]))
+        edges = runs(owners(starts, near), ordered[near], self.key(0, order[near]))
         lengths = np.diff(edges)
-        mine = ragged_rows(edges[:-1][lengths > 1], lengths[lengths > 1])
-        if not len(mine):
-            return
-        rows = order[near[mine]]
+        tied = near[ragged_rows(edges[:-1][lengths > 1], lengths[lengths > 1])]
+        if not len(tied):
+            return order
+        rows = order[tied]
         frame = self.table.frame[rows]
         rest = combined([hash_of_column(frame[name], ids=False) for name in others], 0)
         group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
-        order[near[mine]] = rows[np.lexsort((rest, group))]
+        order[tied] = rows[np.lexsort((rest, group))]
+        return order
 
-    def moments(self, mask: Mask | None = None) -> tuple[Any, Any] | None:
-        """Return the first and the last moment of some rows; None without rows or moments."""
+    def time_range(self, mask: Mask) -> tuple[Any, Any] | None:
+        """Return the first and last time of the rows of a mask; None without rows or times."""
         if not self.has_times:
             return None
-        own = self.time.values if mask is None else self.time.values[mask]
-        return (own.min(), own.max()) if len(own) else None
+        values = self.time.values[mask]
+        return (values.min(), values.max()) if len(values) else None
 
 
-def pieces(rows: int) -> Iterator[slice]:
-    """Return slices of some millions of rows each."""
-    for first in range(0, rows, _PIECE):
-        yield slice(first, first + _PIECE)
+def chunks(size: int) -> Iterator[slice]:
+    """Return slices of some million rows each, which together are all rows."""
+    for first in range(0, size, _CHUNK):
+        yield slice(first, first + _CHUNK)
 
 
 def spread(kept: Mask, mask: Mask) -> Mask:
-    """Return a mask of the kept rows as one of all rows."""
+    """Return a mask of the kept rows as a mask of all rows."""
     out: Mask = np.zeros(len(kept), dtype=bool)
     out[kept] = mask
     return out
 
 
-def _taken(column: pl.Series, mask: Mask) -> pl.Series:
-    """Take some rows of a column in one piece: Polars would leave many, and join them each time."""
+def _filtered(column: pl.Series, mask: Mask) -> pl.Series:
+    """Return the rows of a mask as one chunk: Polars would leave many, and join them each time."""
     if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
         return pl.Series(column.name, column.to_numpy()[mask])
     return column.filter(pl.Series(mask)).rechunk()
 
 
-def _ticks(times: Times) -> list[Hashes]:
-    """Return moments as numbers to hash; dates in microseconds, and what they do not hold."""
-    values = [times.values]
-    if times.is_date and times.unit == "ns":
-        values = [times.values // 1000, times.values % 1000]
-    return [hash_of_column(pl.Series(each)) for each in values]
+def _hash_of_times(times: Times, rows: Any) -> list[Hashes]:
+    """Return the hashes of times: for dates, of microseconds and of any nanoseconds beyond them."""
+    values = times.values[rows]
+    nanoseconds = times.is_date and times.unit == "ns"
+    parts = [values // 1000, values % 1000] if nanoseconds else [values]
+    return [hash_of_column(pl.Series(part)) for part in parts]
 
 
 def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None) -> Rows:
-    """Read interactions from anything that holds them."""
+    """Return the interactions that any source holds."""
     return Rows(read_table(source, "interactions", columns), time_unit)

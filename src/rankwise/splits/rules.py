@@ -1,23 +1,21 @@
-"""Rules as plain values: what a card holds, and what a file of settings may say."""
+"""Rules from plain values, as a card or a settings file holds them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankwise.errors import ParameterError, nearest
 from rankwise.splits.entities import ItemHoldout, UserHoldout, UserKFold
 from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows
 from rankwise.splits.folds import KFold, LeavePOut, StratifiedKFold
 from rankwise.splits.holdout import Holdout, LeaveOut
+from rankwise.splits.splitter import Splitter
 from rankwise.splits.stages import TwoStage
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets
 from rankwise.splits.windows import TimeWindows
 
-if TYPE_CHECKING:
-    from rankwise.splits.splitter import Splitter
-
-_LIKE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
+_EXAMPLE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
 __all__ = ["FILTERS", "RULES", "from_dict"]
 
 RULES: dict[str, type[Splitter]] = {
@@ -28,12 +26,12 @@ RULES: dict[str, type[Splitter]] = {
     )
 }  # fmt: skip
 FILTERS: dict[str, type[Filter]] = {
-    each.__name__: each for each in (Deduplicate, KCore, MinRating, MinRows)
+    rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)
 }
 
 
 def from_dict(rule: Mapping[str, Any]) -> Splitter:
-    """Make a rule of plain values, as `Splitter.to_dict` and the card write it.
+    """Return the rule that plain values describe, as `Splitter.to_dict` and the card write it.
 
     Raises
     ------
@@ -48,33 +46,34 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
     True
     """
     if not isinstance(rule, Mapping):
-        raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_LIKE)
-    given = dict(rule)
+        raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_EXAMPLE)
+    values = dict(rule)
     for name in ("validation", "fold_in"):
-        if isinstance(given.get(name), dict):
-            given[name] = from_dict(given[name])
-    if "filters" in given:
-        filters = given["filters"]
+        if isinstance(values.get(name), dict):
+            values[name] = from_dict(values[name])
+    if "filters" in values:
+        filters = values["filters"]
         if not isinstance(filters, list | tuple):
-            raise ParameterError("filters is a list", found=repr(filters), hint=_LIKE)
-        given["filters"] = [_made(FILTERS, "filter", each) for each in filters]
-    made: Splitter = _made(RULES, "rule", given)
-    return made
+            raise ParameterError("filters is a list", found=repr(filters), hint=_EXAMPLE)
+        values["filters"] = [_construct(FILTERS, "filter", value) for value in filters]
+    splitter: Splitter = _construct(RULES, "rule", values)
+    return splitter
 
 
-def _made(known: Mapping[str, type[Any]], word: str, values: Mapping[str, Any]) -> Any:
+def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, Any]) -> Any:
+    """Return an instance of the class that ``values[key]`` names, with the other values."""
     if not isinstance(values, Mapping):
-        raise ParameterError(f"a {word} is written as a mapping", found=repr(values), hint=_LIKE)
-    given = dict(values)
-    name = given.pop(word, None)
-    if not isinstance(name, str) or name not in known:
+        raise ParameterError(f"a {key} is written as a mapping", found=repr(values), hint=_EXAMPLE)
+    parameters = dict(values)
+    name = parameters.pop(key, None)
+    if not isinstance(name, str) or name not in classes:
         raise ParameterError(
-            f"there is no {word} {name!r}",
-            found=", ".join(sorted(known)),
-            hint=nearest(str(name), known),
+            f"there is no {key} {name!r}",
+            found=", ".join(sorted(classes)),
+            hint=nearest(str(name), classes),
         )
-    allowed = known[name].__dataclass_fields__
-    unknown = next((key for key in given if key not in allowed), None)
+    allowed = classes[name].__dataclass_fields__
+    unknown = next((parameter for parameter in parameters if parameter not in allowed), None)
     if unknown is not None:
         raise ParameterError(
             f"{name} has no parameter {unknown!r}",
@@ -82,7 +81,8 @@ def _made(known: Mapping[str, type[Any]], word: str, values: Mapping[str, Any]) 
             hint=nearest(unknown, allowed),
         )
     try:
-        return known[name](**given)
-    except TypeError as error:  # a parameter without a default, or of another type
-        found = f"{values}: {error}"
-        raise ParameterError(f"{name} cannot be made of this", found=found) from error
+        return classes[name](**parameters)
+    except TypeError as error:  # a required parameter is missing, or one has the wrong type
+        raise ParameterError(
+            f"{name} cannot be made of this", found=f"{values}: {error}"
+        ) from error

@@ -1,4 +1,4 @@
-"""How many rows a share is: one rule of rounding for all splits."""
+"""Sizes of parts: shares and seeds checked, and one rounding rule for all splits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rankwise.core.segments import Ints
+from rankwise.core.ragged import Ints
 from rankwise.errors import ParameterError
 
 __all__ = ["check_seed", "check_share", "rounded"]
@@ -32,15 +32,15 @@ def check_seed(seed: object) -> None:
         raise ParameterError("a seed is a whole number", found=f"seed={seed!r}")
 
 
-def rounded(share: float, of: _Size) -> _Size:
-    """Return a share of some rows: the nearest whole number, and of two equally near the larger.
+def rounded(share: float, size: _Size) -> _Size:
+    """Return r·n, the share r of n rows, rounded half up.
 
-    The share is taken as the decimal that it is written as, so that 0.29 of 50 rows, 14.5, is 15,
-    though the nearest binary number to 0.29 is a little less.
+    The share is read as the decimal that it is written as: 0.29 of 50 rows is 14.5, and hence 15,
+    although the binary number nearest to 0.29 is slightly smaller.
 
     >>> rounded(0.2, 12), rounded(0.29, 50), rounded(1 / 3, 3)
     (2, 15, 1)
     """
     exact = Fraction(repr(float(share))).limit_denominator(10**11)
     above, below = exact.numerator, exact.denominator
-    return (2 * above * of + below) // (2 * below)
+    return (2 * above * size + below) // (2 * below)

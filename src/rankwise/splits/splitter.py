@@ -1,44 +1,48 @@
-"""What all splitters share: validation, filters, cold users and items, and no empty side."""
+"""The base of all splitters: validation, filters, cold-start rows, and no empty part."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, get_origin, get_type_hints
 
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_choice
+from rankwise.core.arguments import check_choice, check_flag
+from rankwise.core.choices import Cold, FilterOn, Seen
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.io.tables import from_arrow
-from rankwise.splits.card import known_rows, one_line, plain
+from rankwise.splits.card import known_rows, plain
 from rankwise.splits.filters import Filter
 from rankwise.splits.rows import Mask, Rows, read_rows, spread
-from rankwise.splits.split import Folds, Split, library_of
+from rankwise.splits.sizes import check_seed
+from rankwise.splits.source import library_of
+from rankwise.splits.split import Folds, Split
+from rankwise.splits.times import TimeUnit
+from rankwise.tables.cards import one_line
+from rankwise.tables.columns import Columns
+from rankwise.tables.read import from_arrow
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rankwise.io.columns import Columns
-    from rankwise.splits.times import TimeUnit
-
-__all__ = ["Cold", "Cut", "FoldSplitter", "SingleSplitter", "Splitter"]
-
-Cold: TypeAlias = Literal["keep", "drop", "only"]
+__all__ = ["Cold", "FoldSplitter", "Masks", "SingleSplitter", "Splitter"]
 
 
 @dataclass
-class Cut:
-    """What a rule says of some rows, before anything is filtered."""
+class Masks:
+    """The rows that a rule puts into each part before filters, and notes on how it cut them."""
 
-    masks: dict[str, Mask]
-    found: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, Mask]
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_test(cls, test: Mask, found: dict[str, Any] | None = None) -> Cut:
-        """Return a cut in two: test, and all the rest to learn from."""
-        return cls({"train": ~test, "test": test}, found or {})
+    def of_test(cls, test: Mask, notes: dict[str, Any] | None = None) -> Masks:
+        """Return the masks of two parts: test, and all other rows for training."""
+        return cls({"train": ~test, "test": test}, notes or {})
+
+    def spread(self, kept: Mask) -> Masks:
+        """Return masks of the kept rows as masks of all rows."""
+        return Masks({name: spread(kept, mask) for name, mask in self.parts.items()}, self.notes)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -48,35 +52,39 @@ class Splitter:
     Parameters
     ----------
     validation : Splitter, optional
-        Another rule, for the training rows of this one: its test part is the validation part.
-    filters : sequence of Filter
+        A second rule, applied to the training rows of this one: its test part is the validation
+        part.
+    filters : sequence of Filter, default=()
         What training rows must satisfy: `KCore`, `MinRating`, `MinRows`, `Deduplicate`.
-    filter_on : {"train", "all"}
-        Filter training rows, after the cut; or all rows before it, where test rows then decide
-        what is trained on.
-    cold_users, cold_items : {"keep", "drop", "only"}
-        What happens to rows of validation and test whose user has neither training rows nor a
-        history (whose item has no training rows): they stay, they go, or they alone stay.
-        ``split.users`` and ``split.items`` say who is cold.
-    seen : {"keep", "drop"}
-        What happens to rows of validation and test whose user has the same item in training or
+    filter_on : {"train", "all"}, default="train"
+        Filter training rows, after the split; or all rows before it, in which case test rows
+        influence what is trained on.
+    cold_users, cold_items : {"keep", "drop", "only"}, default="keep"
+        What happens to validation and test rows of cold-start users (without training rows and
+        history) and cold-start items (without training rows): keep them, drop them, or keep only
+        them. ``split.users`` and ``split.items`` tell which are cold.
+    seen : {"keep", "drop"}, default="keep"
+        What happens to validation and test rows whose user has the same item in training or
         history.
     """
 
     validation: Splitter | None = None
     filters: Sequence[Filter] = ()
-    filter_on: Literal["train", "all"] = "train"
+    filter_on: FilterOn = "train"
     cold_users: Cold = "keep"
     cold_items: Cold = "keep"
-    seen: Literal["keep", "drop"] = "keep"
+    seen: Seen = "keep"
 
     def __post_init__(self) -> None:
-        check_choice("filter_on", self.filter_on, Literal["train", "all"])
-        check_choice("cold_users", self.cold_users, Cold)
-        check_choice("cold_items", self.cold_items, Cold)
-        check_choice("seen", self.seen, Literal["keep", "drop"])
+        for name, kind in get_type_hints(type(self)).items():
+            if name == "seed":
+                check_seed(self.seed)  # type: ignore[attr-defined]
+            elif kind is bool:
+                check_flag(**{name: getattr(self, name)})
+            elif get_origin(kind) is Literal:
+                check_choice(name, getattr(self, name), kind)
         if not isinstance(self.filters, list | tuple) or not all(
-            isinstance(each, Filter) for each in self.filters
+            isinstance(rule, Filter) for rule in self.filters
         ):
             raise ParameterError(
                 "filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]"
@@ -101,12 +109,12 @@ class Splitter:
 
     @property
     def has_extras(self) -> bool:
-        """Whether the rule does more than to cut in two."""
+        """Whether the rule does more than split into training and test."""
         kept = (self.cold_users, self.cold_items, self.seen) == ("keep", "keep", "keep")
         return bool(self.validation is not None or self.filters or not kept)
 
     def _check(self) -> None:
-        """Raise if a parameter makes no sense."""
+        """Raise if a parameter is invalid that its type alone does not describe."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule and all its parameters as plain values.
@@ -114,72 +122,72 @@ class Splitter:
         `rankwise.splits.from_dict` makes the same rule of them.
         """
         out: dict[str, Any] = {"rule": type(self).__name__}
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if own.name == "filters":
-                value = [each.to_dict() for each in value]
+        for parameter in fields(self):
+            value = getattr(self, parameter.name)
+            if parameter.name == "filters":
+                value = [rule.to_dict() for rule in value]
             elif isinstance(value, Splitter):
                 value = value.to_dict()
-            unsaid = value is None and own.default is None
-            if not unsaid and not (isinstance(value, list) and not value):
-                out[own.name] = plain(value)
+            unset = value is None and parameter.default is None
+            if not unset and not (isinstance(value, list) and not value):
+                out[parameter.name] = plain(value)
         return out
 
-    def _finish(self, source: Any, rows: Rows, cut: Cut, rule: dict[str, Any]) -> Split:
-        """Filter, cut validation off training, look after the cold, and refuse empty sides."""
-        masks, found = cut.masks, dict(cut.found)
+    def _finish(self, source: Any, rows: Rows, masks: Masks, rule: dict[str, Any]) -> Split:
+        """Filter, take validation from training, handle cold-start rows, refuse empty parts."""
+        parts, notes = masks.parts, dict(masks.notes)
         if self.filters and self.filter_on == "train":
-            _refuse_empty({"train": masks["train"]}, rule, found)
-            masks["train"] = self._filtered(rows, masks["train"], found)
+            _refuse_empty({"train": parts["train"]}, rule, notes)
+            parts["train"] = self._filtered(rows, parts["train"], notes)
         if self.validation is not None:
-            _refuse_empty(masks, rule, found)
-            masks, inner = _with_validation(self.validation, rows, masks)
-            found |= {f"validation_{name}": value for name, value in inner.items()}
+            _refuse_empty(parts, rule, notes)
+            parts, inner_notes = _with_validation(self.validation, rows, parts)
+            notes |= {f"validation_{name}": value for name, value in inner_notes.items()}
         for part in ("validation", "test"):
-            if part in masks:
-                masks[part] = self._without_cold(rows, masks, part, found)
-        _refuse_empty(masks, rule, found)
-        return Split(source, rows, masks, rule, found)
+            if part in parts:
+                parts[part] = self._without_cold(rows, parts, part, notes)
+        _refuse_empty(parts, rule, notes)
+        return Split(source, rows, parts, rule, notes)
 
-    def _filtered(self, rows: Rows, mask: Mask, found: dict[str, Any]) -> Mask:
-        for each in self.filters:
-            kept = spread(mask, each.keep(rows.select(mask)))
-            name = f"rows_filtered({type(each).__name__})"
-            found[name] = found.get(name, 0) + int(mask.sum() - kept.sum())
+    def _filtered(self, rows: Rows, mask: Mask, notes: dict[str, Any]) -> Mask:
+        for rule in self.filters:
+            kept = spread(mask, rule.keep(rows.select(mask)))
+            name = f"rows_filtered({type(rule).__name__})"
+            notes[name] = notes.get(name, 0) + int(mask.sum() - kept.sum())
             mask = kept
             if not mask.any():
-                raise EmptyError("the filters leave no rows", where=f"{each!r}")
+                raise EmptyError("the filters leave no rows", where=f"{rule!r}")
         return mask
 
     def _without_cold(
-        self, rows: Rows, masks: dict[str, Mask], part: str, found: dict[str, Any]
+        self, rows: Rows, parts: dict[str, Mask], part: str, notes: dict[str, Any]
     ) -> Mask:
-        mask = masks[part]
-        for what, codes in ((self.cold_users, rows.user), (self.cold_items, rows.item)):
-            if what == "keep":
+        """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
+        mask = parts[part]
+        for role, action in (("user", self.cold_users), ("item", self.cold_items)):
+            if action == "keep":
                 continue
-            known = known_rows(masks, part, "user" if codes is rows.user else "item")
-            warm = (codes.count(known) > 0)[codes.of_row]
-            left = mask & (warm if what == "drop" else ~warm)
-            name = "cold" if what == "drop" else "warm"
-            role = "users" if codes is rows.user else "items"
-            found[f"{part}_rows_of_{name}_{role}_dropped"] = int(mask.sum() - left.sum())
-            mask = left
+            codes = rows.user if role == "user" else rows.item
+            warm = (codes.count(known_rows(parts, part, role)) > 0)[codes.of_row]
+            kept = mask & (warm if action == "drop" else ~warm)
+            dropped = "cold" if action == "drop" else "warm"
+            notes[f"{part}_rows_of_{dropped}_{role}s_dropped"] = int(mask.sum() - kept.sum())
+            mask = kept
         if self.seen == "drop":
-            left = mask & ~rows.pairs_in(mask, known_rows(masks, part, "user"))
-            found[f"{part}_rows_seen_dropped"] = int(mask.sum() - left.sum())
-            mask = left
+            kept = mask & ~rows.pairs_in(mask, known_rows(parts, part, "user"))
+            notes[f"{part}_rows_seen_dropped"] = int(mask.sum() - kept.sum())
+            mask = kept
         return mask
 
-    def _before(
+    def _read(
         self, source: Any, columns: Columns | None, unit: TimeUnit | None
     ) -> tuple[Rows, Mask | None, dict[str, Any]]:
-        """Read the rows, and say which of them a filter on all rows keeps."""
+        """Return the rows, and the mask of those that a filter on all rows keeps."""
         rows = read_rows(source, columns, unit)
-        found: dict[str, Any] = {}
+        notes: dict[str, Any] = {}
         if not self.filters or self.filter_on == "train":
-            return rows, None, found
-        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), found), found
+            return rows, None, notes
+        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes), notes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -198,13 +206,13 @@ class SingleSplitter(Splitter):
         Parameters
         ----------
         interactions : table, path, mapping or sparse matrix
-            A row an interaction, with user and item, and for rules of time a timestamp: numbers,
+            One row per interaction, with user and item; rules of time need a timestamp: numbers,
             dates, or dates as text.
         columns : mapping of str to str or None, optional
-            Which column has which role, where the names do not say so: ``{"user": "uid"}``.
+            The column of each role, if its name does not tell: ``{"user": "uid"}``.
         time_unit : {"s", "ms", "us", "ns"}, optional
-            What numbers in the timestamp count; guessed from their size without it, and said in
-            the card.
+            The unit of numeric timestamps; by default guessed from their magnitude. The card names
+            it.
 
         Returns
         -------
@@ -213,22 +221,16 @@ class SingleSplitter(Splitter):
         Raises
         ------
         InputError
-            If the table cannot be split so; a side that would be empty is named.
+            If the table cannot be split in this way; an empty part is named.
         """
         source = _collected(interactions)
-        rows, kept, found = self._before(source, columns, time_unit)
-        cut = self._cut_of(rows, kept)
-        return self._finish(source, rows, Cut(cut.masks, found | cut.found), self.to_dict())
-
-    def _cut_of(self, rows: Rows, kept: Mask | None) -> Cut:
-        if kept is None:
-            return self._cut(rows)
-        cut = self._cut(rows.select(kept))
-        return Cut({name: spread(kept, mask) for name, mask in cut.masks.items()}, cut.found)
+        rows, kept, notes = self._read(source, columns, time_unit)
+        masks = self._cut(rows) if kept is None else self._cut(rows.select(kept)).spread(kept)
+        return self._finish(source, rows, Masks(masks.parts, notes | masks.notes), self.to_dict())
 
     @abstractmethod
-    def _cut(self, rows: Rows) -> Cut:
-        """Put rows into parts."""
+    def _cut(self, rows: Rows) -> Masks:
+        """Return the rows of each part."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -242,42 +244,33 @@ class FoldSplitter(Splitter):
         columns: Columns | None = None,
         time_unit: TimeUnit | None = None,
     ) -> Folds:
-        """Split a table several times; parameters are those of a single split.
+        """Split a table several times; the parameters are those of `SingleSplitter.split`.
 
         Returns
         -------
         Folds
-            A sequence of `Split`, each made when it is asked for.
+            A sequence of `Split`, each computed when it is indexed.
         """
         source = _collected(interactions)
-        rows, kept, found = self._before(source, columns, time_unit)
-        own = rows if kept is None else rows.select(kept)
-        count, cut = self._folds(own)
+        rows, kept, notes = self._read(source, columns, time_unit)
+        count, cut = self._folds(rows if kept is None else rows.select(kept))
         rule = self.to_dict()
 
-        def make(at: int) -> Split:
-            made = cut(at)
-            if kept is not None:
-                made.masks = {name: spread(kept, mask) for name, mask in made.masks.items()}
-            here = {"fold": at, "folds": count, **found, **made.found}
-            return self._finish(source, rows, Cut(made.masks, here), rule)
+        def make(fold: int) -> Split:
+            masks = cut(fold) if kept is None else cut(fold).spread(kept)
+            all_notes = {"fold": fold, "folds": count, **notes, **masks.notes}
+            return self._finish(source, rows, Masks(masks.parts, all_notes), rule)
 
-        return Folds(int(count), make, (_again, (self, source, columns, time_unit)))
+        again = partial(self.split, columns=columns, time_unit=time_unit)
+        return Folds(int(count), make, (again, (source,)))
 
     @abstractmethod
-    def _folds(self, rows: Rows) -> Any:
-        """Return how many folds there are, and what makes the cut of each."""
-
-
-def _again(
-    rule: FoldSplitter, source: Any, columns: Columns | None, unit: TimeUnit | None
-) -> Folds:
-    """Split again, in another process."""
-    return rule.split(source, columns=columns, time_unit=unit)
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
+        """Return the number of folds, and the function that cuts one of them."""
 
 
 def _collected(source: Any) -> Any:
-    """Run a query once: its rows need not come in the same order again."""
+    """Return the result of a query, run once: a second run may return rows in another order."""
     if isinstance(source, pl.LazyFrame):
         return source.collect()
     if hasattr(source, "__arrow_c_stream__") and library_of(source) is None:
@@ -286,25 +279,26 @@ def _collected(source: Any) -> Any:
 
 
 def _with_validation(
-    rule: Splitter, rows: Rows, masks: dict[str, Mask]
+    rule: Splitter, rows: Rows, parts: dict[str, Mask]
 ) -> tuple[dict[str, Mask], dict[str, Any]]:
+    """Return the parts after a second rule has split the training rows, and its notes."""
     assert isinstance(rule, SingleSplitter)
-    inside = masks["train"]
-    cut = rule._cut(rows.select(inside))
-    inner = {name: spread(inside, mask) for name, mask in cut.masks.items()}
+    train = parts["train"]
+    masks = rule._cut(rows.select(train)).spread(train)
+    inner = masks.parts
     out = {"train": inner.pop("train"), "validation": inner.pop("test")}
     out |= {f"validation_{name}": mask for name, mask in inner.items()}
-    return {**out, **{name: mask for name, mask in masks.items() if name != "train"}}, cut.found
+    return {**out, **{name: mask for name, mask in parts.items() if name != "train"}}, masks.notes
 
 
-def _refuse_empty(masks: dict[str, Mask], rule: dict[str, Any], found: dict[str, Any]) -> None:
+def _refuse_empty(parts: dict[str, Mask], rule: dict[str, Any], notes: dict[str, Any]) -> None:
     names = {"train": "training"}
     for part in ("train", "validation", "test"):
-        if part in masks and not masks[part].any():
-            said = ", ".join(f"{name} {value}" for name, value in found.items())
-            sizes = ", ".join(f"{name} {mask.sum()}" for name, mask in masks.items())
+        if part in parts and not parts[part].any():
+            details = ", ".join(f"{name} {value}" for name, value in notes.items())
+            sizes = ", ".join(f"{name} {mask.sum()}" for name, mask in parts.items())
             raise EmptyError(
                 f"the {names.get(part, part)} side of the split is empty",
-                where=f"{rule['rule']}" + (f" ({said})" if said else ""),
+                where=f"{rule['rule']}" + (f" ({details})" if details else ""),
                 found=f"rows: {sizes}",
             )

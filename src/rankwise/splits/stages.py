@@ -1,56 +1,51 @@
-"""Two stages: a model that finds candidates, a ranker that orders them, and no leak between."""
+"""Splits for two stages, a candidate model and a ranker, without a leak between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rankwise.arguments import check_flag
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.splits.entities import UserHoldout
-from rankwise.splits.rows import spread
-from rankwise.splits.sizes import check_seed, check_share
-from rankwise.splits.splitter import Cut, SingleSplitter
-from rankwise.splits.temporal import check_moment, cut_at_moment
-
-if TYPE_CHECKING:
-    from rankwise.splits.rows import Mask, Rows
-    from rankwise.splits.times import Length, Moment
+from rankwise.splits.rows import Rows
+from rankwise.splits.sizes import check_share
+from rankwise.splits.splitter import Masks, SingleSplitter
+from rankwise.splits.temporal import GlobalTime
+from rankwise.splits.times import Length, Moment
 
 __all__ = ["TwoStage"]
 
 
 @dataclass(frozen=True, repr=False)
 class TwoStage(SingleSplitter):
-    """Split for a candidate model and a ranker: in time, again in time, and then by users.
+    """Split for a candidate model and a ranker: at two moments in time, and then by users.
 
     ========================  ====================================================================
     part                      use
     ========================  ====================================================================
-    ``candidate_train``       rows before the inner moment: fit the candidate model, and let it
-                              name candidates for the users of the next two parts
-    ``ranker_train``          rows between the moments of some users: labels to fit the ranker on
-    ``ranker_validation``     rows between the moments of the other users: labels to stop it on
-    ``train``                 all rows before the outer moment: refit the candidate model, and take
-                              what users have seen from here
+    ``candidate_train``       rows before the inner moment: fit the candidate model, and generate
+                              candidate sets for the users of the next two parts
+    ``ranker_train``          rows between the moments: labels for fitting the ranker
+    ``ranker_validation``     rows between the moments, of other users: labels for early stopping
+    ``train``                 all rows before the outer moment: refit the candidate model, and
+                              exclude these items as seen
     ``test``                  rows from the outer moment on: the final evaluation
     ========================  ====================================================================
 
-    Scoring ``test`` with the model fitted on ``candidate_train``, or filtering only its items as
-    seen, is the slip that `rankwise.audit` finds as L19.
+    Scoring ``test`` with the model fitted on ``candidate_train``, or excluding only its items as
+    seen, is the mistake that `rankwise.audit` reports as L19.
 
     Parameters
     ----------
     share, at, last
         The outer moment, as for `GlobalTime`.
     inner_share, inner_at, inner_last
-        The inner moment, among the rows before the outer one; by default the last 0.3 of them.
-    validation_share : float
+        The inner moment, among the rows before the outer one; by default ``inner_share=0.3``.
+    validation_share : float, default=0.2
         The share of users between the moments whose rows are for validation, in (0, 1).
-    warm_only : bool
-        Leave users out of the ranker's parts who have no rows in ``candidate_train``: no candidates
-        can be found for them.
-    seed : int
+    warm_only : bool, default=True
+        Leave users without rows in ``candidate_train`` out of the ranker's parts: they have no
+        candidate set.
+    seed : int, default=0
         Decides which users are for validation.
 
     Examples
@@ -74,47 +69,49 @@ class TwoStage(SingleSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_moment(self.share, self.at, self.last)
         if (self.inner_share, self.inner_at, self.inner_last) == (None, None, None):
             object.__setattr__(self, "inner_share", 0.3)
-        check_moment(self.inner_share, self.inner_at, self.inner_last)
+        self._cuts()
         check_share("validation_share", self.validation_share)
-        check_flag(warm_only=self.warm_only)
-        check_seed(self.seed)
         if self.validation is not None or self.filters:
             raise ParameterError(
                 "two stages have parts of their own for validation, and take no filters",
                 hint="filter the table first: KCore(5).apply(table)",
             )
 
-    def _cut(self, rows: Rows) -> Cut:
-        outer = cut_at_moment(rows, self.share, self.at, self.last)
-        train = outer.masks["train"]
+    def _cuts(self) -> tuple[GlobalTime, GlobalTime]:
+        outer = GlobalTime(self.share, self.at, self.last)
+        return outer, GlobalTime(self.inner_share, self.inner_at, self.inner_last)
+
+    def _cut(self, rows: Rows) -> Masks:
+        outer_cut, inner_cut = self._cuts()
+        outer = outer_cut._cut(rows)
+        train = outer.parts["train"]
         if not train.any():
-            raise EmptyError("the training side of the split is empty", where=f"{outer.found}")
+            raise EmptyError("the training side of the split is empty", where=f"{outer.notes}")
         inside = rows.select(train)
-        inner = cut_at_moment(inside, self.inner_share, self.inner_at, self.inner_last)
-        first, between = inner.masks["train"], inner.masks["test"]
-        found = {"moment": outer.found["moment"], "inner_moment": inner.found["moment"]}
+        inner = inner_cut._cut(inside)
+        first, between = inner.parts["train"], inner.parts["test"]
+        notes = {"moment": outer.notes["moment"], "inner_moment": inner.notes["moment"]}
         if self.warm_only:
             warm = (inside.user.count(first) > 0)[inside.user.of_row]
-            found["rows_of_cold_users_dropped"] = int((between & ~warm).sum())
+            notes["rows_of_cold_users_dropped"] = int((between & ~warm).sum())
             between = between & warm
         if not first.any() or not between.any():
             side = "before" if not first.any() else "from"
             raise EmptyError(
-                f"there are no training rows {side} the inner moment", where=f"TwoStage ({found})"
+                f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})"
             )
-        users = UserHoldout(self.validation_share, fold_in=None, seed=self.seed)
-        ranker = users._cut(inside.select(between))
-        parts: dict[str, Mask] = {
+        by_users = UserHoldout(self.validation_share, fold_in=None, seed=self.seed)
+        ranker = by_users._cut(inside.select(between)).spread(between).parts
+        parts = {
             "candidate_train": first,
-            "ranker_train": spread(between, ranker.masks["train"]),
-            "ranker_validation": spread(between, ranker.masks["test"]),
+            "ranker_train": ranker["train"],
+            "ranker_validation": ranker["test"],
         }
         for name, mask in parts.items():
             if not mask.any():
-                raise EmptyError(f"part {name} would be empty", where=f"TwoStage ({found})",
+                raise EmptyError(f"part {name} would be empty", where=f"TwoStage ({notes})",
                                  hint="choose another validation_share")  # fmt: skip
-        inner_parts = {name: spread(train, mask) for name, mask in parts.items()}
-        return Cut({"train": train, **inner_parts, "test": outer.masks["test"]}, found)
+        inner_parts = Masks(parts).spread(train).parts
+        return Masks({"train": train, **inner_parts, "test": outer.parts["test"]}, notes)

@@ -1,22 +1,18 @@
-"""One moment for everybody: what came before is training, what came after is test."""
+"""Splits at one moment for all users: rows before it are training, rows after it are test."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.splits.sizes import check_seed, check_share, rounded
-from rankwise.splits.splitter import Cut, FoldSplitter, SingleSplitter
+from rankwise.splits.rows import Mask, Rows
+from rankwise.splits.sizes import check_share, rounded
+from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
 from rankwise.splits.times import Duration, Length, Moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.splits.rows import Mask, Rows
 
 __all__ = ["GlobalTime", "SuccessiveTargets", "Target", "best_moment", "time_based_split"]
 
@@ -27,35 +23,35 @@ Target: TypeAlias = Literal["all", "first", "last", "random"]
 class GlobalTime(SingleSplitter):
     """Split at one moment T for all users: rows before T are training, rows from T on are test.
 
-    Rows of the moment T itself are all test rows, so rows of equal time are never torn apart, and
-    nothing in training is later than anything in test. T is said in exactly one way.
+    Rows at T itself are all test rows, so rows of equal time are never separated, and no training
+    row is later than a test row. Give exactly one of ``share``, ``at`` and ``last``.
 
     Parameters
     ----------
     share : float, optional
-        T is the time of the first of the last ``share`` of all rows in order of time, in (0, 1).
-        Test holds more than the share where T has several rows.
+        The share of test rows, in (0, 1): T is the time of the first of the last r·n rows in order
+        of time, rounded half up. If T has several rows, test holds more than the share.
     at : str, number, date, datetime or "best", optional
-        T itself; text is ISO 8601, without a zone UTC. ``"best"`` is the latest moment with the
-        most users on both sides (Anelli et al. 2019).
+        T itself; text is ISO 8601, in UTC unless it names a zone. ``"best"`` is the moment with the
+        most users on both sides, the latest of equals (Anelli et al. 2019).
     last : str, number or timedelta, optional
-        T lies so long before the last row: ``"14d"``, ``"12h"``, ``"1mo"``, or a number in the
-        unit of the timestamps. The last row is within the span: T = last row + one tick − span.
+        The length of the test period: ``"14d"``, ``"12h"``, ``"1mo"``, or a number in the unit of
+        the timestamps. The last row is within the period: T = last row + one tick − length.
     gap : str, number or timedelta, optional
-        Rows this long before T are in neither part, as a model trained some days before it is
-        used would not have them.
+        Rows within this time before T are in neither part: a model that is trained some days
+        before it is used would not have them.
     until : str, number, date or datetime, optional
-        Rows from here on are in neither part.
-    target : {"all", "first", "last", "random"}
-        Which of a user's rows after T are to be predicted. Those before a last or random one are
-        part ``history``, known at prediction but not trained on; those after it are in no part.
-        `SuccessiveTargets` takes each in turn.
-    seed : int
+        Rows from this moment on are in neither part.
+    target : {"all", "first", "last", "random"}, default="all"
+        Which of a user's rows after T are to be predicted. Rows between T and the target are part
+        ``history``, known at prediction time but not trained on; rows after it are in no part.
+        `SuccessiveTargets` predicts each in turn.
+    seed : int, default=0
         Decides random targets.
 
     Notes
     -----
-    With ``validation=`` these are the rules of Gusak et al. (2025): another `GlobalTime` for a
+    With ``validation=`` these are the schemes of Gusak et al. (2025): another `GlobalTime` for a
     second moment inside training, ``LeaveOut(1)`` for the last training item, `UserHoldout` for
     held-out users.
 
@@ -80,23 +76,54 @@ class GlobalTime(SingleSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_moment(self.share, self.at, self.last)
+        if sum(value is not None for value in (self.share, self.at, self.last)) != 1:
+            raise ParameterError(
+                "the moment is said in one way: share=, at= or last=",
+                found=f"share={self.share!r}, at={self.at!r}, last={self.last!r}",
+            )
+        if self.share is not None:
+            check_share("share", self.share)
+        if self.last is not None and not Duration.read("last", self.last):
+            raise ParameterError("last must be longer than nothing", found=f"last={self.last!r}")
         if self.gap is not None:
             Duration.read("gap", self.gap)
-        check_choice("target", self.target, Target)
-        check_seed(self.seed)
 
-    def _cut(self, rows: Rows) -> Cut:
-        cut = cut_at_moment(rows, self.share, self.at, self.last, self.gap, self.until)
-        return cut if self.target == "all" else _targets(rows, cut, self.target, self.seed)
+    def _cut(self, rows: Rows) -> Masks:
+        time = rows.time
+        if not len(rows):
+            raise EmptyError("there are no rows to split", where=rows.table.source)
+        moment = end_of_train = self._moment(rows)
+        notes: dict[str, Any] = {"moment": time.show(moment)}
+        if self.gap is not None:
+            end_of_train = time.earlier(moment, Duration.read("gap", self.gap))
+        train, test = time.values < end_of_train, time.values >= moment
+        if self.gap is not None:
+            notes["training_ends"] = time.show(end_of_train)
+            notes["rows_in_gap"] = int((~train & ~test).sum())
+        if self.until is not None:
+            late = time.values >= time.moment("until", self.until)
+            notes["rows_after_until"] = int(late.sum())
+            train, test = train & ~late, test & ~late
+        masks = Masks({"train": train, "test": test}, notes)
+        return masks if self.target == "all" else _targets(rows, masks, self.target, self.seed)
+
+    def _moment(self, rows: Rows) -> Any:
+        time = rows.time
+        if self.share is not None:
+            first = len(rows) - max(1, rounded(self.share, len(rows)))
+            return np.partition(time.values, first)[first]
+        if self.last is not None:
+            return time.earlier(time.after(time.values.max()), Duration.read("last", self.last))
+        best = isinstance(self.at, str) and self.at == "best"
+        return best_moment(rows) if best else time.moment("at", self.at)
 
 
 @dataclass(frozen=True, repr=False)
 class SuccessiveTargets(FoldSplitter):
-    """Split at one moment, and predict each user's later rows in turn, each from all before it.
+    """Split at one moment, and predict each user's later rows in turn from the rows before.
 
-    Fold j tests the j-th row after the moment of every user who has so many; the rows before it
-    are training, or part ``history`` where they lie after the moment.
+    Fold j tests the j-th row after the moment of every user who has one; earlier rows of the user
+    are training, or part ``history`` if they lie after the moment.
 
     Parameters
     ----------
@@ -121,85 +148,31 @@ class SuccessiveTargets(FoldSplitter):
     until: Moment | None = None
 
     def _check(self) -> None:
-        check_moment(self.share, self.at, self.last)
-        if self.gap is not None:
-            Duration.read("gap", self.gap)
+        self._whole()
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
-        whole = cut_at_moment(rows, self.share, self.at, self.last, self.gap, self.until)
-        if not whole.masks["test"].any():
-            raise EmptyError("the test side of the split is empty", where=f"{whole.found}")
-        place = _places(rows, whole.masks["test"])
+    def _whole(self) -> GlobalTime:
+        return GlobalTime(self.share, self.at, self.last, self.gap, self.until)
 
-        def cut(at: int) -> Cut:
-            test = place == at
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
+        whole = self._whole()._cut(rows)
+        if not whole.parts["test"].any():
+            raise EmptyError("the test side of the split is empty", where=f"{whole.notes}")
+        position = _positions(rows, whole.parts["test"])
+
+        def cut(fold: int) -> Masks:
+            test = position == fold
             users = np.zeros(rows.user.size, dtype=bool)
             users[rows.user.of_row[test]] = True
-            history = (place >= 0) & (place < at) & users[rows.user.of_row]
-            masks = {"train": whole.masks["train"], "history": history, "test": test}
-            return Cut(masks, dict(whole.found))
+            history = (position >= 0) & (position < fold) & users[rows.user.of_row]
+            parts = {"train": whole.parts["train"], "history": history, "test": test}
+            return Masks(parts, dict(whole.notes))
 
-        return int(place.max()) + 1, cut
-
-
-def check_moment(share: object, at: object, last: object) -> None:
-    """Raise unless the moment is said in exactly one way, and one that can be."""
-    if sum(value is not None for value in (share, at, last)) != 1:
-        raise ParameterError(
-            "the moment is said in one way: share=, at= or last=",
-            found=f"share={share!r}, at={at!r}, last={last!r}",
-        )
-    if share is not None:
-        check_share("share", share)
-    if last is not None and not Duration.read("last", last):
-        raise ParameterError("last must be longer than nothing", found=f"last={last!r}")
-
-
-def cut_at_moment(
-    rows: Rows,
-    share: float | None,
-    at: Moment | None,
-    last: Length | None,
-    gap: Length | None = None,
-    until: Moment | None = None,
-) -> Cut:
-    """Cut rows at one moment."""
-    time = rows.time
-    if not len(rows):
-        raise EmptyError("there are no rows to split", where=rows.table.source)
-    moment = _moment(rows, share, at, last)
-    end_of_train = moment if gap is None else time.shift(moment, Duration.read("gap", gap), -1)
-    train, test = time.values < end_of_train, time.values >= moment
-    found: dict[str, Any] = {"moment": time.show(moment)}
-    if gap is not None:
-        found["training_ends"] = time.show(end_of_train)
-        found["rows_in_gap"] = int((~train & ~test).sum())
-    if until is not None:
-        late = time.values >= time.moment("until", until)
-        found["rows_after_until"] = int(late.sum())
-        train, test = train & ~late, test & ~late
-    return Cut({"train": train, "test": test}, found)
-
-
-def _moment(rows: Rows, share: float | None, at: Moment | None, last: Length | None) -> Any:
-    time = rows.time
-    if share is not None:
-        first = len(rows) - max(1, rounded(share, len(rows)))
-        return np.partition(time.values, first)[first]
-    if last is not None:
-        return time.shift(time.after(time.values.max()), Duration.read("last", last), -1)
-    if isinstance(at, str) and at == "best":
-        return best_moment(rows)
-    assert at is not None
-    return time.moment("at", at)
+        return int(position.max()) + 1, cut
 
 
 def best_moment(rows: Rows) -> Any:
-    """Return the latest moment with the most users who have rows before it and from it on.
-
-    A user has both for every moment after the first row and up to the last one, so the number
-    of such users at t is that of first rows before t less that of last rows before t.
-    """
+    """Return the latest moment with the most users who have rows before it and from it on."""
+    # Users with both at t: those whose first row is before t minus those whose last row is.
     time, codes = rows.time.values, rows.user.of_row
     least, most = time.min(), time.max()
     first, last = np.full(rows.user.size, most), np.full(rows.user.size, least)
@@ -216,59 +189,59 @@ def best_moment(rows: Rows) -> Any:
     return last[np.flatnonzero(users == users.max())[-1]]
 
 
-def _places(rows: Rows, within: Mask) -> Any:
-    """Return each row's place in time among its user's rows within a mask; -1 outside it."""
-    place = np.full(len(rows), -1)
-    place[within] = rows.select(within).in_time().places()
-    return place
+def _positions(rows: Rows, mask: Mask) -> Any:
+    """Return each row's position in time among its user's rows of a mask; -1 outside the mask."""
+    position = np.full(len(rows), -1)
+    position[mask] = rows.select(mask).in_time().positions()
+    return position
 
 
-def _targets(rows: Rows, cut: Cut, target: Target, seed: int) -> Cut:
-    """Keep one row after the moment of each user to be predicted."""
-    after = cut.masks["test"]
+def _targets(rows: Rows, masks: Masks, target: Target, seed: int) -> Masks:
+    """Return the masks with one test row per user, and the rows before it as history."""
+    after = masks.parts["test"]
     if not after.any():
-        return cut
-    place = _places(rows, after)
+        return masks
+    position = _positions(rows, after)
     codes = rows.user.of_row
     count = rows.user.count(after)
     if target == "random":
-        own = rows.select(after)
-        first = own.at_random(seed).places() == 0
+        first = rows.select(after).at_random(seed).positions() == 0
         chosen = np.zeros(rows.user.size, dtype=np.int64)
-        chosen[codes[after][first]] = place[after][first]
+        chosen[codes[after][first]] = position[after][first]
     else:
         chosen = np.maximum(count - 1, 0) if target == "last" else np.zeros_like(count)
-    test = after & (place == chosen[codes])
-    history = after & (place < chosen[codes])
-    found = {**cut.found, "rows_after_target": int(after.sum() - test.sum() - history.sum())}
-    return Cut({"train": cut.masks["train"], "history": history, "test": test}, found)
+    test = after & (position == chosen[codes])
+    history = after & (position < chosen[codes])
+    dropped = int(after.sum() - test.sum() - history.sum())
+    notes = {**masks.notes, "rows_after_target": dropped}
+    return Masks({"train": masks.parts["train"], "history": history, "test": test}, notes)
 
 
 def time_based_split(
     interactions: Any, timestamp_col: str = "timestamp", test_ratio: float = 0.2
 ) -> tuple[Any, Any]:
-    """Split at one moment for everybody: `GlobalTime` in one line.
+    """Split at one moment for all users: `GlobalTime` in one line.
 
     Parameters
     ----------
     interactions : table
-        One row an interaction.
-    timestamp_col : str
+        One row per interaction.
+    timestamp_col : str, default="timestamp"
         A column of numbers or dates, without nulls.
-    test_ratio : float
-        The share of the rows for testing, in (0, 1).
+    test_ratio : float, default=0.2
+        The share of test rows, in (0, 1).
 
     Returns
     -------
     train, test : table
-        Rows in the order in which they came, in the table's own library.
+        Rows in their original order, in the table's own library.
 
     Raises
     ------
     ColumnError
-        If the column is missing, or cannot be ordered in time.
+        If the column is missing, or holds no times.
     EmptyError
-        If one side would be empty.
+        If one part would be empty.
 
     Examples
     --------

@@ -1,40 +1,42 @@
-"""Moments and durations: of numbers or dates, in ticks, with the unit said."""
+"""Moments and durations, of dates or numbers, in ticks since 1970 whose unit is known."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_choice
-from rankwise.core.ids import whole_numbers
+from rankwise.core.arguments import check_choice
+from rankwise.core.choices import TimeUnit
+from rankwise.core.vocabulary import whole_numbers
 from rankwise.errors import ColumnError, ParameterError
-
-if TYPE_CHECKING:
-    from rankwise.io.tables import Table
+from rankwise.tables.table import Table
 
 __all__ = ["Align", "Duration", "Length", "Moment", "TimeUnit", "Times", "read_times"]
 
-TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
 Align: TypeAlias = Literal["hour", "day", "week", "month", "quarter", "year"]
-Moment: TypeAlias = "str | float | datetime | date"
-Length: TypeAlias = "str | float | timedelta"
+Moment: TypeAlias = str | float | datetime | date
+Length: TypeAlias = str | float | timedelta
 
 _PER_SECOND: dict[str, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6,
                  "d": 86400 * 10**6, "w": 7 * 86400 * 10**6}  # fmt: skip
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
-_TRUNCATE = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
+_UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _TEXT = re.compile(r"(\d+)(us|ms|mo|[smhdwqy])")
 
 
 @dataclass(frozen=True)
 class Duration:
-    """A length of time: months as the calendar has them, microseconds, or ticks of the column."""
+    """A duration: calendar months, microseconds, or ticks of the timestamp column.
+
+    Read from the duration strings of Polars. Polars adds the months; the rest is added here,
+    because Polars knows no unit but dates, drops nanoseconds, and silently overflows.
+    """
 
     months: int = 0
     microseconds: int = 0
@@ -42,35 +44,33 @@ class Duration:
 
     @classmethod
     def read(cls, name: str, length: Any) -> Duration:
-        """Read ``"14d"``, ``"1w12h"``, ``"1mo"``, a `timedelta`, or a number of ticks.
+        """Return the duration of ``"14d"``, ``"1w12h"``, ``"1mo"``, a `timedelta` or ticks.
 
         >>> Duration.read("gap", "1mo2d")
         Duration(months=1, microseconds=172800000000, ticks=0)
         """
         if isinstance(length, np.timedelta64):
             length = length.astype("timedelta64[us]").item()
+        wrong, found = f"{name} is a length of time", f"{name}={length!r}"
         if isinstance(length, timedelta):
-            found = cls(microseconds=length // timedelta(microseconds=1))
+            duration = cls(microseconds=length // timedelta(microseconds=1))
         elif isinstance(length, str):
             parts = _TEXT.findall(length)
             if not parts or "".join(number + unit for number, unit in parts) != length:
-                raise ParameterError(
-                    f"{name} is a length of time",
-                    found=f"{name}={length!r}",
-                    hint='write "14d", "12h", "1w", "1mo" (units us ms s m h d w mo q y), a '
-                    "timedelta, or a number in the unit of the timestamps",
-                )
-            found = cls(
+                hint = ('write "14d", "12h", "1w", "1mo" (units us ms s m h d w mo q y), a '
+                        "timedelta, or a number in the unit of the timestamps")  # fmt: skip
+                raise ParameterError(wrong, found=found, hint=hint)
+            duration = cls(
                 sum(int(number) * _MONTHS.get(unit, 0) for number, unit in parts),
                 sum(int(number) * _MICROSECONDS.get(unit, 0) for number, unit in parts),
             )
         elif _is_number(length):
-            found = cls(ticks=length)
+            duration = cls(ticks=length)
         else:
-            raise ParameterError(f"{name} is a length of time", found=f"{name}={length!r}")
-        if min(found.months, found.microseconds, found.ticks) < 0:
-            raise ParameterError(f"{name} cannot be negative", found=f"{name}={length!r}")
-        return found
+            raise ParameterError(wrong, found=found)
+        if min(duration.months, duration.microseconds, duration.ticks) < 0:
+            raise ParameterError(f"{name} cannot be negative", found=found)
+        return duration
 
     def __bool__(self) -> bool:
         return bool(self.months or self.microseconds or self.ticks)
@@ -79,26 +79,23 @@ class Duration:
         return Duration(self.months * times, self.microseconds * times, self.ticks * times)
 
     def __add__(self, other: Duration) -> Duration:
-        return Duration(
-            self.months + other.months,
-            self.microseconds + other.microseconds,
-            self.ticks + other.ticks,
-        )
+        months, microseconds = self.months + other.months, self.microseconds + other.microseconds
+        return Duration(months, microseconds, self.ticks + other.ticks)
 
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """The timestamps of a table as ticks since 1970, and what a tick is.
+    """The timestamps of a table as ticks since 1970, and the unit of a tick.
 
     Attributes
     ----------
     values : array, shape (n,)
         Whole numbers, or floats where the column has fractions.
     unit : {"s", "ms", "us", "ns"}
-        What a tick is.
+        The unit of a tick.
     is_date : bool
         Whether the column holds dates, so that plain numbers mean nothing.
-    said : str
+    unit_source : str
         How the unit is known.
     where : str
         The column, for messages.
@@ -107,107 +104,89 @@ class Times:
     values: Any
     unit: TimeUnit
     is_date: bool
-    said: str
+    unit_source: str
     where: str
 
     @property
     def per_second(self) -> int:
-        """How many ticks a second has."""
+        """Ticks per second."""
         return _PER_SECOND[self.unit]
 
-    def moment(self, name: str, at: Any) -> Any:
-        """Return a moment in ticks."""
-        if isinstance(at, np.datetime64):
-            at = at.astype("datetime64[us]").item()
-        if isinstance(at, str):
+    def moment(self, name: str, value: Any) -> Any:
+        """Return the moment that a parameter names, in ticks."""
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        wrong, found = f"{name} is not a moment", f"{name}={value!r}"
+        if isinstance(value, str):
             try:
-                at = datetime.fromisoformat(at)
+                value = datetime.fromisoformat(value)
             except ValueError:
-                raise ParameterError(
-                    f"{name} is not a moment",
-                    found=f"{name}={at!r}",
-                    hint='write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the '
-                    "unit of the timestamps",
-                ) from None
-        if isinstance(at, date) and not isinstance(at, datetime):
-            at = datetime(at.year, at.month, at.day)
-        if isinstance(at, datetime):
+                hint = ('write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the '
+                        "unit of the timestamps")  # fmt: skip
+                raise ParameterError(wrong, found=found, hint=hint) from None
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if isinstance(value, datetime):
             try:
-                at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-                since = at - datetime(1970, 1, 1, tzinfo=UTC)
+                value = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+                since = value - datetime(1970, 1, 1, tzinfo=UTC)
                 return self._ticks(int(since // timedelta(microseconds=1)))
             except (TypeError, ValueError, OverflowError):  # pandas' NaT is a datetime too
-                raise ParameterError(f"{name} is not a moment", found=f"{name}={at!r}") from None
-        if self.is_date or not _is_number(at):
-            raise ParameterError(
-                f"{name} is not a moment",
-                found=f"{name}={at!r}",
-                hint=f"{self.where} holds {'dates' if self.is_date else 'numbers'}",
-            )
-        return at
+                raise ParameterError(wrong, found=found) from None
+        if self.is_date or not _is_number(value):
+            hint = f"{self.where} holds {'dates' if self.is_date else 'numbers'}"
+            raise ParameterError(wrong, found=found, hint=hint)
+        return value
 
-    def shift(self, at: Any, by: Duration, sign: Literal[-1, 1]) -> Any:
-        """Return a moment so much later (1) or earlier (-1)."""
-        if by.ticks and self.is_date:
+    def earlier(self, moment: Any, duration: Duration) -> Any:
+        """Return the moment that lies a duration before another."""
+        if duration.ticks and self.is_date:
             raise ParameterError(
                 "a length of time for dates has a unit",
-                found=str(by.ticks),
+                found=str(duration.ticks),
                 hint='write "14d", "12h", "1mo", or a timedelta',
             )
         try:
-            if by.months:
-                at = self._ticks(self._calendar(at, f"{'-' if sign < 0 else ''}{by.months}mo"))
-            return at + sign * (self._ticks(by.microseconds) + by.ticks)
+            if duration.months:
+                moment = self._date(moment).dt.offset_by(f"-{duration.months}mo")
+                moment = self._ticks(moment.to_physical()[0])
+            return moment - (self._ticks(duration.microseconds) + duration.ticks)
         except (OverflowError, pl.exceptions.PolarsError) as error:
-            raise ParameterError("a length of time is out of range", found=f"{by}") from error
+            raise ParameterError("a length of time is out of range", found=f"{duration}") from error
 
-    def end_of(self, at: Any, align: Align) -> Any:
-        """Return where the hour, day, week (from Monday), month, … of a moment ends."""
-        check_choice("align", align, Align)
-        every = _TRUNCATE[align]
-        start = pl.Series([self._microseconds(at)]).cast(pl.Datetime("us")).dt.truncate(every)
-        return self._ticks(start.dt.offset_by(every).to_physical()[0])
+    def end_of(self, moment: Any, align: Align) -> Any:
+        """Return the end of the hour, day, week (from Monday), month, … that holds a moment."""
+        start = self._date(moment).dt.truncate(_UNITS[align])
+        return self._ticks(start.dt.offset_by(_UNITS[align]).to_physical()[0])
 
-    def after(self, at: Any) -> Any:
-        """Return the next moment that there is."""
-        return np.nextafter(at, np.inf) if self.values.dtype.kind == "f" else at + 1
+    def after(self, moment: Any) -> Any:
+        """Return the next moment that the data type can express."""
+        return np.nextafter(moment, np.inf) if self.values.dtype.kind == "f" else moment + 1
 
     def seconds(self, ticks: Any) -> float:
-        """Return how many seconds some ticks are."""
+        """Return ticks in seconds."""
         return float(ticks) / self.per_second
 
-    def show(self, at: Any) -> str | int | float:
-        """Write a moment: dates as ISO 8601 in UTC, numbers as they are."""
+    def show(self, moment: Any) -> str | int | float:
+        """Return a moment for the card: dates as ISO 8601 in UTC, numbers as they are."""
         if not self.is_date:
-            return int(at) if at == int(at) and self.values.dtype.kind != "f" else float(at)
-        text = (
-            pl.Series([self._microseconds(at)])
-            .cast(pl.Datetime("us"))
-            .dt.to_string("iso:strict")[0]
-        )
+            whole = moment == int(moment) and self.values.dtype.kind != "f"
+            return int(moment) if whole else float(moment)
+        text = self._date(moment).dt.to_string("iso:strict")[0]
         return str(text).removesuffix(".000000")
 
-    def take(self, rows: Any) -> Times:
-        """Return the timestamps of some rows."""
-        return Times(self.values[rows], self.unit, self.is_date, self.said, self.where)
-
-    def _calendar(self, at: Any, by: str) -> int:
-        moment = pl.Series([self._microseconds(at)]).cast(pl.Datetime("us"))
-        return int(moment.dt.offset_by(by).to_physical()[0])
-
-    def _microseconds(self, at: Any) -> int:
-        at = at.item() if isinstance(at, np.generic) else at  # NumPy's whole numbers overflow
-        return int(at * 10**6 // self.per_second)
+    def _date(self, moment: Any) -> pl.Series:
+        """Return a moment as a column of one date, for the calendar of Polars."""
+        ticks = moment.item() if isinstance(moment, np.generic) else moment  # else it may overflow
+        return pl.Series([int(ticks * 10**6 // self.per_second)]).cast(pl.Datetime("us"))
 
     def _ticks(self, microseconds: int) -> Any:
-        per_second = self.per_second
-        if microseconds * per_second % 10**6 == 0:
-            return microseconds * per_second // 10**6
-        return microseconds * per_second / 10**6
+        scaled = microseconds * self.per_second
+        return scaled / 10**6 if scaled % 10**6 else scaled // 10**6
 
 
 def read_times(table: Table, unit: TimeUnit | None) -> Times:
-    """Read the timestamps of a table: numbers, dates, or text that holds dates (ISO 8601)."""
+    """Return the timestamps of a table: of numbers, dates, or text that holds ISO 8601 dates."""
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
@@ -220,75 +199,71 @@ def read_times(table: Table, unit: TimeUnit | None) -> Times:
         )
     column = table.frame["timestamp"]
     if column.null_count():
-        raise _bad(where, column.is_null(), column)
+        raise _unreadable(where, column.is_null(), column)
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
     if column.dtype == pl.String:
-        column = _dates(column, where)
+        column = _parse_dates(column, where)
     if isinstance(column.dtype, pl.Date | pl.Datetime):
-        return _of_dates(column, where)
+        return _times_of_dates(column, where)
     if not column.dtype.is_numeric() or column.dtype.is_decimal():
         raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
     if column.dtype in (pl.Int128, pl.UInt128):
         column = whole_numbers(column)
     values = column.to_numpy()
-    if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            raise _bad(where, pl.Series(~np.isfinite(values)), column)
-        if len(values) and np.abs(values).max() >= 2.0**62:
-            raise ColumnError("a timestamp is out of range", where=where, found=f"{values.max()}")
-        if len(values) and np.abs(values).max() < 2.0**53 and (values == np.floor(values)).all():
-            values = values.astype(np.int64)
-    elif len(values) and (int(values.max()) >= 2**62 or int(values.min()) <= -(2**62)):
+    fractions = values.dtype.kind == "f"
+    if fractions and not np.isfinite(values).all():
+        raise _unreadable(where, pl.Series(~np.isfinite(values)), column)
+    largest = max(-values.min().item(), values.max().item()) if len(values) else 0
+    if largest >= 2**62:
         raise ColumnError("a timestamp is out of range", where=where, found=str(values.max()))
-    else:
+    if fractions and len(values) and largest < 2**53:
+        fractions = not (values == np.floor(values)).all()
+    if not fractions:
         values = values.astype(np.int64, copy=False)
-    guessed = _guess(values) if unit is None else unit
-    said = "given" if unit is not None else "guessed from the size of the numbers"
-    return Times(values, guessed, is_date=False, said=said, where=where)
+    source = "given" if unit is not None else "guessed from the size of the numbers"
+    return Times(values, unit or _guess_unit(values), False, source, where)
 
 
-def _guess(values: Any) -> TimeUnit:
-    """Seconds up to the year 5138; the same moments in ms, µs and ns are so much larger."""
+def _guess_unit(values: Any) -> TimeUnit:
+    """Return the unit by magnitude: seconds up to the year 5138, then ms, µs and ns."""
     largest = float(np.abs(values).max()) if len(values) else 0.0
-    for unit, limit in (("s", 1e11), ("ms", 1e14), ("us", 1e17)):
-        if largest < limit:
-            return unit  # type: ignore[return-value]
-    return "ns"
+    limits: dict[TimeUnit, float] = {"s": 1e11, "ms": 1e14, "us": 1e17}
+    return next((unit for unit, limit in limits.items() if largest < limit), "ns")
 
 
-def _of_dates(column: pl.Series, where: str) -> Times:
+def _times_of_dates(column: pl.Series, where: str) -> Times:
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     unit: TimeUnit = "us"
     if column.dtype == pl.Datetime("ns") and bool((column.to_physical() % 1000 != 0).any()):
         unit = "ns"
     values = column.cast(pl.Datetime(unit)).to_physical().to_numpy()  # type: ignore[arg-type]
-    return Times(values, unit, is_date=True, said="dates", where=where)
+    return Times(values, unit, True, "dates", where)
 
 
-def _dates(column: pl.Series, where: str) -> pl.Series:
+def _parse_dates(column: pl.Series, where: str) -> pl.Series:
     try:
-        found = column.str.strip_chars().str.to_datetime(strict=False, time_unit="us")
-    except pl.exceptions.PolarsError:  # no format was recognised at all
-        found = pl.Series([None] * len(column), dtype=pl.Datetime("us"))
-    if found.null_count():
-        raise _bad(where, found.is_null(), column)
-    return found
+        dates = column.str.strip_chars().str.to_datetime(strict=False, time_unit="us")
+    except pl.exceptions.PolarsError:  # Polars recognised no format at all
+        dates = pl.Series([None] * len(column), dtype=pl.Datetime("us"))
+    if dates.null_count():
+        raise _unreadable(where, dates.is_null(), column)
+    return dates
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number that 64 bits hold."""
-    whole_or_real = isinstance(value, int | float | np.integer | np.floating)
-    if not whole_or_real or isinstance(value, bool):
+    """Return whether a value is a number that fits 64 bits."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         return False
     try:
-        return abs(float(value)) < 2.0**62  # type: ignore[arg-type]
+        return abs(float(value)) < 2.0**62
     except OverflowError:
         return False
 
 
-def _bad(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:
+def _unreadable(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:
+    """Return the error for timestamps that are null or no dates, with the first such row."""
     row = int(bad.arg_true()[0])
     return ColumnError(
         "a timestamp is neither a number nor a date",

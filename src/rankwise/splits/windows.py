@@ -1,47 +1,44 @@
-"""Windows in time: train on what lies before each, sliding or expanding, with a gap."""
+"""Sliding or expanding time windows, each tested with the rows before it as training."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rankwise.arguments import check_choice, check_count
+from rankwise.core.arguments import check_choice, check_count
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.splits.splitter import Cut, FoldSplitter
+from rankwise.splits.rows import Rows
+from rankwise.splits.splitter import FoldSplitter, Masks
 from rankwise.splits.times import Align, Duration, Length, Moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.splits.rows import Rows
 
 __all__ = ["TimeWindows"]
 
 
 @dataclass(frozen=True, repr=False)
 class TimeWindows(FoldSplitter):
-    """Test in windows of time, one after the other, each with what came before to learn from.
+    """Test successive windows of time, each with the rows before it as training.
 
     Window j tests rows in [b_j, b_j + test) and trains on rows before b_j − gap: all of them
     (expanding), or those of the last ``train`` (sliding). The last window ends with the data.
 
     Parameters
     ----------
-    test : str, number or timedelta
-        How long a window is: ``"7d"``, ``"1mo"``, or a number in the unit of the timestamps.
-    n_splits : int
-        How many windows, the earliest first.
+    test : str, number or timedelta, default="7d"
+        The length of a window: ``"7d"``, ``"1mo"``, or a number in the unit of the timestamps.
+    n_splits : int, default=1
+        The number of windows, the earliest first.
     train : str, number or timedelta, optional
-        How far back training reaches (sliding); without it, to the start (expanding).
+        The length of the training period (sliding); by default it starts with the data (expanding).
     gap : str, number or timedelta, optional
         Time between training and window; its rows are in neither part.
     step : str, number or timedelta, optional
-        From one window to the next; by default as long as a window.
+        Time from one window to the next; by default the length of a window.
     align : {"hour", "day", "week", "month", "quarter", "year"}, optional
-        Let the last window end where the calendar's hour, day, week (from Monday), … of the last
-        row ends, in UTC; that last unit may hold less than all of its rows.
+        End the last window at the end of the calendar hour, day, week (from Monday), … of the last
+        row, in UTC; the data may end before it does.
     end : str, number, date or datetime, optional
-        Let the last window end here instead (exclusive).
+        End the last window here instead (exclusive).
 
     Examples
     --------
@@ -77,34 +74,29 @@ class TimeWindows(FoldSplitter):
             if self.end is not None:
                 raise ParameterError("the end is said in one way: align= or end=")
 
-    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Cut]]:
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         if not len(rows):
             raise EmptyError("there are no rows to split", where=rows.table.source)
         time, values = rows.time, rows.time.values
-        windows = [self._window(rows, at) for at in range(self.n_splits)]
+        gap = None if self.gap is None else Duration.read("gap", self.gap)
+        windows = [self._window(rows, fold) for fold in range(self.n_splits)]
 
-        def cut(at: int) -> Cut:
-            first, last = windows[at]
-            end = first
-            if self.gap is not None:
-                end = time.shift(first, Duration.read("gap", self.gap), -1)
+        def cut(fold: int) -> Masks:
+            first, last = windows[fold]
+            end = first if gap is None else time.earlier(first, gap)
             train = values < end
-            found = {"window": [time.show(first), time.show(last)], "training_ends": time.show(end)}
+            notes = {"window": [time.show(first), time.show(last)], "training_ends": time.show(end)}
             if self.train is not None:
-                start = time.shift(end, Duration.read("train", self.train), -1)
+                start = time.earlier(end, Duration.read("train", self.train))
                 train &= values >= start
-                found["training_starts"] = time.show(start)
-            return Cut({"train": train, "test": (values >= first) & (values < last)}, found)
+                notes["training_starts"] = time.show(start)
+            return Masks({"train": train, "test": (values >= first) & (values < last)}, notes)
 
         return self.n_splits, cut
 
-    def _window(self, rows: Rows, at: int) -> tuple[Any, Any]:
-        """Return where a window starts and ends, both counted back from the end of the last.
-
-        Counting from the end alone leaves no day out between windows of months, of which some
-        have no 31st.
-        """
-        time = rows.time
+    def _window(self, rows: Rows, fold: int) -> tuple[Any, Any]:
+        """Return the start and end of a window, both counted back from the end of the last."""
+        time = rows.time  # counted from one end, windows of months leave no 31st out
         if self.end is not None:
             end = time.moment("end", self.end)
         elif self.align is not None:
@@ -113,5 +105,5 @@ class TimeWindows(FoldSplitter):
             end = time.after(time.values.max())
         length = Duration.read("test", self.test)
         step = length if self.step is None else Duration.read("step", self.step)
-        back = step * (self.n_splits - 1 - at)
-        return time.shift(end, back + length, -1), time.shift(end, back, -1)
+        back = step * (self.n_splits - 1 - fold)
+        return time.earlier(end, back + length), time.earlier(end, back)

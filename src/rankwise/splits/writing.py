@@ -1,40 +1,51 @@
-"""Splits to folders of files, in the layouts that libraries of the field read."""
+"""Splits to folders of files, in the formats that libraries of the field read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankwise.arguments import check_choice
+from rankwise.core.arguments import check_choice
 from rankwise.errors import OutputError, ParameterError
-from rankwise.io.cards import CARD_FILE
-from rankwise.io.files import file_hash
-from rankwise.io.writing import new_folder, write_text
 from rankwise.splits.card import card_text
-from rankwise.splits.split import FileFormat, Folds, Split, as_polars
+from rankwise.splits.rows import Mask, Rows
+from rankwise.splits.source import FileFormat, as_polars
+from rankwise.tables.atomic_files import new_folder, write_text
+from rankwise.tables.cards import CARD_FILE
+from rankwise.tables.files import file_hash
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = ["Contents", "write"]
 
-__all__ = ["write"]
-
-_KNOWN = ("train", "validation", "test")
+_PARTS = ("train", "validation", "test")
 _RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float",
             "timestamp": "timestamp:float"}  # fmt: skip
+_SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
 _WARPREC = {"user": "user_id", "item": "item_id"}
 
 
-def write(split: Split | Folds, folder: str | Path, form: FileFormat = "parquet") -> Path:
-    """Write a split, or several, into a folder that is new or empty.
+class Contents(NamedTuple):
+    """What is written of a split: the table, its rows, the mask of each part, and the card."""
+
+    source: Any
+    rows: Rows
+    masks: Mapping[str, Mask]
+    card: dict[str, Any]
+
+
+def write(
+    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False
+) -> Path:
+    """Write one split, or the splits of several folds, into a folder that is new or empty.
 
     Raises
     ------
     OutputError
-        If the folder holds something already, or cannot be written.
+        If the folder holds files already, or cannot be written.
     ParameterError
-        If the split has parts that the format does not know.
+        If the format has no file for a part of the split.
     """
     check_choice("format", form, FileFormat)
     path = Path(folder)
@@ -44,21 +55,18 @@ def write(split: Split | Folds, folder: str | Path, form: FileFormat = "parquet"
             where=str(path),
             hint="files of another split beside it would be read with it",
         )
-    if isinstance(split, Folds) and form in ("recbole", "warprec"):
+    if folds and form in ("recbole", "warprec"):
         raise ParameterError(
             f"{form} has no files for several folds", hint="write one fold after the other"
         )
-    with new_folder(path) as part:
-        if isinstance(split, Folds):
-            for at, fold in enumerate(split):
-                _write_one(fold, part / str(at), path.name, form)
-        else:
-            inner = part / "0" if form == "elliot" else part
+    with new_folder(path) as target:
+        for number, split in enumerate(splits):
+            inner = target / str(number) if folds or form == "elliot" else target
             _write_one(split, inner, path.name, form)
     return path
 
 
-def _write_one(split: Split, folder: Path, name: str, form: FileFormat) -> None:
+def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
     for path, frame in _files(split, folder, name, form):
@@ -74,66 +82,63 @@ def _write_one(split: Split, folder: Path, name: str, form: FileFormat) -> None:
 
 
 def _files(
-    split: Split, folder: Path, name: str, form: FileFormat
+    split: Contents, folder: Path, name: str, form: FileFormat
 ) -> Iterator[tuple[Path, pl.DataFrame]]:
+    """Yield the path and rows of each file of a split."""
     if form in ("parquet", "csv"):
         whole = as_polars(split.source, split.rows)
         for part, mask in split.masks.items():
-            if mask.any():  # the card says that the others are empty
+            if mask.any():  # the card names the empty parts
                 yield folder / f"{part}.{form}", whole.filter(pl.Series(mask))
         return
-    other = [part for part in split.masks if part not in _KNOWN]
-    if other:
+    unknown = [part for part in split.masks if part not in _PARTS]
+    if unknown:
         raise ParameterError(
             f"{form} has no files for these parts",
-            found=", ".join(other),
+            found=", ".join(unknown),
             hint='write it with format="parquet" or "csv"',
         )
-    whole = _four_columns(split)
+    whole = _four_columns(split.rows)
     inner = folder / "0" if "validation" in split.masks else folder
     for part, mask in split.masks.items():
         frame = whole.filter(pl.Series(mask))
+        short = _SHORT.get(form, part) if part == "validation" else part
         if form == "recbole":
-            short = "valid" if part == "validation" else part
             names = {old: new for old, new in _RECBOLE.items() if old in frame.columns}
             yield folder / f"{name}.{short}.inter", frame.rename(names)
         elif form == "warprec":
             yield folder / f"{part}.tsv", frame.rename(_WARPREC)
         else:
-            short = "val" if part == "validation" else part
             yield (folder if part == "test" else inner) / f"{short}.tsv", frame
 
 
 def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
-    """Raise if a file of text would not give back what it was given."""
-    odd_id = r"^$|^\s|\s$" if form == "csv" else r"^$|^\s|\s$|[\t\r\n\"]"
+    """Raise if a text file could not be read back as the same values."""
+    unsafe = r"^$|^\s|\s$" if form == "csv" else r"^$|^\s|\s$|[\t\r\n\"]"
     names = ids if form == "csv" else frame.columns[:2]
-    for name, kind in frame.schema.items():
+    for name, dtype in frame.schema.items():
         column = frame[name]
-        if kind.is_nested() or kind in (pl.Binary, pl.Object):
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             raise OutputError(
-                f"column {name!r} cannot be written as text", where=form, found=str(kind),
+                f"column {name!r} cannot be written as text", where=form, found=str(dtype),
                 hint='write it with format="parquet"',
             )  # fmt: skip
-        if kind != pl.String or name not in names:
+        if dtype != pl.String or name not in names:
             continue
-        odd = column.filter(column.str.contains(odd_id))
-        if len(odd):
+        bad = column.filter(column.str.contains(unsafe))
+        if len(bad):
             raise OutputError(
                 "an id cannot be written as text: it is empty, or holds blanks at an end, a tab, "
                 "a line end or a quotation mark",
-                where=f"{form}, column {name!r}", found=repr(odd[0]),
+                where=f"{form}, column {name!r}", found=repr(bad[0]),
                 hint='write it with format="parquet"',
             )  # fmt: skip
 
 
-def _four_columns(split: Split) -> pl.DataFrame:
-    """Return user, item, rating (1 where there is none) and timestamp, in seconds if dates."""
-    rows = split.rows
+def _four_columns(rows: Rows) -> pl.DataFrame:
+    """Return user, item, rating (1 without ratings) and timestamp, in seconds for dates."""
     frame = rows.table.frame
-    rating: Any = pl.lit(1.0)
-    if "relevance" in frame.columns:
-        rating = frame["relevance"]
+    rating: Any = frame["relevance"] if "relevance" in frame.columns else pl.lit(1.0)
     out = frame.select("user", "item").with_columns(rating.alias("rating"))
     if not rows.has_times:
         return out

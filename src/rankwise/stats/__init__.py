@@ -1,16 +1,16 @@
-"""Statistics over arrays: nothing here knows of tables or results.
+"""Confidence intervals, significance tests, effect sizes and power for arrays of values.
 
-Values in, frozen objects out. `rankwise.compare` puts them together for results.
+Nothing here reads tables or results; for those, `rankwise.compare` combines these functions.
 
 >>> from rankwise import stats
 >>> stats.paired_t([0.5, 0.25, 1.0], [0.0, 0.0, 0.5]).p
 0.0377
 """
 
+from rankwise.stats.all_pairs import PairTests, max_t, paired_t_of_all, sign_flip_of_all, tukey
 from rankwise.stats.bootstrap import bootstrap, bootstrap_means
 from rankwise.stats.clusters import TwoLevel, clustered, finite_population, jackknife, two_level
 from rankwise.stats.differences import Interval, TestResult
-from rankwise.stats.doors import PairedTTest, bootstrap_confidence_interval, paired_t_test
 from rankwise.stats.effects import Effect, cliffs_delta, effect
 from rankwise.stats.many_sets import (
     Bayesian,
@@ -32,47 +32,15 @@ from rankwise.stats.paired import (
     t_interval,
     wilcoxon,
 )
-from rankwise.stats.pairs import PairTests, max_t, paired_t_of_all, sign_flip_of_all, tukey
 from rankwise.stats.power import minimum_detectable, power_of, users_needed
+from rankwise.stats.simple import PairedTTest, bootstrap_confidence_interval, paired_t_test
 
 __all__ = [
-    "Bayesian",
-    "Effect",
-    "Equivalence",
-    "Friedman",
-    "Interval",
-    "PairTests",
-    "PairedTTest",
-    "TestResult",
-    "TwoLevel",
-    "adjust",
-    "bayesian_signed_rank",
-    "bootstrap",
-    "bootstrap_confidence_interval",
-    "bootstrap_means",
-    "bootstrap_test",
-    "cliffs_delta",
-    "clustered",
-    "corrected_resampled_t",
-    "effect",
-    "equivalence",
-    "finite_population",
-    "friedman",
-    "jackknife",
-    "kruskal_wallis",
-    "mann_whitney",
-    "max_t",
-    "minimum_detectable",
-    "paired_t",
-    "paired_t_of_all",
-    "paired_t_test",
-    "power_of",
-    "sign",
-    "sign_flip",
-    "sign_flip_of_all",
-    "t_interval",
-    "tukey",
-    "two_level",
-    "users_needed",
-    "wilcoxon",
-]
+    "Bayesian", "Effect", "Equivalence", "Friedman", "Interval", "PairTests", "PairedTTest",
+    "TestResult", "TwoLevel", "adjust", "bayesian_signed_rank", "bootstrap",
+    "bootstrap_confidence_interval", "bootstrap_means", "bootstrap_test", "cliffs_delta",
+    "clustered", "corrected_resampled_t", "effect", "equivalence", "finite_population", "friedman",
+    "jackknife", "kruskal_wallis", "mann_whitney", "max_t", "minimum_detectable", "paired_t",
+    "paired_t_of_all", "paired_t_test", "power_of", "sign", "sign_flip", "sign_flip_of_all",
+    "t_interval", "tukey", "two_level", "users_needed", "wilcoxon",
+]  # fmt: skip

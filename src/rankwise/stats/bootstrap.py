@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a mean: percentile, basic, BCa, studentised; many columns at once."""
+"""Bootstrap confidence intervals of a mean: percentile, basic, BCa, studentised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice, check_positive
+from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
 from rankwise.stats.differences import (
     MANY,
@@ -34,16 +34,18 @@ def bootstrap_means(
     threads: int | None = None,
     batch: int | None = None,
 ) -> Floats:
-    """Return bootstrap means of every column, shape (n_resamples, m): all from the same draws.
+    """Return the bootstrap means of every column, shape (n_resamples, m).
 
-    Users are drawn again for all columns alike, so differences of columns are paired.
+    All columns share the same resamples of users, so differences of columns are paired.
 
     Parameters
     ----------
     columns : array, shape (n, m)
-        A row a user.
-    n_resamples, seed, threads, batch
-        As for `rankwise.stats.resampling.sums`.
+        One row per user.
+    n_resamples, seed, threads : int, default=1000, 0, None
+        As for `sign_flip`.
+    batch : int, default=None
+        Resamples computed at a time, None for 128 per thread; the result does not depend on it.
 
     Examples
     --------
@@ -56,11 +58,11 @@ def bootstrap_means(
         raise InputError("columns have a row a user", found=f"shape {data.shape}")
     if not np.isfinite(data).all():
         raise InputError("columns hold NaN or infinite values")
-    counted = np.column_stack([np.ones(len(data)), data])
-    found = projections(
-        counted, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch
+    with_counts = np.column_stack([np.ones(len(data)), data])
+    totals = projections(
+        with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch
     )
-    means: Floats = found[:, 1:] / found[:, :1]
+    means: Floats = totals[:, 1:] / totals[:, :1]
     return means
 
 
@@ -75,70 +77,68 @@ def bootstrap(
     missing: Missing = "error",
     threads: int | None = None,
 ) -> Interval:
-    """Return a bootstrap interval of a mean, or of a mean difference.
+    """Return a bootstrap confidence interval of a mean, or of a mean difference.
 
     Parameters
     ----------
     x, y : array, shape (n,)
         Values, or pairs of values.
-    method : {"bca", "percentile", "basic", "studentised"}
+    method : {"bca", "percentile", "basic", "studentised"}, default="bca"
         Bias-corrected and accelerated (the acceleration of a mean has a closed form, no jackknife);
         quantiles of the bootstrap means; the same mirrored; quantiles of their t.
-    confidence : float
-        The share of such intervals that are to hold the mean.
-    n_resamples, seed, threads
-        As for `rankwise.stats.resampling.sums`.
-    missing : {"error", "omit"}
-        What to do with NaN.
+    confidence : float, default=0.95
+        The confidence level.
+    n_resamples, seed, threads : int, default=10000, 0, None
+        As for `sign_flip`.
+    missing : {"error", "omit"}, default="error"
+        Whether a NaN raises or is dropped.
 
     Examples
     --------
-    >>> found = bootstrap([0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0], method="percentile")
-    >>> found.low, found.high
+    >>> interval = bootstrap([0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0], method="percentile")
+    >>> interval.low, interval.high
     (0.125, 0.75)
     """
     check_choice("method", method, BootstrapMethod)
     check_level("confidence", confidence)
     check_positive(n_resamples=n_resamples)
-    own = differences(x, y, missing=missing)
-    name = f"bootstrap ({method})"
-    if own.n < 2 or not own.deviation:  # nothing varies, so no draw is another
-        end = math.nan if own.n < 2 else own.mean
-        return Interval(own.mean, end, end, confidence, name, own.n, own.flags)
-    centred = own.d - own.mean
-    columns = np.stack([np.ones(own.n), centred, centred**2], axis=1)
-    found = projections(columns, n_resamples, kind="weights", seed=seed, threads=threads)
-    means = found[:, 1] / found[:, 0]
+    pairs = differences(x, y, missing=missing)
+    n, mean, flags, name = pairs.n, pairs.mean, pairs.flags, f"bootstrap ({method})"
+    if n < 2 or not pairs.deviation:  # nothing varies: all resamples are equal
+        limit = math.nan if n < 2 else mean
+        return Interval(mean, limit, limit, confidence, name, n, flags)
+    centred = pairs.d - mean
+    columns = np.stack([np.ones(n), centred, centred**2], axis=1)
+    totals = projections(columns, n_resamples, kind="weights", seed=seed, threads=threads)
+    means = totals[:, 1] / totals[:, 0]
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "bca":
         tails = _bca(means, centred, tails)
     if method == "studentised":
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.sqrt(np.maximum(found[:, 2] / found[:, 0] - means**2, 0) / found[:, 0])
-            scores = np.where(spread > 0, means / spread, np.sign(means) * np.inf)
-        low, high = np.quantile(scores, tails, method="inverted_cdf")
-        own_error = float(np.sqrt((centred**2).mean() / own.n))
-        ends = (-high * own_error, -low * own_error)
+            errors = np.sqrt(np.maximum(totals[:, 2] / totals[:, 0] - means**2, 0) / totals[:, 0])
+            t = np.where(errors > 0, means / errors, np.sign(means) * np.inf)
+        low, high = np.quantile(t, tails, method="inverted_cdf")
+        error = float(np.sqrt((centred**2).mean() / n))
+        limits = (-high * error, -low * error)
     else:
         low, high = np.quantile(means, tails)
-        ends = (-high, -low) if method == "basic" else (low, high)
-    return Interval(
-        own.mean, float(own.mean + ends[0]), float(own.mean + ends[1]), confidence, name, own.n,
-        own.flags,
-    )  # fmt: skip
+        limits = (-high, -low) if method == "basic" else (low, high)
+    low, high = (float(mean + limit) for limit in limits)
+    return Interval(mean, low, high, confidence, name, n, flags)
 
 
 def usual_interval(
     x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0
 ) -> Interval:
-    """Return the t interval from 1,000 values, BCa below."""
+    """Return the t interval from 1,000 values, the BCa bootstrap interval below."""
     if len(x) >= MANY:
         return t_interval(x, y, confidence=confidence)
     return bootstrap(x, y, confidence=confidence, n_resamples=n_resamples, seed=seed)
 
 
 def _bca(means: Floats, centred: Floats, tails: Floats) -> Floats:
-    """Return which quantiles bias and acceleration make of these."""
+    """Return the probabilities of the quantiles, corrected for bias and acceleration."""
     from scipy.special import ndtr, ndtri
 
     tiny = 1e-12 * float(np.abs(centred).max())
@@ -146,5 +146,5 @@ def _bca(means: Floats, centred: Floats, tails: Floats) -> Floats:
     bias = float(ndtri(np.clip(below, 1 / (2 * len(means)), 1 - 1 / (2 * len(means)))))
     acceleration = float((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
     z = bias + ndtri(tails)
-    moved: Floats = ndtr(bias + z / (1 - acceleration * z))
-    return moved
+    corrected: Floats = ndtr(bias + z / (1 - acceleration * z))
+    return corrected

@@ -1,4 +1,4 @@
-"""Intervals where rows are not independent users: clusters, samples of a known whole, seeds."""
+"""Intervals where rows are not independent users: clusters, finite populations, seeds, groups."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.arguments import check_count
+from rankwise.core.arguments import check_count
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, t_around
+from rankwise.stats.differences import Interval, check_level, column, numbers, t_around
 
 __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
-    r"""Return the interval of the mean of rows of which several belong to one user.
+    r"""Return the confidence interval of a mean over rows, several of which belong to one user.
 
     With :math:`a_u` the sum and :math:`m_u` the number of user u's rows,
     :math:`\theta = \sum a_u / \sum m_u` has standard error
@@ -27,30 +27,30 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     Parameters
     ----------
     values : array, shape (rows,)
-        A value a row.
+        One value per row.
     cluster : array, shape (rows,)
-        Whose row it is.
-    confidence : float
-        The confidence.
+        The user of each row.
+    confidence : float, default=0.95
+        The confidence level.
 
     Examples
     --------
-    >>> found = clustered([1.0, 1.0, 0.0, 0.0, 1.0, 0.0], [1, 1, 2, 2, 3, 3])
-    >>> found.estimate, found.n
+    >>> interval = clustered([1.0, 1.0, 0.0, 0.0, 1.0, 0.0], [1, 1, 2, 2, 3, 3])
+    >>> interval.estimate, interval.n
     (0.5, 3)
     """
     check_level("confidence", confidence)
-    own = column("values", values)
-    of = pl.Series(cluster, strict=False)
-    gaps = of.null_count() + (int(of.is_nan().sum()) if of.dtype.is_float() else 0)
+    data = column("values", values)
+    ids = pl.Series(cluster, strict=False)
+    gaps = ids.null_count() + (int(ids.is_nan().sum()) if ids.dtype.is_float() else 0)
     if gaps:
         raise InputError("a row has no cluster", found=f"{gaps} such rows")
-    names, code = np.unique(of.to_numpy(), return_inverse=True)
-    if len(code) != len(own) or np.isnan(own).any():
+    distinct, codes = np.unique(ids.to_numpy(), return_inverse=True)
+    if len(codes) != len(data) or np.isnan(data).any():
         raise InputError("each value has a cluster, and none is NaN",
-                         found=f"{len(own)} values, {len(code)} clusters")  # fmt: skip
-    n = len(names)
-    total, size = np.bincount(code, own, n), np.bincount(code, minlength=n)
+                         found=f"{len(data)} values, {len(codes)} clusters")  # fmt: skip
+    n = len(distinct)
+    total, size = np.bincount(codes, data, n), np.bincount(codes, minlength=n)
     mean = float(total.sum() / size.sum()) if n else math.nan
     if n < 2:
         flags = ("fewer than two clusters",)
@@ -60,45 +60,47 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
 
 
 def finite_population(values: Any, population: int, *, confidence: float = 0.95) -> Interval:
-    r"""Return the interval of the mean of a known number of users, of whom some were evaluated.
+    r"""Return the interval of the mean over a known number of users, from a sample of them.
 
-    The t interval with :math:`s / \sqrt n \cdot \sqrt{1 - n / N}`: right for *these* N users, as
-    where a sample of logged users stands for all that are logged. For users of the future there is
-    no such correction.
+    The t interval with the finite population correction, :math:`s / \sqrt n \cdot
+    \sqrt{1 - n / N}`: valid for *these* N users, as where a sample of the logged users was
+    evaluated. For future users there is no such correction.
 
     Parameters
     ----------
     values : array, shape (n,)
-        A value for each evaluated user.
+        One value per evaluated user.
     population : int
-        How many users there are, N.
+        The number of users N, evaluated or not.
+    confidence : float, default=0.95
+        The confidence level.
     """
     check_level("confidence", confidence)
     check_count(population=population)
-    own = column("values", values)
-    if np.isnan(own).any() or len(own) < 2 or population < len(own):
+    data = column("values", values)
+    n = len(data)
+    if np.isnan(data).any() or n < 2 or population < n:
         raise InputError(
             "a population holds at least the users who were evaluated, two or more, none NaN",
-            found=f"{len(own)} values, {int(np.isnan(own).sum())} NaN, population {population}",
+            found=f"{n} values, {int(np.isnan(data).sum())} NaN, population {population}",
         )
-    n = len(own)
-    error = float(own.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
+    error = float(data.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
     return t_around(
-        float(own.mean()), error, n - 1, confidence=confidence, method="finite population t", n=n,
+        float(data.mean()), error, n - 1, confidence=confidence, method="finite population t", n=n,
         flags=("of these users, not of future ones",),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TwoLevel:
-    """An interval over seeds and users, and what each of them contributes.
+    """A confidence interval over seeds and users, and the variance that each contributes.
 
     Attributes
     ----------
     interval : Interval
         Of the mean over seeds and users.
     variance_of_seeds, variance_of_users : float
-        Their parts of the variance of the mean.
+        Their components of the variance of the mean.
     """
 
     interval: Interval
@@ -107,22 +109,24 @@ class TwoLevel:
 
 
 def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
-    r"""Return the interval of a mean over seeds (or splits) and users, both taken for samples.
+    r"""Return the interval of a mean over seeds (or splits) and users, both random samples.
 
     The variance of the mean is that of the means of users over seeds, :math:`s_U^2 / n`, plus that
-    of the means of seeds over users, :math:`s_S^2 / m`, less the part that both count, the residual
-    :math:`s_R^2 / (nm)` (the two-way crossed design; Owen 2007). Degrees of freedom after
+    of the means of seeds over users, :math:`s_S^2 / m`, minus the part counted in both, the
+    residual :math:`s_R^2 / (nm)` (the two-way crossed design; Owen 2007). Degrees of freedom after
     Satterthwaite.
 
     Parameters
     ----------
     values : array, shape (m, n)
-        A row a seed, a column a user; no NaN.
+        One row per seed, one column per user; no NaN.
+    confidence : float, default=0.95
+        The confidence level.
 
     Examples
     --------
-    >>> found = two_level([[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]])
-    >>> found.interval.estimate
+    >>> result = two_level([[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]])
+    >>> result.interval.estimate
     0.35
     """
     check_level("confidence", confidence)
@@ -134,29 +138,26 @@ def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
     users, seeds, mean = x.mean(axis=0), x.mean(axis=1), float(x.mean())
     rest = x - users - seeds[:, None] + mean
     residual = float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
-    of_users, of_seeds = float(users.var(ddof=1)) / n, float(seeds.var(ddof=1)) / m
-    variance = max(of_users + of_seeds - residual, of_users, of_seeds)
-    freedom = _satterthwaite([(of_users, n - 1), (of_seeds, m - 1)])
+    user_variance, seed_variance = float(users.var(ddof=1)) / n, float(seeds.var(ddof=1)) / m
+    variance = max(user_variance + seed_variance - residual, user_variance, seed_variance)
+    below = user_variance**2 / (n - 1) + seed_variance**2 / (m - 1)
+    freedom = (user_variance + seed_variance) ** 2 / below if below else float(min(n, m) - 1)
     interval = t_around(
         mean, math.sqrt(variance), freedom, confidence=confidence, method="two-level t", n=n
     )
-    return TwoLevel(interval, max(of_seeds - residual, 0.0), max(of_users - residual, 0.0))
-
-
-def _satterthwaite(parts: list[tuple[float, int]]) -> float:
-    total = sum(variance for variance, _ in parts)
-    below = sum(variance**2 / freedom for variance, freedom in parts)
-    return total**2 / below if below else float(min(freedom for _, freedom in parts))
+    return TwoLevel(
+        interval, max(seed_variance - residual, 0.0), max(user_variance - residual, 0.0)
+    )
 
 
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
-    r"""Return the interval of what was also worked out without each of G groups of users.
+    r"""Return the jackknife interval of an estimate, from its values without each of G user groups.
 
     .. math:: se^2 = \tfrac{G - 1}{G} \textstyle\sum_g (\theta_{(g)} - \bar\theta)^2
 
-    with t quantiles of G − 1 degrees of freedom. It holds for what is not a mean of users, such as
-    coverage or Gini, where drawing users again leaves a third of them out and is off by more than
-    its own width.
+    with t quantiles of G − 1 degrees of freedom. It is valid for metrics that are not per-user
+    means, such as coverage or Gini. There the bootstrap is off by more than the width of its own
+    interval, because each resample omits a third of the users.
 
     Parameters
     ----------
@@ -164,25 +165,25 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
         The value over all users.
     replicates : array, shape (G,)
         The value without each group; groups of about equal size, formed at random.
+    confidence : float, default=0.95
+        The confidence level.
 
     Examples
     --------
-    >>> found = jackknife(2.0, [1.9, 2.0, 2.1, 2.0])
-    >>> found.high - found.estimate
+    >>> interval = jackknife(2.0, [1.9, 2.0, 2.1, 2.0])
+    >>> interval.high - interval.estimate
     0.3898
     """
     check_level("confidence", confidence)
-    own: Floats = column("replicates", replicates)
-    real = own[~np.isnan(own)]
-    g = len(real)
-    flags: tuple[str, ...] = (
-        () if g == len(own) else (f"{len(own) - g} groups without which there is no value",)
-    )
-    error = math.nan
+    data = column("replicates", replicates)
+    defined = data[~np.isnan(data)]
+    g, flags, error = len(defined), list[str](), math.nan
+    if g < len(data):
+        flags.append(f"{len(data) - g} groups without which there is no value")
     if g < 2:
-        flags = (*flags, "fewer than two groups")
+        flags.append("fewer than two groups")
     else:
-        error = math.sqrt((g - 1) / g * float(((real - real.mean()) ** 2).sum()))
+        error = math.sqrt((g - 1) / g * float(((defined - defined.mean()) ** 2).sum()))
     return t_around(
-        estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=flags
+        estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags)
     )

@@ -1,4 +1,4 @@
-"""Differences of pairs: checked, and described before they are tested."""
+"""Paired differences, checked and described; intervals and test results, which all tests share."""
 
 from __future__ import annotations
 
@@ -11,50 +11,38 @@ import numpy as np
 from rankwise.errors import InputError, ParameterError
 
 __all__ = [
-    "LEAST",
-    "MANY",
-    "Differences",
-    "Floats",
-    "Interval",
-    "Missing",
-    "TestResult",
-    "check_level",
-    "column",
-    "differences",
-    "never_zero",
-    "numbers",
-    "significant_digits",
-    "t_around",
-]
+    "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing", "TestResult", "check_level",
+    "column", "differences", "never_zero", "numbers", "significant_digits", "t_around",
+]  # fmt: skip
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Missing: TypeAlias = Literal["error", "omit"]
 
 LEAST = 5e-324
-"""The smallest number: no p is 0."""
+"""The smallest positive float: no p-value is 0."""
 MANY = 1000
-"""Pairs from which t is as good as drawing, and tests of the middle mislead about the mean."""
-_DIGITS = 1e-12  # differences that are smaller than this beside the values are rounding
+"""Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
+_DIGITS = 1e-12  # differences smaller than this, relative to the values, are rounding errors
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval, and what it is of.
+    """A confidence interval.
 
     Attributes
     ----------
     estimate : float
-        What was estimated.
+        The point estimate.
     low, high : float
-        Its ends; NaN where the data allow none.
+        The limits; NaN where the data allow none.
     confidence : float
-        The share of such intervals that hold the truth.
+        The confidence level: the share of such intervals that contain the true value.
     method : str
-        How it was found.
+        How it was computed.
     n : int
-        How many values, pairs or clusters it rests on.
+        Number of values, pairs or clusters it rests on.
     flags : tuple of str
-        What to know about it.
+        Caveats.
     """
 
     estimate: float
@@ -68,25 +56,25 @@ class Interval:
 
 @dataclass(frozen=True)
 class TestResult:
-    """A test of a difference.
+    """The result of a significance test.
 
     Attributes
     ----------
     test : str
-        Which test.
+        Name of the test.
     difference : float
-        The mean of the differences, or what the test is about.
+        The mean difference, or the quantity that the test is about.
     statistic : float
-        The test's statistic.
+        The test statistic.
     p : float
-        The chance, if there is no difference, of a statistic at least as far out, two-sided; never
-        0. NaN where the data allow none.
+        Two-sided p-value: the probability, if there is no difference, of a statistic at least as
+        extreme; never 0. NaN where the data allow none.
     n : int
-        How many pairs.
+        Number of pairs.
     flags : tuple of str
-        What to know about it: ``identical``, ``zero variance``, ``fewer than two``, ….
-    resamples : int or None
-        How many resamples; None for a test without.
+        Caveats: ``identical``, ``zero variance``, ``fewer than two``, ….
+    resamples : int or None, default=None
+        Number of resamples; None for a test without resampling.
     """
 
     test: str
@@ -97,20 +85,12 @@ class TestResult:
     flags: tuple[str, ...] = ()
     resamples: int | None = None
 
-    __test__ = False  # not a test of ours, whatever pytest thinks
+    __test__ = False  # pytest collects classes called Test…
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences x − y of pairs, without missing ones.
-
-    Attributes
-    ----------
-    x, y : array, shape (n,)
-        The values of both.
-    omitted : int
-        How many pairs had a missing value.
-    """
+    """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing."""
 
     x: Floats
     y: Floats
@@ -118,7 +98,7 @@ class Differences:
 
     @cached_property
     def d(self) -> Floats:
-        """The differences; those that only rounding makes are 0."""
+        """The differences; those within rounding error are 0."""
         d = self.x - self.y
         scale = np.maximum(np.abs(self.x), np.abs(self.y))
         out: Floats = np.where(np.abs(d) <= _DIGITS * scale, 0.0, d)
@@ -126,7 +106,7 @@ class Differences:
 
     @property
     def n(self) -> int:
-        """How many pairs."""
+        """Number of pairs."""
         return len(self.x)
 
     @cached_property
@@ -135,15 +115,15 @@ class Differences:
         if not self.n:
             return float("nan")
         least, most = float(self.d.min()), float(self.d.max())
-        return min(max(float(self.d.mean()), least), most)  # rounding leads outside them
+        return min(max(float(self.d.mean()), least), most)  # rounding may leave the range
 
     @cached_property
     def deviation(self) -> float:
-        """The standard deviation of the differences, n − 1 in the denominator; 0 up to rounding."""
+        """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
         if self.n < 2:
             return float("nan")
         most = float(np.abs(self.d).max())
-        spread = float((self.d / most).std(ddof=1)) if most else 0.0  # no square is lost so
+        spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
         return 0.0 if spread <= _DIGITS else spread * most
 
     @property
@@ -153,17 +133,17 @@ class Differences:
 
     @property
     def nonzero(self) -> int:
-        """How many pairs differ."""
+        """Number of pairs that differ."""
         return int((self.d != 0).sum())
 
     @property
     def wins(self) -> int:
-        """How many pairs x wins."""
+        """Number of pairs in which x is larger."""
         return int((self.d > 0).sum())
 
     @property
     def losses(self) -> int:
-        """How many pairs x loses."""
+        """Number of pairs in which y is larger."""
         return int((self.d < 0).sum())
 
     @property
@@ -175,33 +155,26 @@ class Differences:
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
-        """What is out of the ordinary."""
-        found = []
+        """Caveats about these pairs."""
+        flags = []
         if self.omitted:
-            found.append(f"{self.omitted} pairs with a missing value omitted")
+            flags.append(f"{self.omitted} pairs with a missing value omitted")
         if self.n < 2:
-            found.append("fewer than two pairs")
+            flags.append("fewer than two pairs")
         elif not self.nonzero:
-            found.append("identical")
+            flags.append("identical")
         elif not self.deviation:
-            found.append("zero variance")
+            flags.append("zero variance")
         elif self.nonzero < 30:
-            found.append(f"only {self.nonzero} pairs differ")
-        return tuple(found)
+            flags.append(f"only {self.nonzero} pairs differ")
+        return tuple(flags)
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:
-    """Check pairs of values.
+    """Return checked paired differences; without y, x are differences.
 
-    Parameters
-    ----------
-    x, y : array, shape (n,)
-        The values of both for the same users in the same order; without y, x are differences.
-    missing : {"error", "omit"}
-        What to do with pairs of which a value is NaN; they are counted in the flags.
+    A pair with a NaN raises or is dropped; dropped pairs are counted in the flags.
 
-    Examples
-    --------
     >>> differences([1.0, 0.5], [0.5, 0.5]).d.tolist()
     [0.5, 0.0]
     """
@@ -229,14 +202,15 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
 
 
 def significant_digits(values: Floats, digits: int = 12) -> Floats:
-    """Round to some significant digits: values that only rounding tells apart become equal.
+    """Round to significant digits, so that values that differ only by rounding become equal.
 
     >>> bool(significant_digits(np.array([0.1 + 0.2]))[0] == 0.3)
     True
     """
     with np.errstate(divide="ignore"):
-        places = np.floor(np.log10(np.abs(values)))
-    scale = 10.0 ** (digits - 1 - np.where(np.isfinite(places), np.clip(places, -280, 280), 0))
+        exponents = np.floor(np.log10(np.abs(values)))
+    exponents = np.where(np.isfinite(exponents), np.clip(exponents, -280, 280), 0)
+    scale = 10.0 ** (digits - 1 - exponents)
     out: Floats = np.round(values * scale) / scale
     return out
 
@@ -260,7 +234,7 @@ def column(name: str, values: Any) -> Floats:
 
 
 def never_zero(p: Any) -> float:
-    """Return a p-value that underflowed as the smallest number there is.
+    """Return a p-value, or the smallest positive float where it underflowed to 0.
 
     >>> never_zero(0.0) > 0, never_zero(0.5)
     (True, 0.5)
@@ -278,7 +252,7 @@ def t_around(
     n: int,
     flags: tuple[str, ...] = (),
 ) -> Interval:
-    """Return the t interval of an estimate with a standard error; NaN ends without freedom."""
+    """Return the t interval of an estimate; NaN limits without degrees of freedom."""
     from scipy.stats import t
 
     half = float(t.ppf((1 + confidence) / 2, freedom)) * error if freedom > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""How large a difference is, in units that do not depend on the number of users."""
+"""Effect sizes: how large a difference is, in units that do not depend on the number of users."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Effect:
     Attributes
     ----------
     d_z : float
-        The mean difference over the standard deviation of the differences: what power depends on.
+        The mean difference over the standard deviation of the differences, which determines power.
         NaN where they do not vary.
     d_av : float
-        The mean difference over the root mean of both variances: what compares between studies.
+        The mean difference over the root mean of both variances, which compares across studies.
     hedges_g : float
-        d_z less its bias in small samples.
+        d_z corrected for its small-sample bias.
     dominance : float
-        The share of users for whom x is larger less that for whom y is.
+        The share of users for whom x is larger minus the share for whom y is.
     cliffs_delta : float
-        The chance that x of any user is larger than y of any user less the chance of the opposite.
+        The probability that x of any user is larger than y of any user, minus that of the opposite.
     rank_biserial : float
-        Of the ranks of the differences, the share on the side of x less that on the side of y.
+        The share of the rank sum of the differences in favour of x, minus that in favour of y.
     wins, ties, losses : int
         Users for whom x is larger, equal, smaller.
     """
@@ -55,27 +55,29 @@ def effect(x: Any, y: Any, *, missing: Missing = "error") -> Effect:
 
     Examples
     --------
-    >>> found = effect([1.0, 0.5, 0.0, 0.5], [0.5, 0.5, 0.5, 0.0])
-    >>> found.wins, found.ties, found.losses, found.dominance
+    >>> sizes = effect([1.0, 0.5, 0.0, 0.5], [0.5, 0.5, 0.5, 0.0])
+    >>> sizes.wins, sizes.ties, sizes.losses, sizes.dominance
     (2, 1, 1, 0.25)
     """
-    own = differences(x, y, missing=missing)
-    wins, losses, d_z = own.wins, own.losses, own.d_z
-    both = math.sqrt((own.x.var(ddof=1) + own.y.var(ddof=1)) / 2) if own.n > 1 else 0.0
+    pairs = differences(x, y, missing=missing)
+    n, wins, losses, d_z = pairs.n, pairs.wins, pairs.losses, pairs.d_z
+    deviation = math.sqrt((pairs.x.var(ddof=1) + pairs.y.var(ddof=1)) / 2) if n > 1 else 0.0
+    without_variance = 0.0 if n > 1 and not pairs.nonzero else math.nan
     return Effect(
         d_z=d_z,
-        d_av=own.mean / both if both > 0 else (0.0 if own.n > 1 and not own.nonzero else math.nan),
-        hedges_g=d_z * _small_sample(own.n - 1) if own.n > 2 else math.nan,
-        dominance=(wins - losses) / own.n if own.n else math.nan,
-        cliffs_delta=cliffs_delta(own.x, own.y),
-        rank_biserial=_rank_biserial(own),
+        d_av=pairs.mean / deviation if deviation > 0 else without_variance,
+        hedges_g=d_z * _small_sample(n - 1) if n > 2 else math.nan,
+        dominance=(wins - losses) / n if n else math.nan,
+        cliffs_delta=cliffs_delta(pairs.x, pairs.y),
+        rank_biserial=_rank_biserial(pairs),
         wins=wins,
-        ties=own.n - wins - losses,
+        ties=n - wins - losses,
         losses=losses,
     )
 
 
 def _small_sample(freedom: int) -> float:
+    """Return Hedges' factor, which removes the bias of d in small samples."""
     from scipy.special import gammaln
 
     logs = gammaln(freedom / 2) - gammaln((freedom - 1) / 2)
@@ -90,8 +92,8 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    # Both sorted: neighbours then look in places that the cache still holds.
-    first, second = (np.sort(significant_digits(column(*own))) for own in (("x", x), ("y", y)))
+    # Both sorted: consecutive binary searches then read memory that is still in the cache.
+    first, second = (np.sort(significant_digits(column(*arg))) for arg in (("x", x), ("y", y)))
     if np.isnan(first).any() or np.isnan(second).any():
         raise InputError("a value is NaN", hint="leave users without a value out first")
     if not len(first) or not len(second):
@@ -101,18 +103,18 @@ def cliffs_delta(x: Any, y: Any) -> float:
     return float((below - above) / (len(first) * len(second)))
 
 
-def _rank_biserial(own: Differences) -> float:
+def _rank_biserial(pairs: Differences) -> float:
     from scipy.stats import rankdata
 
-    d = own.d[own.d != 0]
+    d = pairs.d[pairs.d != 0]
     if not len(d):
-        return 0.0 if own.n else math.nan
+        return 0.0 if pairs.n else math.nan
     ranks = rankdata(np.abs(d))
     return float((ranks * np.sign(d)).sum() / ranks.sum())
 
 
 def magnitude(d: float) -> str:
-    """Say how large a standardised difference is called, after Cohen (0.2, 0.5, 0.8).
+    """Return Cohen's word for a standardised difference (limits 0.2, 0.5, 0.8).
 
     >>> magnitude(0.1), magnitude(-0.6), magnitude(1.2)
     ('negligible', 'medium', 'large')
@@ -122,21 +124,21 @@ def magnitude(d: float) -> str:
     return next((word for limit, word in _LIMITS if abs(d) < limit), "large")
 
 
-def lift_interval(own: Differences, *, confidence: float) -> tuple[float, float, float]:
-    r"""Return the relative lift x̄ / ȳ − 1 and its interval, by Fieller's theorem.
+def lift_interval(pairs: Differences, *, confidence: float) -> tuple[float, float, float]:
+    r"""Return the relative lift x̄ / ȳ − 1 and its confidence limits, by Fieller's theorem.
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
-    holds for an interval of R if ȳ is surely not 0; where it may be, both ends are NaN.
+    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN.
     """
     from scipy.stats import t
 
-    if own.n < 2 or not own.y.mean():
+    if pairs.n < 2 or not pairs.y.mean():
         return math.nan, math.nan, math.nan
-    quantile = float(t.ppf((1 + confidence) / 2, own.n - 1))
-    x, y = float(own.x.mean()), float(own.y.mean())
-    lift = own.mean / y
-    covariance = np.cov(own.x, own.y, ddof=1) * quantile**2 / own.n
+    quantile = float(t.ppf((1 + confidence) / 2, pairs.n - 1))
+    x, y = float(pairs.x.mean()), float(pairs.y.mean())
+    lift = pairs.mean / y
+    covariance = np.cov(pairs.x, pairs.y, ddof=1) * quantile**2 / pairs.n
     a = y**2 - covariance[1, 1]
     b = x * y - covariance[0, 1]
     c = x**2 - covariance[0, 0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.arguments import check_positive
+from rankwise.core.arguments import check_positive
 from rankwise.errors import InputError, ParameterError
 from rankwise.stats.differences import (
     Floats,
@@ -29,19 +29,19 @@ __all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_
 
 @dataclass(frozen=True, eq=False)
 class Friedman:
-    """Whether systems differ over data sets, and which.
+    """Whether systems differ over data sets, and which do.
 
     Attributes
     ----------
     statistic, p : float
-        Friedman's chi-squared and its p.
+        Friedman's chi-squared and its p-value.
     ranks : array, shape (k,)
-        The mean rank of each system, 1 the largest value.
+        The mean rank of each system; 1 is the largest value.
     pairs : array, shape (k, k)
-        P of each pair by Wilcoxon's signed ranks over data sets, adjusted.
+        Adjusted p-value of each pair by Wilcoxon's signed ranks over data sets.
     critical_difference : float
-        Nemenyi's: mean ranks further apart differ at 0.05. For the diagram that people know; its
-        verdict on two systems depends on which others are there, which that of ``pairs`` does not.
+        Nemenyi's: mean ranks further apart differ at 0.05. For the critical difference diagram;
+        unlike ``pairs``, its verdict on two systems depends on which other systems are compared.
     """
 
     statistic: float
@@ -52,21 +52,21 @@ class Friedman:
 
 
 def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
-    """Test whether k systems differ over N data sets, with all pairs afterwards.
+    """Test whether k systems differ over N data sets, and all pairs of systems.
 
-    A row is a data set, not a user: over users test means, with the paired t test.
+    One row per data set, not per user: over users, test means with the paired t test.
 
     Parameters
     ----------
     values : array, shape (N, k)
-        A row a data set, a column a system; at least 3 systems.
-    correction : str
-        For the pairs.
+        One row per data set, one column per system; at least 3 systems.
+    correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
+        The correction for the number of pairs; see `adjust`.
 
     Examples
     --------
-    >>> found = friedman([[0.3, 0.2, 0.1], [0.5, 0.4, 0.1], [0.6, 0.3, 0.2], [0.4, 0.3, 0.2]])
-    >>> found.p, found.ranks.tolist()
+    >>> test = friedman([[0.3, 0.2, 0.1], [0.5, 0.4, 0.1], [0.6, 0.3, 0.2], [0.4, 0.3, 0.2]])
+    >>> test.p, test.ranks.tolist()
     (0.0183, [1.0, 2.0, 3.0])
     """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
@@ -80,29 +80,29 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     n, k = x.shape
     ranks = rankdata(-x, axis=1).mean(axis=0)
     same = bool((x == x[:, :1]).all())
-    found = (0.0, 1.0) if same else friedmanchisquare(*x.T)
+    statistic, p = (0.0, 1.0) if same else friedmanchisquare(*x.T)
     upper = np.triu_indices(k, 1)
-    p = np.ones((k, k))
-    p[upper] = adjust(
+    pairs = np.ones((k, k))
+    pairs[upper] = adjust(
         [wilcoxon(x[:, i], x[:, j]).p for i, j in zip(*upper, strict=True)], correction
     )
-    p.T[upper] = p[upper]
+    pairs.T[upper] = pairs[upper]
     quantile = float(studentized_range.ppf(0.95, k, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
-    return Friedman(float(found[0]), never_zero(found[1]), ranks, p, critical)
+    return Friedman(float(statistic), never_zero(p), ranks, pairs, critical)
 
 
 @dataclass(frozen=True)
 class Bayesian:
-    """Chances, after the data, that one system is practically better.
+    """Posterior probabilities that one system is practically better.
 
     Attributes
     ----------
     left, rope, right : float
-        The chance that the middle of the differences lies below the region of practical
+        The probability that the median of the differences lies below the region of practical
         equivalence, in it, or above it.
     draws : int
-        How many draws they rest on.
+        Number of posterior draws.
     """
 
     left: float
@@ -115,10 +115,11 @@ def bayesian_signed_rank(
     x: Any, y: Any = None, *, rope: float, n_draws: int = 50_000, seed: int = 0,
     missing: Missing = "error",
 ) -> Bayesian:  # fmt: skip
-    """Weigh a practical difference over data sets (Benavoli et al. 2014), in O(n) a draw.
+    """Return the Bayesian signed-rank test over data sets (Benavoli et al. 2014), O(n) per draw.
 
-    Each draw weighs the differences, and a pseudo-difference of 0 of weight 0.5, by a Dirichlet
-    law; the weight of pairs whose mean is above, within and below the region decides the draw.
+    Each draw weights the differences, and a pseudo-difference of 0 with prior weight 0.5, by a
+    Dirichlet distribution. It counts for the region (above, within or below) that has the largest
+    weight of pairwise means.
 
     Parameters
     ----------
@@ -126,39 +127,43 @@ def bayesian_signed_rank(
         Values of two systems on n data sets.
     rope : float
         Half the width of the region of practical equivalence, 0 or more.
-    n_draws, seed : int
-        How many draws, and what decides them.
+    n_draws : int, default=50000
+        Number of posterior draws.
+    seed : int, default=0
+        Seed of the random numbers.
+    missing : {"error", "omit"}, default="error"
+        Whether a pair with a NaN raises or is dropped.
 
     Examples
     --------
-    >>> found = bayesian_signed_rank([0.5, 0.6, 0.4, 0.7], [0.1, 0.3, 0.2, 0.3], rope=0.01)
-    >>> found.right > 0.9
+    >>> test = bayesian_signed_rank([0.5, 0.6, 0.4, 0.7], [0.1, 0.3, 0.2, 0.3], rope=0.01)
+    >>> test.right > 0.9
     True
     """
     check_positive(n_draws=n_draws)
     if not isinstance(rope, int | float | np.number) or not rope >= 0:
         raise ParameterError("rope must be 0 or more", found=f"rope={rope!r}")
-    own = differences(x, y, missing=missing)
-    if not own.n:
+    pairs = differences(x, y, missing=missing)
+    if not pairs.n:
         raise InputError("there are no pairs")
-    z = np.concatenate([[0.0], own.d])
+    z = np.concatenate([[0.0], pairs.d])
     order = np.argsort(z, kind="stable")
-    z, weight = z[order], np.concatenate([[0.5], np.ones(own.n)])[order]
+    z, prior = z[order], np.concatenate([[0.5], np.ones(pairs.n)])[order]
     above = np.searchsorted(z, 2 * rope - z, side="right")
     below = np.searchsorted(z, -2 * rope - z, side="left")
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     counts = np.zeros(3)
     step = max(1, 2_000_000 // len(z))
     for first in range(0, n_draws, step):
-        w = chance.dirichlet(weight, min(step, n_draws - first))
+        w = rng.dirichlet(prior, min(step, n_draws - first))
         c = np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
         right = (w * (1 - c[:, above])).sum(axis=1)
         left = (w * c[:, below]).sum(axis=1)
         shares = np.stack([left, 1 - left - right, right], axis=1)
         best = shares >= shares.max(axis=1, keepdims=True) - 1e-12
         counts += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-    left, middle, right = (float(count) / n_draws for count in counts)
-    return Bayesian(left, middle, right, n_draws)
+    lower, within, upper = (float(count) / n_draws for count in counts)
+    return Bayesian(lower, within, upper, n_draws)
 
 
 def corrected_resampled_t(
@@ -169,14 +174,17 @@ def corrected_resampled_t(
     .. math:: t = \bar d / \sqrt{s^2 (1 / J + n_{test} / n_{train})}, \quad J - 1
         \text{ degrees of freedom}
 
-    (Nadeau and Bengio 2003). The t test over folds takes them for independent, and finds too much.
+    (Nadeau and Bengio 2003). The plain t test treats folds as independent, and has too many false
+    positives.
 
     Parameters
     ----------
     x, y : array, shape (J,)
-        A value a fold.
+        One value per fold.
     test_share : float
-        The share of rows that a fold tests: 0.2 for five folds.
+        The share of rows in the test part of a fold: 0.2 for five folds.
+    missing : {"error", "omit"}, default="error"
+        Whether a pair with a NaN raises or is dropped.
 
     Examples
     --------
@@ -186,62 +194,61 @@ def corrected_resampled_t(
     from scipy.stats import t
 
     check_level("test_share", test_share)
-    own = differences(x, y, missing=missing)
-    name = "corrected resampled t"
-    if own.n < 2 or not own.deviation:
-        p = math.nan if own.n < 2 else (1.0 if not own.nonzero else smallest_p(own.n))
-        return TestResult(name, own.mean, math.nan, p, own.n, own.flags)
-    error = own.deviation * math.sqrt(1 / own.n + test_share / (1 - test_share))
-    statistic = own.mean / error
-    p = never_zero(2 * t.sf(abs(statistic), own.n - 1))
-    return TestResult(name, own.mean, statistic, p, own.n, own.flags)
+    pairs = differences(x, y, missing=missing)
+    n, mean, statistic = pairs.n, pairs.mean, math.nan
+    if n < 2 or not pairs.deviation:
+        p = math.nan if n < 2 else (1.0 if not pairs.nonzero else smallest_p(n))
+    else:
+        statistic = mean / (pairs.deviation * math.sqrt(1 / n + test_share / (1 - test_share)))
+        p = never_zero(2 * t.sf(abs(statistic), n - 1))
+    return TestResult("corrected resampled t", mean, statistic, p, n, pairs.flags)
 
 
 def mann_whitney(x: Any, y: Any, *, same_users: Literal[False]) -> TestResult:
-    """Test whether values of two separate groups of users, as in an A/B test, lie alike.
+    """Test whether two separate groups of users, as in an A/B test, have the same distribution.
 
-    ``same_users=False`` has to be said: values of two systems for the same users are pairs.
+    ``same_users=False`` is required: values of two systems for the same users are pairs.
     """
     from scipy.stats import mannwhitneyu
 
-    if same_users is not False:
-        _refuse_pairs("Mann-Whitney")
+    _check_separate("Mann-Whitney", same_users)
     first, second = _group("x", x), _group("y", y)
-    found = mannwhitneyu(first, second)
-    apart = float(first.mean() - second.mean())
+    test = mannwhitneyu(first, second)
+    difference = float(first.mean() - second.mean())
     n = len(first) + len(second)
-    return TestResult("Mann-Whitney", apart, float(found.statistic), never_zero(found.pvalue), n)
+    return TestResult("Mann-Whitney", difference, float(test.statistic), never_zero(test.pvalue), n)
 
 
 def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
-    """Test whether values of several separate groups of users lie alike; see `mann_whitney`."""
+    """Test whether separate groups of users have the same distribution; see `mann_whitney`."""
     from scipy.stats import kruskal
 
-    if same_users is not False:
-        _refuse_pairs("Kruskal-Wallis")
-    own = [_group(f"group {at}", group) for at, group in enumerate(groups)]
-    if len(own) < 2:
-        raise InputError("groups are at least two", found=str(len(own)))
-    n = sum(map(len, own))
-    if len(np.unique(np.concatenate(own))) == 1:
+    _check_separate("Kruskal-Wallis", same_users)
+    samples = [_group(f"group {i}", group) for i, group in enumerate(groups)]
+    if len(samples) < 2:
+        raise InputError("groups are at least two", found=str(len(samples)))
+    n = sum(map(len, samples))
+    if len(np.unique(np.concatenate(samples))) == 1:
         return TestResult("Kruskal-Wallis", 0.0, 0.0, 1.0, n, ("identical",))
-    found = kruskal(*own)
-    means = [float(group.mean()) for group in own]
-    return TestResult("Kruskal-Wallis", max(means) - min(means), float(found.statistic),
-                      never_zero(found.pvalue), n)  # fmt: skip
+    test = kruskal(*samples)
+    means = [float(sample.mean()) for sample in samples]
+    return TestResult("Kruskal-Wallis", max(means) - min(means), float(test.statistic),
+                      never_zero(test.pvalue), n)  # fmt: skip
 
 
-def _refuse_pairs(test: str) -> NoReturn:
-    raise ParameterError(
-        f"{test} is for separate groups of users",
-        found="systems evaluated on the same users",
-        hint="values of the same users are pairs, and vary together: use paired_t or sign_flip; "
-        "for an A/B test with separate users say same_users=False",
-    )
+def _check_separate(test: str, same_users: object) -> None:
+    if same_users is not False:
+        raise ParameterError(
+            f"{test} is for separate groups of users",
+            found="systems evaluated on the same users",
+            hint="values of the same users are pairs, and vary together: use paired_t or "
+            "sign_flip; for an A/B test with separate users say same_users=False",
+        )
 
 
 def _group(name: str, values: Any) -> Floats:
-    own = column(name, values)
-    if not len(own) or np.isnan(own).any():
-        raise InputError(f"{name} is empty or holds NaN", found=f"{len(own)} values")
-    return own
+    """Return the values of a group as an array; raise if it is empty or holds NaN."""
+    data = column(name, values)
+    if not len(data) or np.isnan(data).any():
+        raise InputError(f"{name} is empty or holds NaN", found=f"{len(data)} values")
+    return data

@@ -1,17 +1,14 @@
-"""Corrections for many tests: adjusted p-values, NaN kept out of the family."""
+"""Corrections for multiple testing: adjusted p-values, with NaN excluded from the family."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.arguments import check_choice
+from rankwise.core.arguments import check_choice
 from rankwise.errors import InputError
-from rankwise.stats.differences import numbers
-
-if TYPE_CHECKING:
-    from rankwise.stats.differences import Floats
+from rankwise.stats.differences import Floats, numbers
 
 __all__ = ["Correction", "adjust"]
 
@@ -19,9 +16,9 @@ Correction: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", 
 
 
 def adjust(p: Any, method: Correction = "holm") -> Floats:
-    r"""Return p-values adjusted for how many there are: below alpha is significant at alpha.
+    r"""Return p-values adjusted for multiple testing: significant at alpha where below alpha.
 
-    With m tests, p sorted upwards:
+    With m tests, p sorted in ascending order:
 
     * bonferroni: :math:`m p`
     * holm: the running maximum of :math:`(m - j + 1) p_{(j)}` (step-down)
@@ -29,15 +26,15 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
     * bh (Benjamini and Hochberg): the running minimum of :math:`m p_{(j)} / j` from the largest
     * by (Benjamini and Yekutieli): bh times :math:`\sum_{j \le m} 1 / j`
 
-    Bonferroni and Holm keep the chance of any false finding below alpha whatever the dependence,
-    Hochberg if tests are independent or positively dependent; bh keeps the expected share of false
-    findings below alpha under the same, by whatever the dependence.
+    Bonferroni and Holm control the family-wise error rate under any dependence, Hochberg if tests
+    are independent or positively dependent. bh controls the false discovery rate under the same
+    condition, by under any dependence.
 
     Parameters
     ----------
     p : array, any shape
-        P-values; NaN are tests that could not be made: they stay NaN and do not count.
-    method : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}
+        P-values. NaN marks a test that could not be made: it stays NaN and does not count.
+    method : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
         The correction.
 
     Examples
@@ -46,33 +43,27 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
     [0.03, 0.04, 0.04, nan]
     """
     check_choice("method", method, Correction)
-    given = numbers("p", p)
-    out = given.copy()
-    real = ~np.isnan(given)
-    own = given[real]
-    if ((own < 0) | (own > 1)).any():
-        raise InputError("a p-value lies between 0 and 1", found=str(own[(own < 0) | (own > 1)][0]))
-    if not len(own) or method == "none":
+    values = numbers("p", p)
+    out = values.copy()
+    defined = ~np.isnan(values)
+    family = values[defined]
+    outside = (family < 0) | (family > 1)
+    if outside.any():
+        raise InputError("a p-value lies between 0 and 1", found=str(family[outside][0]))
+    if not len(family) or method == "none":
         return out
-    m = len(own)
-    order = np.argsort(own, kind="stable")
-    place = np.arange(1, m + 1)
-    ordered = own[order]
+    m = len(family)
+    order = np.argsort(family, kind="stable")
+    rank = np.arange(1, m + 1)
+    ordered = family[order]
     if method == "bonferroni":
-        found = ordered * m
+        adjusted = ordered * m
     elif method == "holm":
-        found = np.maximum.accumulate(ordered * (m - place + 1))
-    elif method == "hochberg":
-        found = _from_the_largest(ordered * (m - place + 1))
+        adjusted = np.maximum.accumulate(ordered * (m - rank + 1))
     else:
-        extra = (1 / place).sum() if method == "by" else 1.0
-        found = _from_the_largest(ordered * m / place * extra)
-    back = np.empty(m)
-    back[order] = np.minimum(found, 1.0)
-    out[real] = back
+        factor = (1 / rank).sum() if method == "by" else 1.0
+        bounds = ordered * (m - rank + 1) if method == "hochberg" else ordered * m / rank * factor
+        adjusted = np.minimum.accumulate(bounds[::-1])[::-1]
+    family[order] = np.minimum(adjusted, 1.0)  # back in the order of the tests
+    out[defined] = family
     return out
-
-
-def _from_the_largest(values: Floats) -> Floats:
-    least: Floats = np.minimum.accumulate(values[::-1])[::-1]
-    return least

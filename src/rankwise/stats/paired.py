@@ -1,7 +1,7 @@
 """Tests of paired differences: t, sign-flip, Wilcoxon, sign, bootstrap, equivalence.
 
-All are two-sided tests that the mean of x − y is 0, but Wilcoxon and sign, which are about the
-middle and not about the mean. Where a library has a test SciPy's is used.
+All are two-sided tests that the mean of x − y is 0, except Wilcoxon and sign, which are about the
+median. SciPy's tests are used where it has them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.arguments import check_positive
+from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     LEAST,
@@ -30,18 +30,18 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.resampling import sums
 
-__all__ = ["Equivalence", "bootstrap_test", "equivalence", "exact_sign_flip", "flip_count",
-           "paired_t", "sign", "sign_flip", "t_interval", "wilcoxon"]  # fmt: skip
+__all__ = ["Equivalence", "bootstrap_test", "equivalence", "paired_t", "sign", "sign_flip",
+           "smallest_p", "t_interval", "wilcoxon"]  # fmt: skip
 
-EXACT = 20  # pairs that differ, up to which all signs are gone through
-_MIDDLE = (
+_EXACT = 20  # non-zero differences up to which all signs are enumerated
+_MEDIAN = (
     "tests the middle of the differences, not their mean: where differences are skewed and there "
     "are many pairs it calls systems of equal means different nearly always"
 )
 
 
 def smallest_p(n: int) -> float:
-    """Return the p of the sign-flip test of pairs that all differ by the same: 2 / 2**n."""
+    """Return 2 / 2**n, the p-value of the sign-flip test if all n differences are equal."""
     return 2.0 ** (1 - n) if n < 1075 else LEAST
 
 
@@ -54,14 +54,14 @@ def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
     ----------
     x, y : array, shape (n,)
         Values of both for the same users in the same order; without y, x are differences.
-    missing : {"error", "omit"}
-        What to do with NaN.
+    missing : {"error", "omit"}, default="error"
+        Whether a pair with a NaN raises or is dropped.
 
     Returns
     -------
     TestResult
-        p is 1 if all values are the same on both sides, and that of the sign-flip test, 2 / 2**n,
-        if all differences are the same and not 0, where t would divide by 0.
+        p is 1 if both sides agree for every user, and that of the sign-flip test, 2 / 2**n, if all
+        differences are equal and not 0, where t would divide by 0.
 
     Examples
     --------
@@ -70,15 +70,15 @@ def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
     """
     from scipy.stats import t
 
-    own = differences(x, y, missing=missing)
-    if own.n < 2 or not own.nonzero:
-        statistic, p = (math.nan, math.nan) if own.n < 2 else (0.0, 1.0)
-    elif not own.deviation:
-        statistic, p = math.copysign(math.inf, own.mean), smallest_p(own.n)
+    pairs = differences(x, y, missing=missing)
+    if pairs.n < 2 or not pairs.nonzero:
+        statistic, p = (math.nan, math.nan) if pairs.n < 2 else (0.0, 1.0)
+    elif not pairs.deviation:
+        statistic, p = math.copysign(math.inf, pairs.mean), smallest_p(pairs.n)
     else:
-        statistic = own.mean / own.error
-        p = never_zero(2 * t.sf(abs(statistic), own.n - 1))
-    return TestResult("paired t", own.mean, statistic, p, own.n, own.flags)
+        statistic = pairs.mean / pairs.error
+        p = never_zero(2 * t.sf(abs(statistic), pairs.n - 1))
+    return TestResult("paired t", pairs.mean, statistic, p, pairs.n, pairs.flags)
 
 
 def t_interval(
@@ -88,15 +88,16 @@ def t_interval(
 
     Examples
     --------
-    >>> found = t_interval([1.0, 2.0, 3.0])
-    >>> found.low, found.high
+    >>> interval = t_interval([1.0, 2.0, 3.0])
+    >>> interval.low, interval.high
     (-0.4841, 4.4841)
     """
     check_level("confidence", confidence)
-    own = differences(x, y, missing=missing)
+    pairs = differences(x, y, missing=missing)
     return t_around(
-        own.mean, own.error, own.n - 1, confidence=confidence, method="t", n=own.n, flags=own.flags
-    )
+        pairs.mean, pairs.error, pairs.n - 1, confidence=confidence, method="t", n=pairs.n,
+        flags=pairs.flags,
+    )  # fmt: skip
 
 
 def sign_flip(
@@ -110,100 +111,87 @@ def sign_flip(
 ) -> TestResult:
     """Test whether two means differ, by flipping the signs of the differences at random.
 
-    If systems do not differ, each difference could as well have the other sign. Up to 20 pairs that
-    differ all signs are gone through; else p = (1 + number at least as far out) / (1 + resamples).
+    If systems do not differ, each difference is equally likely to have the opposite sign. All signs
+    are enumerated for up to 20 non-zero differences; above, p = (1 + number at least as extreme) /
+    (1 + resamples).
 
     Parameters
     ----------
     x, y, missing
         As for `paired_t`.
-    n_resamples : int
-        Random signs to draw; the smallest p is 1 / (n_resamples + 1).
-    seed : int
-        Decides the signs.
-    threads : int, optional
-        Threads to use; the result does not depend on it.
+    n_resamples : int, default=10000
+        Number of random draws of signs; the smallest p is 1 / (n_resamples + 1).
+    seed : int, default=0
+        Seed of the random numbers.
+    threads : int, default=None
+        Number of threads, None for all processors; the result does not depend on it.
 
     Examples
     --------
-    >>> sign_flip([0.5, 0.25, 1.0, 0.5], [0.0, 0.0, 0.5, 1.0]).p  # 10 of 16 signs are as far out
+    >>> sign_flip([0.5, 0.25, 1.0, 0.5], [0.0, 0.0, 0.5, 1.0]).p  # 10 of 16 are as extreme
     0.625
     """
-    own = differences(x, y, missing=missing)
+    pairs = differences(x, y, missing=missing)
     check_positive(n_resamples=n_resamples)
-    total = float(own.d.sum())
-    if own.n < 1:
-        return TestResult("sign-flip", own.mean, math.nan, math.nan, own.n, own.flags)
-    if own.nonzero <= EXACT:
-        p = exact_sign_flip(own.d)
-        return TestResult("exact sign-flip", own.mean, total / own.n, p, own.n, own.flags)
-    count = flip_count(own, n_resamples, seed, threads)
+    n, mean, flags, d = pairs.n, pairs.mean, pairs.flags, pairs.d
+    if n < 1:
+        return TestResult("sign-flip", mean, math.nan, math.nan, n, flags)
+    total = float(d.sum())
+    limit = abs(total) - 1e-12 * float(np.abs(d).sum())  # sums in another order round differently
+    if pairs.nonzero <= _EXACT:
+        signed_sums = np.zeros(1)
+        for value in d[d != 0]:
+            signed_sums = np.concatenate([signed_sums + value, signed_sums - value])
+        p = float((np.abs(signed_sums) >= limit).mean())
+        return TestResult("exact sign-flip", mean, total / n, p, n, flags)
+    panels = sums(d[:, None], n_resamples, kind="signs", seed=seed, threads=threads)
+    count = sum(int((np.abs(panel) >= limit).sum()) for panel in panels)
     p = (1 + count) / (1 + n_resamples)
-    return TestResult("sign-flip", own.mean, own.mean, p, own.n, own.flags, n_resamples)
-
-
-def exact_sign_flip(d: Floats) -> float:
-    """Return the share of all signs whose sum is at least as far out."""
-    sums_of_signs = np.zeros(1)
-    for value in d[d != 0]:
-        sums_of_signs = np.concatenate([sums_of_signs + value, sums_of_signs - value])
-    limit = abs(float(d.sum())) - _rounding(d)
-    return float((np.abs(sums_of_signs) >= limit).mean())
-
-
-def flip_count(own: Differences, n_resamples: int, seed: int, threads: int | None) -> int:
-    """Count random signs whose sum is at least as far out."""
-    limit = abs(float(own.d.sum())) - _rounding(own.d)
-    panels = sums(own.d[:, None], n_resamples, kind="signs", seed=seed, threads=threads)
-    return sum(int((np.abs(panel) >= limit).sum()) for panel in panels)
-
-
-def _rounding(d: Floats) -> float:
-    """Return by how much equal sums may differ because they were added up otherwise."""
-    return 1e-12 * float(np.abs(d).sum())
+    return TestResult("sign-flip", mean, mean, p, n, flags, n_resamples)
 
 
 def wilcoxon(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    """Test by Wilcoxon's signed ranks whether differences lie evenly about 0.
+    """Test whether differences are symmetric about 0, by Wilcoxon's signed ranks.
 
-    Zeros are left out, ties take their mean rank (SciPy's test). With 1,000 pairs or more a flag
-    says why not to use it: it is not a test of the mean.
+    Zeros are dropped, ties get their mean rank (SciPy's test). From 1,000 pairs a flag warns
+    against it, because it does not test the mean.
     """
-    from scipy.stats import wilcoxon as test
+    from scipy.stats import wilcoxon as signed_ranks
 
-    own = differences(x, y, missing=missing)
-    flags = (*own.flags, *([_MIDDLE] if own.n >= MANY else []))
-    if own.n < 1 or not own.nonzero:
-        p = math.nan if own.n < 1 else 1.0
-        return TestResult("Wilcoxon", own.mean, 0.0, p, own.n, flags)
-    rounded = _rounded(own)
-    found = test(rounded[rounded != 0])
-    p = never_zero(found.pvalue)
-    return TestResult("Wilcoxon", own.mean, float(found.statistic), p, own.n, flags)
+    pairs = differences(x, y, missing=missing)
+    if not pairs.nonzero:
+        return _median_test("Wilcoxon", pairs, 0.0, 1.0 if pairs.n else math.nan)
+    rounded = _rounded(pairs)
+    tested = signed_ranks(rounded[rounded != 0])
+    return _median_test("Wilcoxon", pairs, tested.statistic, tested.pvalue)
 
 
-def _rounded(own: Differences) -> Floats:
-    """Round differences to 12 digits of their values: what rounding alone tells apart is tied."""
-    top = np.maximum(np.abs(own.x), np.abs(own.y))
-    scale = 10.0 ** np.floor(np.log10(np.where(top > 0, top, 1.0)))
-    out: Floats = significant_digits(np.round(own.d / scale, 12) * scale)
+def _rounded(pairs: Differences) -> Floats:
+    """Round differences to 12 digits of their values, so that rounding errors break no ties."""
+    larger = np.maximum(np.abs(pairs.x), np.abs(pairs.y))
+    scale = 10.0 ** np.floor(np.log10(np.where(larger > 0, larger, 1.0)))
+    out: Floats = significant_digits(np.round(pairs.d / scale, 12) * scale)
     return out
 
 
 def sign(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    """Test by counting wins and losses whether one side wins more often than the other.
+    """Test whether one side wins more often than the other, by counting wins and losses.
 
-    Ties are left out (the binomial test). With 1,000 pairs or more a flag says why not to use it.
+    Ties are dropped (the binomial test). From 1,000 pairs a flag warns against it.
     """
     from scipy.stats import binomtest
 
-    own = differences(x, y, missing=missing)
-    flags = (*own.flags, *([_MIDDLE] if own.n >= MANY else []))
-    if not own.nonzero:
-        p = math.nan if own.n < 1 else 1.0
-        return TestResult("sign", own.mean, 0.0, p, own.n, flags)
-    p = never_zero(binomtest(own.wins, own.nonzero).pvalue)
-    return TestResult("sign", own.mean, float(own.wins), p, own.n, flags)
+    pairs = differences(x, y, missing=missing)
+    if not pairs.nonzero:
+        return _median_test("sign", pairs, 0.0, 1.0 if pairs.n else math.nan)
+    p = binomtest(pairs.wins, pairs.nonzero).pvalue
+    return _median_test("sign", pairs, pairs.wins, p)
+
+
+def _median_test(name: str, pairs: Differences, statistic: Any, p: Any) -> TestResult:
+    """Return the result of a test of the median; from 1,000 pairs with a warning."""
+    flags = (*pairs.flags, *([_MEDIAN] if pairs.n >= MANY else []))
+    return TestResult(name, pairs.mean, float(statistic), never_zero(p), pairs.n, flags)
 
 
 def bootstrap_test(
@@ -217,38 +205,38 @@ def bootstrap_test(
 ) -> TestResult:
     """Test whether two means differ, by the bootstrap of the studentised difference.
 
-    Users are drawn again from differences whose mean was moved to 0, and t is worked out anew:
-    p = (1 + number of |t*| at least |t|) / (1 + resamples).
+    Users are resampled from differences shifted to mean 0, and t is computed for every resample:
+    p = (1 + number of |t*| at least |t|) / (1 + resamples). Parameters are those of `sign_flip`.
     """
-    own = differences(x, y, missing=missing)
-    plain = paired_t(own.x, own.y)
-    if own.n < 2 or not own.deviation:
-        return TestResult("bootstrap t", own.mean, plain.statistic, plain.p, own.n, own.flags)
-    centred = own.d - own.mean
-    columns = np.stack([np.ones(own.n), centred, centred**2], axis=1)
+    pairs = differences(x, y, missing=missing)
+    n, mean, flags, t_test = pairs.n, pairs.mean, pairs.flags, paired_t(pairs.x, pairs.y)
+    if n < 2 or not pairs.deviation:
+        return TestResult("bootstrap t", mean, t_test.statistic, t_test.p, n, flags)
+    centred = pairs.d - mean
+    columns = np.stack([np.ones(n), centred, centred**2], axis=1)
     count = 0
     for panel in sums(columns, n_resamples, kind="weights", seed=seed, threads=threads):
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean, square = panel[:, 1] / panel[:, 0], panel[:, 2] / panel[:, 0]
-            spread = np.sqrt(np.maximum(square - mean**2, 0) / (panel[:, 0] - 1))
-            far = np.abs(mean / spread) >= abs(plain.statistic) * (1 - 1e-12)
-        count += int((far | ~(spread > 0)).sum())  # a draw without spread is as far out as can be
+            means, squares = panel[:, 1] / panel[:, 0], panel[:, 2] / panel[:, 0]
+            errors = np.sqrt(np.maximum(squares - means**2, 0) / (panel[:, 0] - 1))
+            extreme = np.abs(means / errors) >= abs(t_test.statistic) * (1 - 1e-12)
+        count += int((extreme | ~(errors > 0)).sum())  # without variance |t*| is infinite
     p = (1 + count) / (1 + n_resamples)
-    return TestResult("bootstrap t", own.mean, plain.statistic, p, own.n, own.flags, n_resamples)
+    return TestResult("bootstrap t", mean, t_test.statistic, p, n, flags, n_resamples)
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Whether a mean difference is small enough not to matter.
+    """Whether a mean difference is small enough to be negligible.
 
     Attributes
     ----------
     difference : float
         The mean difference.
     margin : float
-        What is still small enough.
+        The largest negligible difference.
     p : float
-        The larger p of the two one-sided t tests that the difference is beyond the margin.
+        The larger p-value of the two one-sided t tests that the difference exceeds the margin.
     interval : Interval
         The t interval of confidence 1 − 2 alpha: inside the margin exactly if p < alpha.
     equivalent : bool
@@ -272,9 +260,9 @@ def equivalence(
     x, y, missing
         As for `paired_t`.
     margin : float
-        The largest difference that does not matter, above 0.
-    alpha : float
-        The level.
+        The largest negligible difference, above 0.
+    alpha : float, default=0.05
+        The significance level.
 
     Examples
     --------
@@ -288,14 +276,12 @@ def equivalence(
         raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
     if not isinstance(margin, int | float | np.number) or not margin > 0:
         raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
-    own = differences(x, y, missing=missing)
-    if own.n < 2:
+    pairs = differences(x, y, missing=missing)
+    if pairs.n < 2:
         p = math.nan
-    elif not own.deviation:
-        p = 0.0 if abs(own.mean) < margin else 1.0
-        p = max(p, smallest_p(own.n))
+    elif not pairs.deviation:
+        p = max(0.0 if abs(pairs.mean) < margin else 1.0, smallest_p(pairs.n))
     else:
-        nearest = (margin - abs(own.mean)) / own.error
-        p = never_zero(t.sf(nearest, own.n - 1))
-    interval = t_interval(own.x, own.y, confidence=1 - 2 * alpha)
-    return Equivalence(own.mean, float(margin), p, interval, bool(p < alpha))
+        p = never_zero(t.sf((margin - abs(pairs.mean)) / pairs.error, pairs.n - 1))
+    interval = t_interval(pairs.x, pairs.y, confidence=1 - 2 * alpha)
+    return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha))

@@ -1,10 +1,10 @@
-"""How many users a difference needs, and how small a difference so many users can show."""
+"""Power analysis: users that an effect needs, and the smallest effect that n users can show."""
 
 from __future__ import annotations
 
 import math
 
-from rankwise.arguments import check_positive
+from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import check_level
 
@@ -12,9 +12,9 @@ __all__ = ["minimum_detectable", "power_of", "users_needed"]
 
 
 def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
-    """Return the chance that a paired t test of n users finds a difference of d_z ``effect``.
+    """Return the power of a two-sided paired t test of n users for a difference of d_z ``effect``.
 
-    From the noncentral t distribution, two-sided.
+    Computed from the noncentral t distribution.
 
     Examples
     --------
@@ -28,14 +28,14 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
     if n < 2 or math.isnan(effect):
         return math.nan
     limit, shift = t.ppf(1 - alpha / 2, n - 1), abs(effect) * math.sqrt(n)
-    if shift > limit + 9:  # all but one in 10**18
+    if shift > limit + 9:  # the power differs from 1 by less than 10**-18
         return 1.0
-    other = nct.cdf(-limit, n - 1, shift) if shift < 5 else 0.0  # beyond, SciPy gives no number
-    return float(nct.sf(limit, n - 1, shift) + other)
+    opposite = nct.cdf(-limit, n - 1, shift) if shift < 5 else 0.0  # SciPy may give NaN beyond
+    return float(nct.sf(limit, n - 1, shift) + opposite)
 
 
 def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Return the least number of users for a paired t test to find a difference of d_z ``effect``.
+    """Return the smallest number of users with which a paired t test detects d_z ``effect``.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> i
 
 
 def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the smallest d_z that a paired t test of n users finds with some power.
+    """Return the smallest d_z that a paired t test of n users detects with the given power.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     check_level("alpha", alpha)
     if n < 2:
         return math.nan
-    if power <= alpha:  # which a test has without any difference
+    if power <= alpha:  # a test has this power without any difference
         return 0.0
-    if n > 1000:  # where the noncentral t is nearly a moved t, and the root is in closed form
+    if n > 1000:  # the noncentral t is nearly a shifted t there, and the root has a closed form
         return float((t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) / math.sqrt(n))
     high = 1.0
     while power_of(n, high, alpha) < power and high < 1e6:

@@ -1,0 +1,48 @@
+"""Checks of arguments, made before anything is computed."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, get_args
+
+from rankwise.errors import ParameterError
+
+__all__ = ["check_choice", "check_count", "check_flag", "check_number", "check_positive"]
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Raise unless a value is one of the choices of a `Literal`."""
+    if not isinstance(value, str) or value not in get_args(choices):
+        raise ParameterError(
+            f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}"
+        )
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise unless a value is None or a finite number."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if value is not None and not (number and math.isfinite(float(value))):  # type: ignore[arg-type]
+        raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
+
+
+def check_count(*, least: int = 1, **values: object) -> None:
+    """Raise unless each value is a whole number, by default at least 1."""
+    for name, value in values.items():
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not least <= value < 2**62:  # type: ignore[operator]
+            raise ParameterError(
+                f"{name} must be a whole number from {least}", found=f"{name}={value!r}"
+            )
+
+
+def check_flag(**values: object) -> None:
+    """Raise unless each value is a Boolean, Python's or NumPy's."""
+    for name, value in values.items():
+        if type(value).__name__ != "bool":
+            raise ParameterError(f"{name} must be True or False", found=f"{name}={value!r}")
+
+
+def check_positive(*, least: int = 1, **values: int | None) -> None:
+    """Raise unless each value is None or a whole number, by default at least 1."""
+    check_count(least=least, **{name: value for name, value in values.items() if value is not None})

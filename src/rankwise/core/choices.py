@@ -1,0 +1,26 @@
+"""The named choices that functions and the command line share; they load no other module."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "Claim", "Cold", "Duplicates", "Family", "FileFormat", "FilterOn", "Missing", "Population",
+    "Seen", "Test", "Ties", "TimeUnit", "Undefined",
+]  # fmt: skip
+
+Duplicates: TypeAlias = Literal["error", "first"]
+Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
+Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
+Undefined: TypeAlias = Literal["skip", "zero", "nan"]
+
+Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
+Missing: TypeAlias = Literal["error", "zero", "common"]
+Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
+
+Claim: TypeAlias = Literal["time", "users", "none"]
+Cold: TypeAlias = Literal["keep", "drop", "only"]
+FileFormat: TypeAlias = Literal["parquet", "csv", "recbole", "elliot", "warprec"]
+FilterOn: TypeAlias = Literal["train", "all"]
+Seen: TypeAlias = Literal["keep", "drop"]
+TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]

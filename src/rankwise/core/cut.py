@@ -1,0 +1,112 @@
+"""`Encoded` to blocks: users are cut into pieces of a size that suits the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from rankwise.core.assemble import MatchedLists, assemble, tied_groups
+from rankwise.core.block import Block
+from rankwise.core.encoded import Encoded
+from rankwise.core.lists import RankRange
+from rankwise.core.match import Matches, match
+from rankwise.core.ragged import Ints, owners
+from rankwise.errors import DuplicateError
+
+__all__ = ["Part", "blocks", "cut", "parts"]
+
+Part: TypeAlias = slice | Ints
+"""The users of a block: consecutive lists, or codes of users without a list."""
+_ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
+
+
+def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
+    """Cut everything into blocks, one after the other.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        Lists and ground truth.
+    size : int, optional
+        Users per block; by default chosen from the number of rows.
+    """
+    for part in parts(encoded, size):
+        yield cut(encoded, part)
+
+
+def parts(encoded: Encoded, size: int | None = None) -> Iterator[Part]:
+    """Say which users each block has, so that blocks can be cut on several threads."""
+    starts = encoded.lists.starts
+    first, last = 0, len(starts) - 1
+    while first < last:
+        if size is not None:
+            stop = min(first + size, last)
+        else:
+            stop = int(np.searchsorted(starts, starts[first] + _ROWS, side="right")) - 1
+            stop = min(max(stop, first + 1), first + encoded.most_users, last)
+        yield slice(first, stop)
+        first = stop
+    unlisted = encoded.unlisted
+    step = min(encoded.most_users, max(len(unlisted), 1))
+    # Without any list there is one block without users: results have their columns all the same.
+    for first in range(0, len(unlisted) if last else max(len(unlisted), 1), step):
+        yield unlisted[first : first + step]
+
+
+def cut(encoded: Encoded, part: Part) -> Block:
+    """Make the block of some users."""
+    return _listed(encoded, part) if isinstance(part, slice) else _unlisted(encoded, part)
+
+
+def _unlisted(encoded: Encoded, users: Ints) -> Block:
+    none, zeros = np.empty(0, dtype=np.int64), np.zeros(len(users), dtype=np.int64)
+    empty = replace(
+        encoded.lists,
+        user=users,
+        starts=np.zeros(len(users) + 1, dtype=np.int64),
+        items=none,
+        scores=None if encoded.lists.scores is None else np.empty(0),
+        dropped=None,
+        rank_range=None if encoded.lists.rank_range is None else RankRange(none, none, zeros),
+    )
+    groups = encoded.truth.groups_of(users)
+    lists = MatchedLists(empty, groups, Matches(none, none, none), np.arange(len(users)))
+    return assemble(encoded, lists)
+
+
+def _listed(encoded: Encoded, chosen: slice) -> Block:
+    lists, truth = encoded.lists, encoded.truth
+    first_row = int(lists.starts[chosen.start])
+    part = lists.part(chosen)
+    groups = truth.groups_of(part.user)
+    rows, edges = truth.rows_of(groups)
+    matches = match(part.items, part.starts, truth.items[rows], edges)
+    if len(matches.repeated):
+        raise _duplicate(encoded, first_row + int(matches.repeated.min()))
+    counted = encoded.is_counted(part.user)
+    number = np.where(counted, np.cumsum(counted) - 1, -1)
+    in_truth = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
+    if encoded.confirm is not None:
+        encoded.confirm.matches(matches.rows + first_row, in_truth)
+    matched = Matches(matches.rows, in_truth, matches.repeated)
+    tied = tied_groups(part, matches.rows)
+    return assemble(encoded, MatchedLists(part, groups, matched, number), tied)
+
+
+def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
+    lists = encoded.lists
+    owner = owners(lists.starts, np.array([row]))
+    if encoded.confirm is not None:
+        first, last = lists.starts[owner[0]], lists.starts[owner[0] + 1]
+        encoded.confirm.repeated(row, np.arange(first, last))
+    user = encoded.users.decode(lists.user[owner])[0]
+    item = encoded.items.decode(lists.items[[row]])[0]
+    return DuplicateError(
+        "an item stands twice in one list",
+        where=f"recommendations, user {user!r}",
+        found=f"item {item!r} more than once",
+        hint='drop the repetition, or keep the best-ranked with duplicates="first"',
+    )

@@ -1,0 +1,115 @@
+"""What measures give for blocks: arrays by code, which become a `Partial` of ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.about import About
+from rankwise.core.arrays import Array
+from rankwise.core.encoded import Encoded
+from rankwise.core.partial import Partial
+from rankwise.core.partial_columns import ItemColumn
+
+__all__ = ["Measured"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What measures give for a block: arrays of the library that the block has.
+
+    Attributes
+    ----------
+    user : array of int, shape (U,)
+        The code of each user.
+    columns : dict of str to array, shape (U,)
+        Values of users, and sums that are pooled at the end.
+    item_sums : dict of ItemColumn to array of int, shape (n_items,)
+        Sums by item code.
+    counts : Counter
+        What was counted on the way.
+    """
+
+    user: Array
+    columns: dict[str, Array]
+    item_sums: dict[ItemColumn, Array]
+    counts: Counter[str]
+
+    @classmethod
+    def join(cls, blocks: Iterable[Measured]) -> Self:
+        """Put the users of several blocks together, one block after the other."""
+        users: list[Any] = []
+        columns: list[dict[str, Array]] = []
+        sums: dict[ItemColumn, Array] = {}
+        counts: Counter[str] = Counter()
+        for block in blocks:
+            users.append(np.asarray(block.user))
+            columns.append(block.columns)
+            for column, values in block.item_sums.items():
+                sums[column] = sums[column] + values if column in sums else values
+            counts.update(block.counts)
+        whole = {
+            name: np.concatenate([np.asarray(part[name]) for part in columns])
+            for name in columns[0]
+        }
+        return cls(user=np.concatenate(users), columns=whole, item_sums=sums, counts=counts)
+
+    def to_partial(
+        self,
+        encoded: Encoded,
+        about: About,
+        *,
+        protocol: str = "",
+        inputs: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+        with_items: bool = False,
+    ) -> Partial:
+        """Turn codes into ids.
+
+        Parameters
+        ----------
+        encoded : Encoded
+            What the blocks were cut from: it knows the ids.
+        about : About
+            What was asked, of which tables.
+        protocol : str, default=""
+            Which candidate set lists were ranked from, as JSON.
+        inputs : mapping of str to list of dict, optional
+            The cards of the tables of this piece, by role.
+        with_items : bool, default=False
+            Whether items are counted: the catalogue is then every item seen.
+        """
+        columns = {name: np.asarray(values) for name, values in self.columns.items()}
+        users = pl.DataFrame({"user": encoded.users.decode(np.asarray(self.user)), **columns})
+        listed = encoded.lists.user
+        outside = listed[~encoded.is_counted(listed)]
+        return Partial(
+            users=users,
+            items=self._items(encoded) if with_items else None,
+            counts=encoded.counts + self.counts,
+            outside=encoded.users.decode(outside) if len(outside) else None,
+            protocol=protocol,
+            about=about,
+            ties=(encoded.ties,) if len(listed) else (),
+            inputs={role: tuple(cards) for role, cards in (inputs or {}).items()},
+            reference_counts=dict(encoded.reference_counts),
+        )
+
+    def _items(self, encoded: Encoded) -> pl.DataFrame:
+        seen = np.zeros(encoded.items.size, dtype=bool)
+        for codes in encoded.seen_items:
+            seen[codes] = True
+        items = np.flatnonzero(seen)
+        return pl.DataFrame(
+            {
+                "item": encoded.items.decode(items),
+                **{
+                    str(column): np.asarray(values)[items].astype(np.int64)
+                    for column, values in self.item_sums.items()
+                },
+            }
+        )

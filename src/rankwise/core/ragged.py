@@ -1,0 +1,225 @@
+"""Rows that belong together: runs, buckets and orders inside them, without a full sort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankwise.core.threads import each
+
+__all__ = [
+    "Ints", "UserItems", "bucket", "offsets", "owners", "positions", "ragged_rows", "reorder",
+    "runs",
+]  # fmt: skip
+
+Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+
+
+def offsets(lengths: Ints) -> Ints:
+    """Return where each segment starts, and after them where the last ends.
+
+    >>> offsets(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    out = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=out[1:])
+    return out
+
+
+def positions(starts: Ints) -> Ints:
+    """Return the position of every row in its segment, from 0.
+
+    >>> positions(np.array([0, 2, 5])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    out: Ints = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
+    return out
+
+
+def runs(*keys: Ints) -> Ints:
+    """Return where each run of rows with equal keys starts, and after them where the last ends.
+
+    >>> runs(np.array([4, 4, 7, 7]), np.array([0.5, 0.5, 0.5, 0.1])).tolist()
+    [0, 2, 3, 4]
+    """
+    is_first = np.ones(len(keys[0]), dtype=bool)
+    is_first[1:] = False
+    for key in keys:
+        is_first[1:] |= key[1:] != key[:-1]
+    return np.append(np.flatnonzero(is_first), len(is_first))
+
+
+def owners(starts: Ints, rows: Ints) -> Ints:
+    """Return the segment of each row.
+
+    >>> owners(np.array([0, 2, 5]), np.array([1, 2, 4])).tolist()
+    [0, 1, 1]
+    """
+    lengths = np.diff(starts)
+    if len(lengths) and lengths[0] and bool((lengths == lengths[0]).all()):
+        segments: Ints = rows // lengths[0]
+        return segments
+    return np.searchsorted(starts, rows, side="right") - 1
+
+
+def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
+    """Return the row numbers of several ranges, one after the other.
+
+    >>> ragged_rows(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    rows: Ints = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return rows
+
+
+def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return rows grouped by code, in linear time, in their order inside each group.
+
+    This is a counting sort: SciPy does it in C when a one-row sparse matrix is read by columns.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n,)
+        The group of every row.
+    size : int
+        The number of groups.
+
+    Returns
+    -------
+    starts : array of int, shape (size + 1,)
+        Where each group starts in ``order``.
+    order : array of int, shape (n,)
+        Row numbers, group by group.
+
+    Examples
+    --------
+    >>> starts, order = bucket(np.array([1, 0, 1]), 2)
+    >>> starts.tolist(), order.tolist()
+    ([0, 1, 3], [1, 0, 2])
+    """
+    if len(codes) and bool(np.all(codes[1:] >= codes[:-1])):
+        return np.searchsorted(codes, np.arange(size + 1)).astype(np.int64), np.arange(len(codes))
+    from scipy.sparse import csr_array
+
+    small = max(len(codes), size) < np.iinfo(np.int32).max
+    index: type[Any] = np.int32 if small else np.int64
+    end = np.array([0, len(codes)], dtype=index)
+    row = (np.arange(len(codes), dtype=index), codes.astype(index, copy=False), end)
+    grouped = csr_array(row, shape=(1, size)).tocsc()
+    return grouped.indptr.astype(np.int64), grouped.data
+
+
+def reorder(
+    starts: Ints,
+    keys: Ints,
+    columns: Sequence[Ints],
+    *,
+    breaker: Callable[[Ints], Ints] | None = None,
+    descending: bool = False,
+    in_place: bool = False,
+    threads: int = 1,
+) -> list[Ints]:
+    """Return columns whose rows are in order of a key inside each segment.
+
+    Segments of similar length form a padded matrix, which is sorted along its rows: no sort goes
+    across segments.
+
+    Parameters
+    ----------
+    starts : array of int, shape (n_segments + 1,)
+        Where each segment starts.
+    keys : array, shape (n,)
+        Finite sort keys; they may be one of the columns.
+    columns : sequence of arrays, shape (n,)
+        The columns to put in order.
+    breaker : callable, optional
+        Breaks ties between keys: takes row numbers, returns numbers to order by, always
+        ascending. Without it rows of equal keys keep their order.
+    descending : bool, default=False
+        Largest key first.
+    in_place : bool, default=False
+        Write into ``columns`` themselves.
+    threads : int, default=1
+        Threads to use.
+
+    Returns
+    -------
+    list of arrays
+        The columns in order.
+
+    Examples
+    --------
+    >>> keys = np.array([3.0, 1.0, 2.0, 9.0, 8.0])
+    >>> reorder(np.array([0, 3, 5]), keys, [keys])[0].tolist()
+    [1.0, 2.0, 3.0, 8.0, 9.0]
+    """
+    out = list(columns) if in_place else [np.array(column) for column in columns]
+    lengths = np.diff(starts)
+    bits = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
+    bits[lengths < 2] = -1  # nothing to order
+    jobs = [
+        members[first : first + (max(1, (1 << 19) >> bit))]
+        for bit in np.unique(bits[bits >= 0]).tolist()
+        for members in [np.flatnonzero(bits == bit)]
+        for first in range(0, len(members), max(1, (1 << 19) >> bit))
+    ]
+
+    def work(chosen: Ints) -> None:
+        sizes = lengths[chosen]
+        width = int(sizes.max())
+        rows = starts[chosen, None] + np.arange(width)
+        filled = None if sizes.min() == width else np.arange(width) < sizes[:, None]
+        rows = rows if filled is None else np.minimum(rows, starts[-1] - 1)
+        matrix = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
+        matrix = matrix if filled is None else np.where(filled, matrix, _padding(matrix.dtype))
+        order = np.take_along_axis(rows, _order_rows(matrix, rows, breaker), axis=1)
+        target = rows if filled is None else rows[filled]
+        order = order if filled is None else order[filled]
+        for values, column in zip([column[order] for column in columns], out, strict=True):
+            column[target] = values
+
+    for _ in each(work, jobs, threads):
+        pass
+    return out
+
+
+def _padding(dtype: np.dtype[Any]) -> Any:
+    """Return a value that sorts after every key: the padding of short rows."""
+    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+
+
+def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None) -> Ints:
+    """Return the order of each row: by a fast unstable sort, by a stable one where keys tie."""
+    order = np.argsort(keys, axis=1)
+    ordered = np.take_along_axis(keys, order, axis=1)
+    equal = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != _padding(keys.dtype))
+    tied = np.flatnonzero(equal.any(axis=1))
+    if len(tied):
+        if breaker is None:
+            order[tied] = np.argsort(keys[tied], axis=1, kind="stable")
+        else:
+            first = np.argsort(breaker(rows[tied]), axis=1, kind="stable")
+            again = np.take_along_axis(keys[tied], first, axis=1)
+            second = np.argsort(again, axis=1, kind="stable")
+            order[tied] = np.take_along_axis(first, second, axis=1)
+    return order
+
+
+@dataclass(frozen=True)
+class UserItems:
+    """Items of users, by code, one user after the other."""
+
+    starts: Ints
+    items: Ints
+
+    def rows_of(self, users: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of some users one after the other, and where each user starts."""
+        known = users < len(self.starts) - 1
+        lengths = np.where(known, np.diff(self.starts).take(users, mode="clip"), 0)
+        first = self.starts[:-1].take(users, mode="clip")
+        return ragged_rows(first, lengths), offsets(lengths)

@@ -1,0 +1,220 @@
+"""Rows to recommendation lists and ground truth in codes, repetitions dealt with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.choices import Duplicates, Population, Ties
+from rankwise.core.encoded import Confirm
+from rankwise.core.lists import Lists, arrange
+from rankwise.core.match import match
+from rankwise.core.ragged import Ints, owners
+from rankwise.core.truth import Truth, arrange_truth
+from rankwise.core.vocabulary import HashCollision, HashedStrings
+from rankwise.encoding.id_space import IdSpace
+from rankwise.errors import ColumnError, DuplicateError, EmptyError
+from rankwise.tables.table import Table
+
+__all__ = [
+    "confirmation", "encode_lists", "encode_truth", "later_rows", "repeated_item", "repeated_rows",
+    "users_evaluated",
+]  # fmt: skip
+
+
+def encode_truth(
+    table: Table,
+    ids: IdSpace,
+    threshold: float | None,
+    duplicates: Duplicates,
+    counts: Counter[str],
+) -> Truth:
+    """Return the ground truth by user, with relevance decided and repetitions dealt with.
+
+    Raises
+    ------
+    ColumnError
+        If there is a threshold, and no relevance to compare with it.
+    DuplicateError
+        If an item occurs twice for a user and ``duplicates`` is ``"error"``.
+    EmptyError
+        If nothing is relevant.
+    """
+    if table.frame.is_empty():
+        raise EmptyError("the table of truth is empty", where=table.source, found="0 rows")
+    if threshold is not None and "relevance" not in table.frame.columns:
+        raise ColumnError(
+            "a relevance threshold needs truth with a relevance",
+            where=table.source,
+            found=f"columns {', '.join(table.frame.columns)}",
+            hint="leave the threshold out: without a relevance every row of the truth is relevant",
+        )
+    truth = _arrange_truth(table, ids, threshold)
+    rises = truth.items[1:] > truth.items[:-1]
+    rises[truth.starts[1:-1] - 1] = True
+    # Items that rise for every user cannot repeat; otherwise they are matched like a list.
+    repeated = truth.starts[:0] if rises.all() else repeated_rows(truth.items, truth.starts)
+    if len(repeated):
+        if duplicates == "error":
+            _confirm_repeats(table, ids)
+            raise repeated_item(
+                "an item stands twice for one user in the truth",
+                table,
+                truth,
+                repeated,
+                ids,
+                hint='drop the repetition, or keep the most relevant with duplicates="first"',
+            )
+        frame = table.frame
+        if "relevance" in frame.columns:
+            frame = frame.sort("relevance", descending=True, maintain_order=True)
+        once = frame.unique(["user", "item"], keep="first", maintain_order=True)
+        counts["truth_duplicates_dropped"] += len(frame) - len(once)
+        truth = _arrange_truth(table.with_frame(once), ids, threshold)
+    counts["truth_rows"] += len(truth.items)
+    counts["truth_users_without_relevant_items"] += int((truth.n_relevant == 0).sum())
+    if not truth.n_relevant.any():
+        assert truth.relevance is not None
+        raise EmptyError(
+            "no item is relevant",
+            where=table.source,
+            found=f"the largest relevance is {truth.relevance.max():g}"
+            + ("" if threshold is None else f", the threshold {threshold:g}"),
+            hint="lower the relevance threshold"
+            if threshold is not None
+            else "items of relevance 0 or less are not relevant; is this the right column?",
+        )
+    return truth
+
+
+def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth:
+    frame = table.frame
+    relevance = frame["relevance"].to_numpy() if "relevance" in frame.columns else None
+    return arrange_truth(
+        frame["user"],
+        ids.items.encode(frame["item"]),
+        relevance,
+        vocabulary=ids.users,
+        threshold=threshold,
+    )
+
+
+def encode_lists(
+    table: Table,
+    ids: IdSpace,
+    ties: Ties,
+    duplicates: Duplicates,
+    counts: Counter[str],
+    threads: int,
+) -> Lists:
+    """Return rows as ranked lists; with ``duplicates="first"``, without repetitions.
+
+    Otherwise repeated items are an error that matching with the ground truth raises.
+    """
+    frame = table.frame
+    codes = ids.items.encode(frame["item"])
+    hashed = isinstance(ids.items, HashedStrings)
+    score = frame["score"].to_numpy() if "score" in frame.columns else None
+    lists = arrange(
+        frame["user"],
+        codes,
+        vocabulary=ids.users,
+        by_row=hashed,  # hashes have to be confirmed by row
+        rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
+        score=score,
+        ties=ties,
+        item_order=ids.items.ordered,
+        threads=threads,
+    )
+    if hashed and lists.items is not codes:
+        lists = replace(lists, items=codes[lists.items], origin=lists.items)
+    if "rank" in frame.columns and lists.scores is not None:
+        counts["lists_whose_scores_rise"] += _rising(lists)
+    counts["rows"] += len(lists.items)
+    counts["lists"] += len(lists.user)
+    counts["lists_with_rank_gaps"] += lists.gaps
+    if duplicates == "first":
+        repeated = later_rows(lists, repeated_rows(lists.items, lists.starts))
+        if len(repeated):
+            counts["duplicates_dropped"] += len(repeated)
+            lists = lists.without(repeated)
+    return lists
+
+
+def _rising(lists: Lists) -> int:
+    """Count lists whose scores rise somewhere, although ranks order them best first."""
+    assert lists.scores is not None
+    rises = np.diff(lists.scores, append=lists.scores[-1:]) > 0
+    rises[lists.starts[1:] - 1] = False
+    return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
+
+
+def confirmation(
+    ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth
+) -> Confirm | None:
+    """Return what compares ids where hashes are equal; None where codes are not hashes."""
+    if not isinstance(ids.items, HashedStrings):
+        return None
+    return Confirm(
+        recommended=listed.frame["item"],
+        truth=truth_table.frame["item"],
+        origin=lists.origin,
+        truth_origin=truth.origin,
+    )
+
+
+def _confirm_repeats(table: Table, ids: IdSpace) -> None:
+    hashed = isinstance(ids.items, HashedStrings)
+    if hashed and not table.frame.select("user", "item").is_duplicated().any():
+        raise HashCollision
+
+
+def repeated_item(
+    what: str, table: Table, rows: Truth | Lists, repeated: Ints, ids: IdSpace, *, hint: str
+) -> DuplicateError:
+    """Return the error for a repeated item, naming the first such user and item."""
+    row = repeated[[repeated.argmin()]]
+    user = ids.users.decode(rows.user[owners(rows.starts, row)])[0]
+    return DuplicateError(
+        what,
+        where=f"{table.source}, user {user!r}",
+        found=f"item {ids.items.decode(rows.items[row])[0]!r} more than once",
+        hint=hint,
+    )
+
+
+def repeated_rows(items: Ints, starts: Ints) -> Ints:
+    """Return the rows whose item occurs more than once in its list."""
+    none = np.empty(0, dtype=np.int64)
+    return match(items, starts, none, np.zeros(len(starts), dtype=np.int64)).repeated
+
+
+def later_rows(lists: Lists, repeated: Ints) -> Ints:
+    """Return, of the lists with a repeated item, all rows but the first of each item."""
+    affected = np.unique(owners(lists.starts, repeated))
+    rows = [np.arange(lists.starts[at], lists.starts[at + 1]) for at in affected]
+    if not rows:
+        return repeated
+    row = np.concatenate(rows)
+    owner = owners(lists.starts, row)
+    frame = pl.DataFrame({"row": row, "list": owner, "item": lists.items[row]})
+    return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()
+
+
+def users_evaluated(
+    population: Population, lists: Lists, truth: Truth, n_users: int, counts: Counter[str]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return whether each user is evaluated, and count lists without relevant items."""
+    relevant = np.zeros(n_users, dtype=bool)
+    has_list = relevant.copy()
+    relevant[truth.user[truth.n_relevant > 0]] = True
+    has_list[lists.user] = True
+    counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
+    if population == "truth":
+        return relevant
+    if population == "both":
+        return relevant & has_list
+    return has_list if population == "recommended" else has_list | relevant

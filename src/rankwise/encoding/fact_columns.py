@@ -1,0 +1,235 @@
+"""Columns of the tables of items and users, read from any supported layout.
+
+All results are in the order of the table's rows; no row is dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.facts import Fact
+from rankwise.errors import ColumnError, MeasureError, ScoreError, nearest
+from rankwise.tables.columns import KNOWN, Columns, TableRole, choose, known_column
+from rankwise.tables.table import Table
+
+__all__ = ["Found", "Matrix", "Named", "find", "read_categories", "read_features", "read_groups"]
+
+_SEPARATORS = "|;,"
+_COLUMN_OF = {"item_group": "group", "user_group": "group"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """The columns of a fact; ``several`` if there is one per category or number."""
+
+    names: tuple[str, ...]
+    several: bool = False
+
+
+@dataclass(frozen=True)
+class Named:
+    """Numbers of names, row by row; ``starts`` where each row starts, None if it has one name."""
+
+    code: np.ndarray[tuple[int], np.dtype[np.int64]]
+    names: tuple[str, ...]
+    starts: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
+    description: str = ""
+
+    @cached_property
+    def signatures(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """A number for each distinct set of names of a row, in order; 0 for the empty set."""
+        assert self.starts is not None
+        n = len(self.starts) - 1
+        owner = np.repeat(np.arange(n), np.diff(self.starts))
+        pairs = pl.DataFrame({"row": owner, "code": self.code}).sort("row", "code")
+        sets = pairs.group_by("row", maintain_order=True).agg(
+            pl.col("code").cast(pl.String).str.zfill(9).str.join("|")
+        )
+        out = np.zeros(n, dtype=np.int64)
+        out[sets["row"].to_numpy()] = sets["code"].rank("dense").to_numpy()
+        return out
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One vector per row; rows without one are not ``known`` and hold zeros."""
+
+    vector: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+    known: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    description: str = ""
+
+
+def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> Found:
+    """Return the columns of a fact; several where each category or number has its own column.
+
+    Raises
+    ------
+    MeasureError
+        If there is none.
+    """
+    role: TableRole = "users" if fact.kind == "user_group" else "items"
+    column = _COLUMN_OF.get(fact.kind, fact.kind)
+    names = [name for name in table.frame.columns if name != role[:-1]]
+    listed = "columns " + ", ".join(map(repr, table.frame.columns))
+    chosen: str | None = fact.column
+    if chosen == column and column in KNOWN[role]:
+        given = choose(columns, role)
+        chosen = known_column(names, role, column, given, table.source)
+        name = given.get(column)
+        if name is not None and name not in names and not name.endswith("*"):
+            raise ColumnError(
+                f"there is no column {name!r} for the {column}",
+                where=table.source,
+                found=listed,
+                hint=nearest(name, names),
+            )
+    if chosen is not None and chosen.endswith("*"):
+        several = [name for name in names if name.startswith(chosen[:-1])]
+        if several:
+            return Found(tuple(several), several=True)
+    if chosen in names:
+        return Found((chosen,))
+    groups = {"item_group": "groups of items", "user_group": "groups of users"}
+    raise MeasureError(
+        f"{measure} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
+        f"such column in the table of {role}",
+        where=table.source,
+        found=listed,
+        hint=nearest(fact.column, names)
+        or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure',
+    )
+
+
+def read_groups(table: Table, column: str) -> Named:
+    """Return a column of groups: one per row, -1 where it is null."""
+    values = table.frame[column]
+    if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
+        raise ColumnError(
+            f"column {column!r} does not hold one group a row",
+            where=table.source,
+            found=str(values.dtype),
+        )
+    ordered = values.drop_nulls().unique().sort()
+    names = ordered.cast(pl.String)
+    if not len(names):
+        raise ColumnError(f"column {column!r} holds no group", where=table.source)
+    codes = values.replace_strict(
+        ordered, np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
+    )
+    return Named(codes.fill_null(-1).to_numpy(), tuple(names), description=f"column {column!r}")
+
+
+def _number(table: Table, name: str) -> pl.Series:
+    """Return a column of numbers, or of true and false, as floats; nulls stay."""
+    column = table.frame[name]
+    if column.dtype == pl.String:
+        text = column.str.strip_chars().str.to_lowercase()
+        column = text.replace({"true": "1", "false": "0", "": None})
+    number = None if column.dtype.is_nested() else column.cast(pl.Float64, strict=False)
+    if number is None or number.null_count() > column.null_count():
+        raise ColumnError(
+            f"column {name!r} does not hold numbers, or true and false",
+            where=table.source,
+            found=str(table.frame.schema[name]),
+        )
+    return number
+
+
+def read_categories(table: Table, chosen: Found) -> Named:
+    """Return categories: a column of lists, of delimited text, or one column per category."""
+    columns, frame = chosen.names, table.frame.select(chosen.names)
+    if chosen.several:
+        prefix = _common_prefix(columns)
+        flags = [(_number(table, name) > 0).fill_null(value=False) for name in columns]
+        matrix = np.stack([flag.to_numpy() for flag in flags], axis=1)
+        names = tuple(name.removeprefix(prefix) for name in columns)
+        order = sorted(range(len(names)), key=names.__getitem__)
+        row, code = np.nonzero(matrix[:, order])
+        starts = np.searchsorted(row, np.arange(len(matrix) + 1))
+        description = f"{len(columns)} columns {prefix}…"
+        return Named(code, tuple(sorted(names)), starts, description)
+    values, description = frame[columns[0]], f"column {columns[0]!r}"
+    if isinstance(values.dtype, pl.Categorical | pl.Enum):
+        values = values.cast(pl.String)
+    if values.dtype == pl.String:
+        filled = values.fill_null("")
+        separator = next((s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), "")
+        description += f", split at {separator!r}" if separator else ""
+        lists = filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
+        lists = lists.list.eval(pl.element().str.strip_chars())
+        lists = lists.list.eval(pl.element().filter(pl.element() != ""))
+    elif isinstance(values.dtype, pl.List | pl.Array):
+        if values.dtype.inner.is_nested():
+            raise ColumnError(
+                f"column {columns[0]!r} does not hold lists of categories",
+                where=table.source,
+                found=str(values.dtype),
+            )
+        lists = values.cast(pl.List(pl.String)).list.eval(pl.element().drop_nulls())
+    else:
+        lists = values.cast(pl.String).reshape((-1, 1)).arr.to_list()
+        lists = lists.list.eval(pl.element().drop_nulls())
+    lists = lists.list.unique(maintain_order=True).fill_null([])
+    starts = np.concatenate([[0], np.cumsum(lists.list.len().to_numpy())]).astype(np.int64)
+    flat = lists.explode(empty_as_null=False)
+    ordered = flat.unique().sort()
+    if not len(ordered):
+        raise ColumnError(f"column {columns[0]!r} holds no category", where=table.source)
+    codes = flat.replace_strict(ordered, np.arange(len(ordered)), return_dtype=pl.Int64)
+    return Named(codes.to_numpy(), tuple(ordered), starts, description)
+
+
+def _common_prefix(names: tuple[str, ...]) -> str:
+    """Return the common prefix of names; up to the last ``_`` of a single name."""
+    if len(names) == 1:
+        return names[0][: names[0].rfind("_") + 1]
+    low, high = min(names), max(names)
+    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), 0)
+    return low[:length]
+
+
+def read_features(table: Table, chosen: Found) -> Matrix:
+    """Return vectors: a column of lists or arrays of numbers, or several columns of numbers."""
+    columns = chosen.names
+    if chosen.several:
+        numbers = pl.DataFrame({name: _number(table, name) for name in columns})
+        values = numbers.select(pl.concat_list(pl.all()).alias("vector"))["vector"]
+    else:
+        values = table.frame[columns[0]]
+    dtype = values.dtype
+    if not isinstance(dtype, pl.List | pl.Array) or not (
+        dtype.inner.is_numeric() or dtype.inner == pl.Boolean or dtype.inner == pl.Null
+    ):
+        raise ColumnError(
+            f"column {columns[0]!r} does not hold vectors",
+            where=table.source,
+            found=str(values.dtype),
+            hint="features are a column of lists or arrays of numbers, or several columns of "
+            "numbers, named by what they have in common: features='f_*'",
+        )
+    lists = values.cast(pl.List(pl.Float64))
+    lengths = lists.list.len()
+    known = lists.is_not_null().to_numpy()
+    sizes = lengths.filter(pl.Series(known)).unique()
+    if len(sizes) != 1 or sizes[0] == 0:
+        raise ColumnError(
+            "features must be vectors of one length",
+            where=f"{table.source}, column {columns[0]!r}",
+            found=f"lengths {', '.join(map(str, sizes.sort()[:5]))}",
+        )
+    vector = np.zeros((len(lists), int(sizes[0])))
+    vector[known] = lists.filter(pl.Series(known)).explode().to_numpy().reshape(-1, int(sizes[0]))
+    bad = ~np.isfinite(vector).all(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ScoreError(
+            "a feature is null, NaN or infinite",
+            where=f"{table.source}, column {columns[0]!r}, item {table.frame['item'][row]!r}",
+            found=f"{int(bad.sum())} such items",
+        )
+    description = f"{len(columns)} columns" if chosen.several else f"column {columns[0]!r}"
+    return Matrix(vector, known, description)

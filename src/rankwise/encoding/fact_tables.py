@@ -1,0 +1,256 @@
+"""The facts that measures need, found in the tables before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.facts import Fact, FactKind, Groups
+from rankwise.core.ragged import Ints
+from rankwise.encoding import fact_arrays as build
+from rankwise.encoding.fact_columns import (
+    Found,
+    Matrix,
+    Named,
+    find,
+    read_categories,
+    read_features,
+    read_groups,
+)
+from rankwise.encoding.id_space import IdSpace
+from rankwise.errors import ColumnError, MeasureError
+from rankwise.tables.align import matching
+from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.table import Table
+
+__all__ = ["FactTables"]
+
+RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
+"""Ids of a table and their role to the row that each target has among them, -1 for none."""
+
+_TABLES: dict[FactKind, tuple[TableRole, ...]] = {
+    "popularity": ("train",), "history": ("train",), "similarity": ("train",),
+    "source": ("train", "users"), "baseline": ("baseline",), "categories": ("items",),
+    "features": ("items",), "item_group": ("items",), "propensity": ("items",),
+    "user_group": ("users",),
+}  # fmt: skip
+_NEEDED: dict[TableRole, str] = {
+    "train": "training interactions",
+    "users": "a table of users with their groups",
+    "baseline": "the lists of another run",
+}
+_OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups",
+       "propensity": "propensities"}  # fmt: skip
+_OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
+
+
+@dataclass(frozen=True)
+class FactTables:
+    """The tables beside recommendations and ground truth, and what measures need of them.
+
+    Parameters
+    ----------
+    wanted : mapping of Fact to str
+        What is needed, and the measure that needs it.
+    tables : mapping of str to Table
+        Those of train, items, users and baseline that were given.
+    columns : mapping, optional
+        Columns named by the caller.
+
+    Raises
+    ------
+    MeasureError
+        If a table or a column is missing: before any work is done.
+    """
+
+    wanted: Mapping[Fact, str]
+    tables: Mapping[TableRole, Table]
+    columns: Columns | None = None
+    _parsed: dict[tuple[Fact, bool], Any] = field(default_factory=dict, repr=False, compare=False)
+    """Columns that are parsed already."""
+
+    def __post_init__(self) -> None:
+        for fact, measure in self.wanted.items():
+            for kind in _TABLES[fact.kind]:
+                if kind not in self.tables:
+                    raise MeasureError(
+                        f"{measure} needs "
+                        + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
+                        found=f"no {kind}",
+                        hint=f"pass {kind}=, on the command line --{kind} FILE",
+                    )
+        _ = self.columns_of  # raises if a column is missing
+        if "items" in self.coded:
+            _check_once(self.tables["items"], "item")
+
+    @cached_property
+    def columns_of(self) -> dict[Fact, Found]:
+        """The columns of every fact that is a column."""
+        return {
+            fact: self._find(fact, measure) if fact.column else Found(())
+            for fact, measure in self.wanted.items()
+        }
+
+    def _find(self, fact: Fact, measure: str) -> Found:
+        table = self.tables[_TABLES[fact.kind][-1]]
+        column = Fact("user_group", fact.column) if fact.kind == "source" else fact
+        return find(table, column, measure, self.columns)
+
+    @property
+    def coded(self) -> list[TableRole]:
+        """The tables whose ids must be in the vocabularies."""
+        kinds = {kind for fact in self.wanted for kind in _TABLES[fact.kind]}
+        return sorted(kinds)
+
+    def by_code(
+        self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
+    ) -> dict[Fact, object]:
+        """Return the facts of every code.
+
+        ``tables`` are those of `coded`, aligned; ``distinct`` says that no training row repeats
+        another, which makes counting users as cheap as counting rows.
+        """
+        for kind, table in tables.items():  # codes of train are given already; arrays come after
+            for role, vocabulary in (("user", ids.users), ("item", ids.items)):
+                if role in table.frame.columns and kind not in ("train", "baseline"):
+                    vocabulary.encode(table.frame[role].unique())
+        of_items = any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted)
+        sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
+
+        def rows(_: Table, values: pl.Series, role: str) -> Ints:
+            row = np.full(sizes[role], -1, dtype=np.int64)
+            row[getattr(ids, f"{role}s").encode(values)] = np.arange(len(values))
+            return row
+
+        wanted = [fact for fact in self.wanted if fact.kind not in ("history", "baseline")]
+        return self._arrays(tables, rows, wanted, distinct=distinct)
+
+    def of_items(self, ids: pl.Series) -> dict[Fact, object]:
+        """Return the facts of these items, in their order."""
+        wanted = [fact for fact in self.wanted if fact.kind in _OF_ITEMS]
+        return self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
+
+    def of_users(self, ids: pl.Series) -> dict[str, Groups]:
+        """Return the groups of these users, in their order, by column."""
+        wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
+        arrays = self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
+        return {fact.column: of for fact, of in arrays.items() if isinstance(of, Groups)}
+
+    def descriptions(self) -> dict[str, str]:
+        """Return where each fact came from."""
+        return {str(fact): self._description(fact) for fact in sorted(self.wanted)}
+
+    def _description(self, fact: Fact) -> str:
+        if fact.kind in ("item_group", "user_group"):
+            return self._groups(fact).description
+        if fact.kind in ("categories", "features"):
+            column: Named | Matrix = self._item_column(fact, self.tables["items"])
+            return column.description
+        names = ", ".join(self.columns_of[fact].names)
+        return f"column {names!r}" if names else _TABLES[fact.kind][0]
+
+    def _arrays(
+        self,
+        tables: Mapping[TableRole, Table],
+        rows: RowsOf,
+        wanted: list[Fact],
+        *,
+        distinct: bool = False,
+    ) -> dict[Fact, object]:
+        arrays: dict[Fact, object] = {}
+        for fact in wanted:
+            if fact.kind in ("popularity", "similarity", "source"):
+                arrays[fact] = self._from_train(fact, tables["train"], rows, distinct=distinct)
+            elif fact.kind == "user_group":
+                table = tables["users"]
+                row = rows(table, table.frame["user"], "user")
+                arrays[fact] = build.place_groups(self._groups(fact), row)
+            else:
+                arrays[fact] = self._from_items(fact, tables["items"], rows)
+        return arrays
+
+    def _from_train(self, fact: Fact, train: Table, rows: RowsOf, *, distinct: bool) -> object:
+        text = train.frame["item"].dtype == pl.String
+        if fact.kind == "popularity":
+            frame, n_users = self._read(
+                fact,
+                lambda: (
+                    build.popularity_frame(train, distinct=distinct),
+                    train.frame["user"].n_unique(),
+                ),
+                text=text,
+            )
+            return build.place_popularity(frame, n_users, rows(train, frame["item"], "item"))
+        if fact.kind == "similarity":
+            target, size = _targets(train, train.frame["item"], rows)
+            return build.similarity(train, target, size)
+        # Groups are numbered once, by all users; of these, those who can match are joined.
+        groups = self._groups(Fact("user_group", fact.column))
+        table = self.tables["users"]
+        coded = table.frame.select("user").with_columns(group=pl.Series(groups.code))
+        users = matching(table.with_frame(coded), "user", train.frame["user"])
+        frame = self._read(
+            fact, lambda: build.source_frame(train, users, distinct=distinct), text=text
+        )
+        target, size = _targets(train, frame["item"], rows)
+        return build.place_source(frame, target, groups.names, size)
+
+    def _from_items(self, fact: Fact, table: Table, rows: RowsOf) -> object:
+        row = rows(table, table.frame["item"], "item")
+        if fact.kind == "propensity":
+            return build.place_propensity(table, self.columns_of[fact].names[0], row)
+        if fact.kind == "features":
+            return build.place_features(self._item_column(fact, table), row)
+        if fact.kind == "categories":
+            return build.place_categories(self._item_column(fact, table), row)
+        return build.place_groups(self._groups(fact), row)
+
+    def _item_column(self, fact: Fact, table: Table) -> Any:
+        read = read_features if fact.kind == "features" else read_categories
+        return self._read(fact, lambda: read(table, self.columns_of[fact]))
+
+    def _groups(self, fact: Fact) -> Named:
+        table = self.tables["users" if fact.kind == "user_group" else "items"]
+        named: Named = self._read(fact, lambda: read_groups(table, self.columns_of[fact].names[0]))
+        return named
+
+    def _read(self, fact: Fact, make: Callable[[], Any], *, text: bool = False) -> Any:
+        """Parse a column once; where the ids matter, once for integers and once for strings."""
+        if (fact, text) not in self._parsed:
+            self._parsed[fact, text] = make()
+        return self._parsed[fact, text]
+
+
+def _targets(table: Table, ids: pl.Series, rows: RowsOf) -> tuple[Ints, int]:
+    """Return the target of each item, -1 for none, and the number of targets."""
+    items = ids.unique(maintain_order=True)
+    row = rows(table, items, "item")
+    target = np.full(len(items), -1, dtype=np.int64)
+    target[row[row >= 0]] = np.flatnonzero(row >= 0)
+    number = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
+    return target[number.to_numpy().astype(np.int64)], len(row)
+
+
+def _rows_among(table: Table, ids: pl.Series, role: str, wanted: pl.Series) -> Ints:
+    """Return the row of each wanted id among the ids of a table, -1 where it is not there."""
+    numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
+    right = matching(table.with_frame(numbered), role, wanted).unique(role, keep="first")
+    left = pl.DataFrame({role: wanted})
+    row = left.join(right, on=role, how="left", maintain_order="left")["row"]
+    return row.fill_null(-1).to_numpy()
+
+
+def _check_once(table: Table, role: str) -> None:
+    ids = table.frame[role]
+    if ids.n_unique() < len(ids):
+        raise ColumnError(
+            f"an {role} stands twice in the table of {table.role}",
+            where=table.source,
+            found=f"{role} {ids.filter(ids.is_duplicated())[0]!r}",
+            hint=f"keep one row an {role}",
+        )

@@ -1,0 +1,1 @@
+"""Recommendations and ground truth to a `Result`, at once or in pieces."""

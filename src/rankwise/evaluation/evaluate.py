@@ -1,0 +1,178 @@
+"""`evaluate`: recommendations and ground truth in, a `Result` out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Unpack
+
+from rankwise.errors import ParameterError
+from rankwise.evaluation.evaluator import Evaluator
+from rankwise.evaluation.jackknife import deal_groups
+from rankwise.evaluation.settings import (
+    DEFAULT_MEASURES,
+    ListOptions,
+    PieceOptions,
+    Settings,
+    takes_options,
+)
+from rankwise.evaluation.warm_cold import HISTORY, with_history, with_item_slices
+from rankwise.evaluation.work import finish, prepare, read_inputs, work
+from rankwise.measures.read import MeasureLike
+from rankwise.results.result import Result
+from rankwise.tables.chunks import read_chunks
+from rankwise.tables.seen import take_out_seen
+from rankwise.tables.table import Table, Tables
+
+__all__ = ["evaluate"]
+
+
+@takes_options(ListOptions)
+def evaluate(
+    recommendations: Any,
+    truth: Any,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    *,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    chunk_rows: int | None = None,
+    **options: Unpack[ListOptions],
+) -> Result:
+    """Evaluate recommendation lists against the ground truth.
+
+    Parameters
+    ----------
+    recommendations : table, path, mapping, array or sparse matrix
+        Recommendation lists, or exact ranks: what `rankwise.rank` and `rankwise.rank_relevant`
+        return, or lists from elsewhere. A table has one row per recommended item, with user and
+        item, and is ordered by its ``rank`` column; without one by decreasing ``score``; without
+        either in the order of its rows. Also ``{user: [items]}``, ``{user: [(item, score)]}``, a
+        dense array of item ids with one row per user, best first, or a SciPy sparse matrix of
+        scores.
+    truth : table, path, mapping, sparse matrix or Split
+        The ground truth: one row per held-out interaction, with user, item and optionally a
+        ``relevance``; or ``{user: {items}}``, ``{user: {item: relevance}}``, or a sparse matrix of
+        relevances. A `rankwise.splits.Split`,
+        or the folder of one, stands for its test part; its training part is then ``train`` unless
+        that is given, and its card is kept in the result.
+    measures : str, measure, or a list of them, default=DEFAULT_MEASURES
+        The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
+    train : table, path or mapping, optional
+        Training interactions: the popularity of items, and each user's training history. Their
+        items belong to the catalogue.
+    items : table, path, mapping, matrix or iterable of ids, optional
+        The catalogue, and what is known about its items: categories, feature vectors, groups,
+        propensities. ``{"item": [...], "genres": [...]}``, or a matrix with the features of items
+        numbered from 0. Without it the catalogue is every item seen in train, truth and
+        recommendations.
+    users : table, path or mapping, optional
+        One row per user: groups for ``by`` and for measures of groups, a column for ``weights``.
+    baseline : table, path or mapping, optional
+        The lists of another run, in any form that recommendations may have, for measures of the
+        overlap of two runs.
+    chunk_rows : int, optional
+        Read a Parquet file of recommendations about this many rows at a time, so that it need
+        not fit in memory. Its rows must be grouped by user.
+    %(options)s
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If the data cannot be evaluated as it is; the message says where and what to do.
+    UsageError
+        If a measure or parameter makes no sense.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate(
+    ...     {"ann": ["a", "b", "c"], "bob": ["b", "d", "a"]},
+    ...     {"ann": {"a", "c"}, "bob": {"d"}},
+    ...     ["precision@2", "ndcg@3"],
+    ... )
+    >>> result["precision@2"]
+    0.5
+    >>> result.per_user["ndcg@3"].round(4).to_list()
+    [0.9197, 0.6309]
+    """
+    settings = Settings.read(measures, options)
+    sources = {"truth": truth, "train": train, "items": items, "users": users,
+               "baseline": baseline}  # fmt: skip
+    if chunk_rows is not None:
+        _check_whole(settings, train=train, chunk_rows=chunk_rows)
+        return _in_chunks(recommendations, chunk_rows, settings, sources)
+    required = ("recommendations", "truth")
+    tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
+    return evaluate_tables(settings, tables)
+
+
+def evaluate_tables(settings: Settings, tables: Tables) -> Result:
+    """Evaluate tables that are read already, all users in one piece."""
+    _check_whole(settings, train=tables.train, chunk_rows=None)
+    assert tables.recommendations is not None
+    settings = replace(settings, exact=tables.recommendations.is_exact)
+    settings, tables = _adjusted(settings, tables)
+    piece = Tables(recommendations=tables.recommendations)
+    job = prepare(settings, replace(tables, recommendations=None))
+    result = finish(job, [work(job, piece)])
+    if not settings.warm_and_cold:
+        return result
+
+    def again(truth: Table) -> Result:
+        alone = replace(settings, by=(), jackknife=None)
+        job = prepare(alone, replace(tables, recommendations=None, truth=truth))
+        return finish(job, [work(job, piece)])
+
+    assert tables.truth is not None
+    assert tables.train is not None
+    return with_item_slices(result, tables.truth, tables.train, again)
+
+
+def _check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
+    """Raise if an option needs all lists, or a training history, and has not got it."""
+    if settings.jackknife is not None and chunk_rows is not None:
+        raise ParameterError(
+            "jackknife needs lists in one piece",
+            found=f"chunk_rows={chunk_rows}",
+            hint="leave chunk_rows out",
+        )
+    seen = settings.exclude_seen or settings.warm_and_cold
+    if seen and (train is None or chunk_rows is not None):
+        raise ParameterError(
+            "exclude_seen and warm_and_cold need training interactions, and lists in one piece",
+            found="no train" if train is None else f"chunk_rows={chunk_rows}",
+            hint="pass train=" if train is None else "leave chunk_rows out",
+        )
+
+
+def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
+    """Deal users to jackknife groups, remove seen items, and say who has a training history."""
+    if settings.jackknife is not None:
+        tables = deal_groups(tables, settings.jackknife, settings.relevance_threshold)
+    if settings.exclude_seen:
+        recommendations, train, truth = tables.recommendations, tables.train, tables.truth
+        assert recommendations is not None
+        assert train is not None
+        assert truth is not None
+        tables = replace(tables, recommendations=take_out_seen(recommendations, train, truth))
+    if settings.warm_and_cold:
+        tables = with_history(tables)
+        settings = replace(settings, by=(*settings.by, HISTORY))
+    return replace(settings, adjusted=True), tables
+
+
+def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
+    """Evaluate a Parquet file piece by piece."""
+    options: dict[str, Any] = {
+        name: getattr(settings, name) for name in PieceOptions.__annotations__
+    }
+    evaluator = Evaluator(settings.measures, ties=settings.ties, **sources, **options)
+    for chunk in read_chunks(source, rows, columns=settings.columns):
+        evaluator.update(chunk)
+    return evaluator.result()

@@ -1,0 +1,218 @@
+"""Predicted beside true ratings: one table is both the lists and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+import polars as pl
+
+from rankwise.errors import ColumnError, EmptyError, InputError
+from rankwise.evaluation.evaluate import evaluate_tables
+from rankwise.evaluation.settings import Settings, WholeOptions, takes_options
+from rankwise.evaluation.work import read_inputs
+from rankwise.measures.read import MeasureLike
+from rankwise.results.result import Result
+from rankwise.tables.columns import ROLES, Columns, choose, plain_name
+from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.read import from_file
+
+__all__ = ["evaluate_ratings"]
+
+_PREDICTED = ("prediction", "predicted", "predictedrating", "pred", "est", "estimate", "score")
+_TRUE = ("rating", "true", "truerating", "rui", "actual", "relevance", "label", "target", "stars")
+_DEFAULT = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
+
+
+@takes_options(WholeOptions, relevance_threshold=3.5, population="all")
+def evaluate_ratings(
+    source: Any,
+    measures: MeasureLike | Iterable[MeasureLike] = _DEFAULT,
+    *,
+    users: Any = None,
+    items: Any = None,
+    train: Any = None,
+    **options: Unpack[WholeOptions],
+) -> Result:
+    """Evaluate predicted ratings: their errors, and the order that they put rated items in.
+
+    Parameters
+    ----------
+    source : table, path, mapping or iterable
+        A table with user, item, predicted and true rating; ``{user: [(predicted, true), …]}``,
+        whose items are numbered; or ``Prediction`` tuples as Surprise's ``test()`` gives them,
+        ``(uid, iid, r_ui, est, details)``.
+    measures : str, measure, or a list of them
+        Any. Only rated items are ranked: accuracy is that of re-ranking them.
+    users, items, train
+        As in `rankwise.evaluate`.
+    %(options)s
+
+    In ``columns`` ``score`` is the prediction and ``relevance`` the true rating. By default every
+    user is evaluated, so that errors are taken over all rows.
+
+    Returns
+    -------
+    Result
+        Equal predictions are averaged over their orders. Users without relevant items have no
+        accuracy, and are counted.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rated = {"user": ["ann"] * 3, "item": [1, 2, 3], "prediction": [4.5, 4, 3],
+    ...          "rating": [5, 2, 4]}
+    >>> import polars as pl
+    >>> result = rw.evaluate_ratings(pl.DataFrame(rated), ["rmse", "precision@2"])
+    >>> result["rmse"], result["precision@2"]
+    (1.3229, 0.5)
+    """
+    given: dict[str, Any] = {"relevance_threshold": 3.5, "population": "all", **options}
+    settings = Settings.read(measures, given, WholeOptions)
+    frame = _frame(source, settings.columns)
+    rows = len(frame)
+    if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
+        frame = frame.sort("score", descending=True, maintain_order=True)
+        frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
+    threshold = settings.relevance_threshold
+    if threshold is not None and all(m.family == "rating" for m in settings.measures):
+        threshold = min(threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
+    settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
+    tables = read_inputs(
+        settings, recommendations=frame.select("user", "item", "score"),
+        truth=frame.select("user", "item", "relevance"), users=users, items=items, train=train,
+    )  # fmt: skip
+    assert tables.recommendations is not None
+    counts = {"duplicates_dropped": rows - len(frame)}
+    lists = replace(tables.recommendations, counts=counts)
+    return evaluate_tables(settings, replace(tables, recommendations=lists))
+
+
+def _others(columns: Columns | None) -> Columns | None:
+    """Keep what names columns of users, items and train."""
+    if columns is None:
+        return None
+    return {key: name for key, name in columns.items() if key.split(".")[0] in
+            ("users", "items", "train", "group", "categories", "features")}  # fmt: skip
+
+
+def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
+    """Return user, item, score and relevance, whatever they come in."""
+    if isinstance(source, Mapping) and not _is_columns(source):
+        return _from_users(source)
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        return _from_file(read_file(source), columns)
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__") or isinstance(source, Mapping):
+        return _named(_table(source), columns)
+    if isinstance(source, Iterable):
+        return _from_predictions(list(source))
+    raise InputError(
+        "these ratings are of a type that is not understood",
+        found=type(source).__name__,
+        hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
+    )
+
+
+def _table(source: Any) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(source)
+    except (
+        TypeError,
+        ValueError,
+        pl.exceptions.PolarsError,
+    ) as error:  # PyArrow's too
+        raise InputError("these ratings do not make a table",
+                         found=str(error).splitlines()[0]) from error  # fmt: skip
+
+
+def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
+    """Read the file as lists and as truth: its rows are both."""
+    named: dict[str, str | None] = {role: _find(raw.frame, role, columns)
+                                    for role in ("user", "item", "score", "relevance")}  # fmt: skip
+    lists = from_file(raw, "recommendations", {**named, "rank": None}).frame
+    truth = from_file(raw, "truth", {**named, "timestamp": None}).frame
+    return lists.with_columns(truth["relevance"])
+
+
+def _is_columns(source: Mapping[Any, Any]) -> bool:
+    return any(isinstance(name, str) and plain_name(name) in _PREDICTED for name in source)
+
+
+def _from_users(source: Mapping[Any, Any]) -> pl.DataFrame:
+    rows = []
+    for user, pairs in source.items():
+        if not isinstance(pairs, list | tuple) or not pairs:
+            raise InputError("a user has ratings: (predicted, true) pairs",
+                             where=f"user {user!r}", found=repr(pairs)[:60])  # fmt: skip
+        for item, pair in enumerate(pairs):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InputError("ratings of a user are (predicted, true) pairs",
+                                 where=f"user {user!r}", found=repr(pair))  # fmt: skip
+            rows.append((user, item, pair[0], pair[1]))
+    return _rows(rows)
+
+
+def _from_predictions(source: list[Any]) -> pl.DataFrame:
+    rows = []
+    for number, one in enumerate(source, start=1):
+        if not isinstance(one, tuple | list) or len(one) not in (4, 5):
+            raise InputError(
+                "predictions are tuples (user, item, true, predicted, details)",
+                where=f"prediction {number}",
+                found=repr(one)[:80],
+            )
+        if one[2] is None:
+            raise InputError(
+                "a prediction has no true rating",
+                where=f"prediction {number}, user {one[0]!r}",
+                found="r_ui is None",
+                hint="evaluate model.test(testset), not predictions for an anti-test set",
+            )
+        rows.append((one[0], one[1], one[3], one[2]))
+    return _rows(rows)
+
+
+def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
+    if not rows:
+        raise EmptyError("there are no ratings")
+    names = ("user", "item", "score", "relevance")
+    try:
+        columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+        frame = pl.DataFrame(columns, strict=True)
+        return frame.with_columns(pl.col("score", "relevance").cast(pl.Float64))
+    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError("ids are of one kind, and ratings are numbers",
+                         found=str(error).splitlines()[0]) from error  # fmt: skip
+
+
+def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
+    return frame.select(
+        pl.col(_find(frame, role, columns)).alias(role)
+        for role in ("user", "item", "score", "relevance")
+    )
+
+
+def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
+    """Find the column of a role by what the caller says, else by name."""
+    given = choose(columns, "recommendations") | choose(columns, "truth")
+    if given.get(role):
+        names = [given[role]] if given[role] in frame.columns else []
+    else:
+        known = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
+        names = [name for name in frame.columns if plain_name(name) in known]
+        if role == "relevance" and len(names) > 1:
+            names = names[:0] if "rating" not in names else ["rating"]
+    if len(names) != 1 or names[0] is None:
+        words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)
+        raise ColumnError(
+            f"no column is the {words}"
+            if not names
+            else f"more than one column may be the {words}",
+            where="ratings",
+            found=", ".join(map(repr, names or frame.columns)),
+            hint=f'say which: columns={{"{role}": …}}',
+        )
+    return names[0]

@@ -1,0 +1,183 @@
+"""A plan: what a list of measures needs of every block, and what it computes on one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from rankwise.core.arrays import Array, namespace, whole_numbers_like
+from rankwise.core.block import Block, Needs
+from rankwise.core.choices import Undefined
+from rankwise.core.facts import Categories, Fact, Features, Popularity
+from rankwise.core.measured import Measured
+from rankwise.core.partial_columns import UserSum
+from rankwise.measures.item_sums import ItemSum
+from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser, Pooled
+from rankwise.measures.measure import Measure
+
+__all__ = ["Plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Measures in the order asked for, and the simple ones that they are made of."""
+
+    measures: tuple[Measure, ...]
+    undefined: Undefined = "skip"
+    by: tuple[str, ...] = ()
+    """Columns of user groups that get values of their own."""
+    exact: bool = False
+    """Whether recommendations are exact ranks, which know the whole candidate set."""
+
+    @cached_property
+    def every(self) -> list[Measure]:
+        """All measures, those that others are made of first, each once."""
+        ordered: dict[Measure, None] = {}
+
+        def visit(measure: Measure) -> None:
+            for part in measure.parts:
+                visit(part)
+            ordered[measure] = None
+
+        for measure in self.measures:
+            visit(measure)
+        return list(ordered)
+
+    @cached_property
+    def leaves(self) -> list[Measure]:
+        """The measures that are computed on blocks."""
+        return [measure for measure in self.every if not isinstance(measure, Composed | Grouped)]
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What blocks must hold."""
+        return frozenset[Any]().union(*(leaf.requires - self.waived(leaf) for leaf in self.leaves))
+
+    @cached_property
+    def facts(self) -> dict[Fact, str]:
+        """What must be known, each with the first measure that needs it."""
+        wanted: dict[Fact, str] = {}
+        for measure in self.every:
+            waived = {Fact("history")} if self.waived(measure) else set()
+            for fact in measure.all_facts:
+                if fact not in waived:
+                    wanted.setdefault(fact, str(measure))
+        for item_sum, _ in self.item_sums:
+            if item_sum.by:
+                wanted.setdefault(Fact("user_group", item_sum.by), str(self.measures[0]))
+        return wanted
+
+    def waived(self, measure: Measure) -> Needs:
+        """Return what a measure does not need, because exact ranks know it."""
+        counts = self.exact and measure.counts_candidates
+        return frozenset({"overlap_history"}) if counts else frozenset()
+
+    @property
+    def needs_catalogue(self) -> bool:
+        """Whether some measure needs the size of the catalogue."""
+        return any(
+            leaf.needs_catalogue != "" and (leaf.item_sums or not self.waived(leaf))
+            for leaf in self.leaves
+        )
+
+    @property
+    def numbers_items(self) -> bool:
+        """Whether something is kept, known or counted by item, so that items need numbers."""
+        by_user = ("user_group", "history", "baseline")
+        recommended = self.needs_catalogue or "recommended" in self.needs
+        return recommended or any(fact.kind not in by_user for fact in self.facts)
+
+    @property
+    def compares_scores(self) -> bool:
+        """Whether some measure compares scores with the ground truth, row by row."""
+        return any({"judged", "scores"} <= leaf.needs for leaf in self.leaves)
+
+    @cached_property
+    def item_sums(self) -> list[tuple[ItemSum, int]]:
+        """What is summed for every item, at every cut-off that some measure needs."""
+        wanted: dict[tuple[ItemSum, int], None] = {}
+        for leaf in self.leaves:
+            sums = [*leaf.item_sums]
+            if isinstance(leaf, Accumulated):
+                sums += [replace(s, by=column) for s in sums if not s.by for column in self.by]
+            for item_sum in sums:
+                cutoffs = leaf.ks if item_sum.has_cutoff else (0,)
+                wanted |= dict.fromkeys((item_sum, k) for k in cutoffs)
+        return list(wanted)
+
+    def measure(self, block: Block) -> Measured:
+        """Compute everything that the measures need of a block, in its array library."""
+        return Measured(
+            user=block.user,
+            columns={
+                "n_relevant": block.n_relevant,
+                "list_length": block.list_length,
+                **self._columns(block),
+            },
+            item_sums={
+                column: sums
+                for item_sum, k in self.item_sums
+                for column, sums in item_sum.sums(block, k).items()
+            },
+            counts=self._counts(block),
+        )
+
+    def _columns(self, block: Block) -> dict[str, Array]:
+        """Return values of users, and the sums of users that are pooled at the end."""
+        columns: dict[str, Array] = {}
+        for leaf in self.leaves:
+            k = whole_numbers_like(block.list_length, leaf.ks)
+            if isinstance(leaf, PerUser):
+                values = self._defined(leaf, block, leaf.values(block, k))
+                columns |= {cell: values[:, at] for at, cell in enumerate(leaf.cells)}
+            elif isinstance(leaf, Pooled):
+                sums = leaf.sums(block, k)
+                columns |= {
+                    str(UserSum(cell, number)): sums[:, at, number]
+                    for at, cell in enumerate(leaf.cells)
+                    for number in range(sums.shape[2])
+                }
+        return columns
+
+    def _defined(self, leaf: PerUser, block: Block, values: Array) -> Array:
+        if leaf.defined_for == "user":
+            return values
+        defined = block.list_length > 0 if leaf.defined_for == "list" else block.n_relevant > 0
+        xp = namespace(values)
+        if bool(xp.all(defined)):
+            return values
+        zero = leaf.defined_for == "relevance" and self.undefined == "zero"
+        return xp.where(defined[:, None], values, 0.0 if zero else math.nan)
+
+    def _counts(self, block: Block) -> Counter[str]:
+        counts = Counter(tied_rows=block.n_tied_rows, relevant_rows=int(block.hits.gain.shape[0]))
+        if block.judged is not None and self.compares_scores:
+            scored = int(block.judged.user.shape[0])
+            counts["truth_rows_without_score"] = int(block.n_judged.sum()) - scored
+        counts.update(_unknown(block))
+        return counts
+
+
+def _unknown(block: Block) -> dict[str, int]:
+    """Count recommendations and users of which something is not known that measures use."""
+    counts: dict[str, int] = {}
+    for fact, known in block.facts.items():
+        if block.recommended is None:
+            continue
+        items = block.recommended.item
+        if isinstance(known, Popularity):
+            counts["recommendations_of_cold_items"] = int((known.count[items] == 0).sum())
+        elif isinstance(known, Features):
+            counts[f"recommendations_without_{fact}"] = int((~known.known[items]).sum())
+        elif isinstance(known, Categories):
+            counts[f"recommendations_without_{fact}"] = int((known.signature[items] == 0).sum())
+    if "history" in block.overlap:
+        counts["users_without_history"] = int((block.overlap["history"].length == 0).sum())
+    elif block.history is not None:
+        counts["users_without_history"] = int((block.count_rows(block.history) == 0).sum())
+    if "baseline" in block.overlap:
+        counts["users_without_baseline"] = int((block.overlap["baseline"].length == 0).sum())
+    return counts

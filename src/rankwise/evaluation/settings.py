@@ -1,0 +1,326 @@
+"""The options of an evaluation: one list, from which signatures, checks and help derive.
+
+`Settings` has every option once, with its default, its check and its description. Functions take
+``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see each
+option with its type, and `takes_options` gives them the whole signature and the descriptions. The
+command line makes its options from the same fields.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
+from rankwise.core.choices import Duplicates, Population, Ties, Undefined
+from rankwise.core.described import described
+from rankwise.errors import ParameterError, nearest
+
+if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
+    from rankwise.measures.measure import Measure
+    from rankwise.measures.read import MeasureLike
+
+__all__ = [
+    "DEFAULT_MEASURES", "ListOptions", "PieceOptions", "Settings", "WholeOptions",
+    "check_population", "option_fields", "option_types", "takes_options",
+]  # fmt: skip
+
+DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+class PieceOptions(TypedDict, total=False):
+    """Options of every evaluation, also of one in pieces."""
+
+    relevance_threshold: float | None
+    population: Population
+    undefined: Undefined
+    duplicates: Duplicates
+    by: str | Sequence[str]
+    weights: str | Mapping[Any, float] | None
+    columns: Mapping[str, str | None] | None
+    threads: int | None
+    block_size: int | None
+    progress: bool | None
+
+
+class WholeOptions(PieceOptions, total=False):
+    """Options that also need all lists at once."""
+
+    warm_and_cold: bool
+    jackknife: int | None
+
+
+class ListOptions(WholeOptions, total=False):
+    """Options that also concern how the lists themselves are read."""
+
+    ties: Ties | None
+    exclude_seen: bool
+
+
+def _option(default: Any, text: str, *, moves_numbers: bool = True, **more: Any) -> Any:
+    """Make a field of `Settings`: the first sentence of its text is the command line's help.
+
+    ``more`` has what the text alone does not say: ``flag``, ``metavar`` and ``by_default`` of the
+    command line, ``type`` in words, the ``least`` value.
+    """
+    return field(default=default, compare=moves_numbers, metadata={"text": text, **more})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that is asked of an evaluation, checked once.
+
+    Options that cannot move a number (threads, block size, progress) do not count in comparisons.
+    """
+
+    measures: tuple[Measure, ...]
+    exact: bool = False
+    """Whether recommendations are exact ranks of judged items."""
+    adjusted: bool = field(default=False, compare=False)
+    """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
+    relevance_threshold: float | None = _option(
+        None, "Minimum relevance of a relevant item. Without it every ground-truth row above 0 is "
+        "relevant.", flag="--threshold",
+    )  # fmt: skip
+    population: Population = _option(
+        "truth", "Which users are evaluated. Users with a relevant item; those of them who also "
+        "have a recommendation list; users with a list; or all of these. One population for all "
+        "measures.",
+    )  # fmt: skip
+    undefined: Undefined = _option(
+        "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "
+        "0, or NaN for the mean as well.",
+    )  # fmt: skip
+    ties: Ties | None = _option(
+        None, "How equal scores are ordered. ``\"expected\"`` (the mean over all orders; the "
+        "default where scores order the lists), ``\"input\"``, ``\"item\"``, ``\"item_desc\"``, "
+        "``\"optimistic\"``, ``\"pessimistic\"``. Measures that describe lists take tied items in "
+        "order of item id unless told otherwise.", by_default="expected where scores order",
+    )  # fmt: skip
+    duplicates: Duplicates = _option(
+        "error", "What to do with an item that occurs twice in one list. Or twice for one user in "
+        "the ground truth: raise, or keep the best-ranked (ground truth: the most relevant) and "
+        "count what was dropped.",
+    )  # fmt: skip
+    exclude_seen: bool = _option(
+        False, "Remove items of each user's training history from the lists. Items below them "
+        "move up; both are counted, and so are relevant items that can then not be found. "
+        "(`rankwise.rank` removes them before the lists are cut.)",
+    )  # fmt: skip
+    warm_and_cold: bool = _option(
+        False, "Also evaluate warm and cold users and items. Users with and without training "
+        "history, and relevant items that are in training and that are not, as slices.",
+    )  # fmt: skip
+    by: tuple[str, ...] = _option(
+        (), "Columns of the users table whose groups are evaluated as well. Bias disparity, whose "
+        "cells are groups of users already, has no slices.", metavar="COLUMN",
+        type="str or list of str",
+    )  # fmt: skip
+    weights: str | Mapping[Any, float] | None = _option(
+        None, "Weight of each user. A column of ``users``, or ``{user: weight}``. Measures that "
+        "sum over items (coverage, Gini, REO, …) take none.", metavar="COLUMN",
+        type="str or mapping", hash=False,
+    )  # fmt: skip
+    jackknife: int | None = _option(
+        None, "Number of jackknife groups for confidence intervals of metrics that are not "
+        "per-user means. Coverage, Gini, entropy, measures of groups, …: their value is computed "
+        "without each group of users, for `Result.interval` and for comparisons. 64 is plenty; "
+        "memory for sums by item is that many catalogues.", metavar="GROUPS", least=2,
+    )  # fmt: skip
+    columns: Mapping[str, str | None] | None = _option(
+        None, "Which column has which role, where names do not say so. ``{\"user\": \"uid\"}``, "
+        "``{\"truth.relevance\": \"stars\"}``; None leaves a role without a column.",
+        type="mapping of str to str or None", moves_numbers=False,
+    )  # fmt: skip
+    threads: int | None = _option(
+        None, "Number of threads. By default one per processor; the result does not depend on it.",
+        moves_numbers=False, by_default="one per processor",
+    )  # fmt: skip
+    block_size: int | None = _option(
+        None, "Users per block. Chosen from the sizes by default; the result does not depend on "
+        "it.", moves_numbers=False, by_default="by the sizes",
+    )  # fmt: skip
+    progress: bool | None = _option(
+        None, "Show a progress bar on stderr. By default on a terminal, after a second.",
+        moves_numbers=False, by_default="on a terminal",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check_choice("undefined", self.undefined, Undefined)
+        check_choice("duplicates", self.duplicates, Duplicates)
+        check_choice("ties", "input" if self.ties is None else self.ties, Ties)
+        check_choice("population", self.population, Population)
+        check_number("relevance_threshold", self.relevance_threshold)
+        check_positive(threads=self.threads, block_size=self.block_size)
+        if self.jackknife is not None:
+            check_count(least=2, jackknife=self.jackknife)
+        given: Any = self.by
+        by = (given,) if isinstance(given, str) else given
+        if not isinstance(by, Iterable) or not all(isinstance(name, str) for name in (*by,)):
+            raise ParameterError("by names columns of the users", found=f"by={given!r}")
+        if not isinstance(self.columns, Mapping | None):
+            raise ParameterError(
+                "columns maps roles to names of columns", found=f"columns={self.columns!r}",
+                hint='write columns={"user": "uid"}',
+            )  # fmt: skip
+        plain = {
+            "by": tuple(by), "exclude_seen": bool(self.exclude_seen),
+            "warm_and_cold": bool(self.warm_and_cold),
+            "columns": None if self.columns is None else dict(self.columns),
+            "relevance_threshold": _plain(float, self.relevance_threshold),
+        } | {
+            name: _plain(int, getattr(self, name))
+            for name in ("jackknife", "threads", "block_size")
+        }  # fmt: skip
+        for name, value in plain.items():  # plain values travel as JSON
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def read(
+        cls,
+        measures: MeasureLike | Iterable[MeasureLike],
+        options: Mapping[str, Any],
+        known: type = ListOptions,
+        **explicit: Any,
+    ) -> Self:
+        """Check options and measures.
+
+        Parameters
+        ----------
+        measures : str, measure, or a list of them
+            The measures.
+        options : mapping of str to object
+            The options that were given.
+        known : type, default=ListOptions
+            The typed dictionary of the options that the caller takes.
+        **explicit : object
+            Options that the caller's signature names.
+
+        Raises
+        ------
+        UsageError
+            If a measure or an option makes no sense.
+        TypeError
+            If there is no such option.
+        """
+        from rankwise.measures.read import parse_all
+
+        for name in options:
+            if name not in known.__annotations__:
+                hint = nearest(name, known.__annotations__)
+                ending = f"; {hint}" if hint else ""
+                raise TypeError(f"unexpected keyword argument {name!r}{ending}")
+        return cls(measures=parse_all(measures), **options, **explicit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a result says about its settings, as plain values."""
+        weights = self.weights if self.weights is None or isinstance(self.weights, str) else "given"
+        return {
+            "measures": [str(measure) for measure in self.measures],
+            "population": self.population,
+            "undefined": self.undefined,
+            "relevance_threshold": self.relevance_threshold,
+            "duplicates": self.duplicates,
+            "ties": self.ties,
+            "by": list(self.by),
+            "weights": weights,
+            "exclude_seen": bool(self.exclude_seen),
+            "exact": self.exact,
+        }
+
+
+def _plain(kind: type[Any], value: Any) -> Any:
+    return None if value is None else kind(value)
+
+
+def check_population(users: object) -> None:
+    """Raise if a population was given in place of the users table."""
+    if isinstance(users, str) and users in get_args(Population):
+        raise ParameterError(
+            "users= takes a table of users; who counts is population=",
+            found=f"users={users!r}",
+            hint=f'write population="{users}"',
+        )
+
+
+def option_fields() -> dict[str, Field[Any]]:
+    """Return the fields of `Settings` that are options, by name."""
+    return {entry.name: entry for entry in fields(Settings) if "text" in entry.metadata}
+
+
+@cache
+def option_types() -> dict[str, Any]:
+    """Return the type of each option, by name."""
+    return get_type_hints(ListOptions)
+
+
+def _description(name: str, default: Any) -> str:
+    """Describe an option as numpydoc does: name, type and default, and the text below."""
+    entry, kind = option_fields()[name], option_types()[name]
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    named = entry.metadata.get("type") or (
+        "{" + ", ".join(f'"{choice}"' for choice in choices) + "}"
+        if choices
+        else " or ".join(arg.__name__ for arg in get_args(kind) or (kind,) if arg is not type(None))
+    )
+    if name == "ties":
+        named = "str"
+    shown = f'"{default}"' if isinstance(default, str) else default
+    ending = "optional" if default is None else f"default={shown}"
+    text = textwrap.fill(entry.metadata["text"], 91)
+    return f"{name} : {named}, {ending}\n{textwrap.indent(text, '    ')}"
+
+
+def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
+    """Give a function with ``**options`` the signature and the description of every option.
+
+    Parameters
+    ----------
+    known : type
+        The typed dictionary that ``**options`` unpacks.
+    **defaults : object
+        Defaults of the function, where they differ from those of `Settings`.
+
+    Returns
+    -------
+    callable
+        A decorator: a line ``%(options)s`` in the docstring becomes the descriptions.
+    """
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        names = [name for name in option_fields() if name in known.__annotations__]
+        names = [name for name in names if name not in signature.parameters]
+        values = {name: _default(name) for name in names} | defaults
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=values[name],
+                              annotation=known.__annotations__[name].__forward_arg__)
+            for name in names
+        ]  # fmt: skip
+        function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
+        text = "\n".join(_description(name, values[name]) for name in names)
+        return described(options=text)(function)
+
+    return decorate
+
+
+def _default(name: str) -> Any:
+    default = option_fields()[name].default
+    assert default is not MISSING
+    return default

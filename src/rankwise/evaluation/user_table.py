@@ -1,0 +1,97 @@
+"""The table of users: their groups and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import ColumnError, InputError, ParameterError, nearest
+from rankwise.tables.align import matching
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+
+__all__ = ["UserTable"]
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """What is asked of users beside the measures: their groups and their weights."""
+
+    users: Table | None = None
+    weights: Table | None = None
+
+    @classmethod
+    def check(
+        cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
+    ) -> UserTable:
+        """Return the table of users, checked for the columns that are asked of it."""
+        for name in [*by, *([weights] if isinstance(weights, str) else [])]:
+            _check_column(users, name)
+        if users is not None:
+            _check_once(users)
+        if isinstance(weights, str):
+            assert users is not None
+            weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
+            return cls(users, users.with_frame(users.frame.select("user", weight)))
+        return cls(users, None if weights is None else read_table(weights, "users"))
+
+    def weights_of(self, users: pl.DataFrame) -> Any:
+        """Return the weight of each user, in order; None if there are no weights."""
+        if self.weights is None:
+            return None
+        known = matching(self.weights, "user", users["user"])
+        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        bad = joined.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
+        if len(bad):
+            weight = bad["weight"][0]
+            raise InputError(
+                "every user that counts needs a weight of 0 or more",
+                where=f"{self.weights.source}, user {bad['user'][0]!r}",
+                found=f"{'no weight' if weight is None else weight} ({len(bad)} such users)",
+            )
+        if not (joined["weight"] > 0).any():
+            raise InputError("all weights are 0", where=self.weights.source)
+        return joined["weight"].cast(pl.Float64).to_numpy()
+
+    def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
+        """Return the group of each user, in order; null where it is not known."""
+        assert self.users is not None
+        known = matching(self.users, "user", users["user"])
+        known = known.select("user", pl.col(by).alias("group"))
+        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        return joined["group"]
+
+
+def _check_column(users: Table | None, name: str) -> None:
+    if users is None:
+        raise ParameterError(
+            f"column {name!r} of the users was asked for, but there is no table of users",
+            hint="pass users=, on the command line --users FILE",
+        )
+    if name not in users.frame.columns:
+        raise ColumnError(
+            f"there is no column {name!r}",
+            where=users.source,
+            found=", ".join(map(repr, users.frame.columns)),
+            hint=nearest(name, users.frame.columns),
+        )
+    if users.frame[name].dtype.is_nested():
+        raise ColumnError(
+            f"column {name!r} does not hold one group a row",
+            where=users.source,
+            found=str(users.frame[name].dtype),
+        )
+
+
+def _check_once(users: Table) -> None:
+    ids = users.frame["user"]
+    if ids.n_unique() < len(ids):
+        raise ColumnError(
+            "a user stands twice in the table of users",
+            where=users.source,
+            found=f"user {ids.filter(ids.is_duplicated())[0]!r}",
+            hint="keep one row a user",
+        )

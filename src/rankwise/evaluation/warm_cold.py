@@ -1,0 +1,63 @@
+"""Warm and cold users and items, evaluated side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+
+from rankwise.errors import EmptyError
+from rankwise.results.result import Result
+from rankwise.tables.align import matching
+from rankwise.tables.seen import with_column
+from rankwise.tables.table import Table, Tables
+
+__all__ = ["HISTORY", "with_history", "with_item_slices"]
+
+HISTORY = "history"
+"""The column of users, and the name of their slices, that says who is warm and who is cold."""
+
+
+def with_history(tables: Tables) -> Tables:
+    """Return the tables with a column of users that says whether each has a training history."""
+    train, truth, recommendations = tables.train, tables.truth, tables.recommendations
+    assert train is not None
+    assert truth is not None
+    assert recommendations is not None
+    training: Table = train
+
+    def state(ids: pl.Series) -> pl.Series:
+        warm = matching(training, "user", ids)["user"].unique()
+        return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
+
+    users = with_column(tables.users, [truth, recommendations], HISTORY, "warm_and_cold", state)
+    return replace(tables, users=users)
+
+
+def with_item_slices(
+    result: Result, truth: Table, train: Table, again: Callable[[Table], Result]
+) -> Result:
+    """Return the result with slices for warm and for cold relevant items.
+
+    ``again`` evaluates the same lists against another ground truth.
+    """
+    warm = matching(train, "item", truth.frame["item"])["item"].unique()
+    is_warm = truth.frame["item"].is_in(warm.implode())
+    rows = [] if result.slices is None else [result.slices]
+    for group, keep in (("warm", is_warm), ("cold", ~is_warm)):
+        part = truth.with_frame(truth.frame.filter(keep))
+        try:
+            sliced = again(part)
+        except EmptyError:  # no user with a list has such an item
+            users, values = 0, dict.fromkeys(result.values, float("nan"))
+        else:
+            users, values = len(sliced.per_user), sliced.values
+        head = {"by": "relevant items", "group": group, "users": users}
+        rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
+    slices = pl.concat(rows, how="diagonal_relaxed")
+    filled = pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+    slices = slices.with_columns(filled)
+    if result.label:
+        slices = slices.with_columns(label=pl.lit(result.label))
+    return replace(result, slices=slices)

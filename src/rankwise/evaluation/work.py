@@ -1,0 +1,259 @@
+"""The engine's interface: `prepare` a job, `work` on its pieces anywhere, `finish` with a result.
+
+A `Job` and a `Partial` are all that travels between processes and machines: both can be pickled,
+and both have an Arrow form with a version (``to_bytes``, ``from_bytes``).
+
+>>> settings = Settings.read("recall@2", {})
+>>> job = prepare(settings, read_inputs(settings, truth={"ann": {1}, "bob": {2}}))
+>>> pieces = [{"ann": [1, 3]}, {"bob": [3, 4]}]
+>>> partials = [work(job, read_inputs(settings, recommendations=piece)) for piece in pieces]
+>>> finish(job, partials)["recall@2"]
+0.5
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.about import About
+from rankwise.core.encoded import Encoded
+from rankwise.core.packing import pack, unpack
+from rankwise.core.partial import Partial
+from rankwise.core.threads import default_threads
+from rankwise.core.vocabulary import HashCollision, IntegerVocabulary
+from rankwise.encoding.encode import Encoder, EncodingRules
+from rankwise.encoding.fact_tables import FactTables
+from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.jackknife import JACKKNIFE
+from rankwise.evaluation.plan import Plan
+from rankwise.evaluation.preconditions import check_exact, check_piece
+from rankwise.evaluation.run import run
+from rankwise.evaluation.settings import ListOptions, Settings, check_population
+from rankwise.evaluation.summary import summarise
+from rankwise.evaluation.user_table import UserTable
+from rankwise.results.result import Result
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.read import read_tables
+from rankwise.tables.table import Table, Tables
+
+__all__ = ["Job", "finish", "prepare", "read_inputs", "work"]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is asked of every piece: settings, and the tables that all pieces share.
+
+    Made by `prepare`; everything but settings and reference derives from these two.
+    """
+
+    settings: Settings
+    reference: Tables
+    plan: Plan
+    facts: FactTables
+    user_table: UserTable
+    encoder: Encoder
+    about: About
+
+    def __reduce__(self) -> Any:
+        return prepare, (self.settings, self.reference)
+
+    def to_bytes(self) -> bytes:
+        """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
+        options = {
+            name: value for name, value in vars(self.settings).items() if name != "measures"
+        } | {"measures": [str(measure) for measure in self.settings.measures]}
+        if not isinstance(self.settings.weights, str | None):
+            assert self.user_table.weights is not None
+            options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
+        tables = self.reference.by_role
+        cards = {
+            role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
+            for role, table in tables.items()
+        }
+        values = {"options": options, "tables": json.loads(json.dumps(cards, default=dict))}
+        return pack("job", _VERSION, values, {role: t.frame for role, t in tables.items()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Job:
+        """Read a job that `to_bytes` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or of another version of rankwise.
+        """
+        values, frames = unpack("job", _VERSION, data)
+        options = values["options"]
+        if isinstance(options["weights"], dict):
+            options["weights"] = dict(zip(*options["weights"].values(), strict=True))
+        explicit = {name: options.pop(name) for name in ("exact", "adjusted")}
+        settings = Settings.read(options.pop("measures"), options, ListOptions, **explicit)
+        tables: dict[str, Any] = {
+            role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
+        }
+        return prepare(settings, Tables(**tables))
+
+
+def read_inputs(
+    settings: Settings, *, recommendations: Any = None, truth: Any = None, train: Any = None,
+    items: Any = None, users: Any = None, baseline: Any = None, required: Sequence[str] = (),
+) -> Tables:  # fmt: skip
+    """Read everything that was given, a split in place of ground truth and training included."""
+    check_population(users)
+    truth, train = truth_and_train(truth, train)
+    return read_tables(
+        settings.columns, required=required, recommendations=recommendations, truth=truth,
+        train=train, items=items, users=users, baseline=baseline,
+    )  # fmt: skip
+
+
+def prepare(settings: Settings, reference: Tables) -> Job:
+    """Settle what is to be done, and check that the tables have what the measures need.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is asked.
+    reference : Tables
+        What all pieces share: ground truth, unless each piece brings its part, and training,
+        items, users and baseline.
+
+    Raises
+    ------
+    UsageError
+        If a measure needs what is not there.
+    InputError
+        If a table does not have what is asked of it.
+    """
+    whole = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    if whole and not settings.adjusted:
+        raise ParameterError(
+            "exclude_seen, warm_and_cold and jackknife need all lists at once",
+            hint="pass them to rankwise.evaluate, which adjusts the tables",
+        )
+    groups = () if settings.jackknife is None else (JACKKNIFE,)
+    user_table = UserTable.check(reference.users, settings.by, settings.weights)
+    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact)
+    tables = {**reference.by_role}
+    tables.pop("truth", None)
+    if settings.exact:
+        check_exact(plan, tables)
+    facts = FactTables(plan.facts, tables, settings.columns)
+    rules = EncodingRules(
+        needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
+        population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
+        relevance_threshold=settings.relevance_threshold,
+    )  # fmt: skip
+    about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
+    about["jackknife"] = str(settings.jackknife)
+    about["facts"] = ", ".join(
+        f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts)
+    )
+    frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in reference.by_role.items()}
+    if user_table.weights is not None:
+        frames["weights"] = user_table.weights.frame
+    if "baseline" in frames and not {"rank", "score"} & set(frames["baseline"].columns):
+        frames["baseline"] = frames["baseline"].with_row_index("row")  # its order is its ranks
+    return Job(
+        settings, reference, plan, facts, user_table, Encoder(rules, reference, facts),
+        About(about, frames),
+    )  # fmt: skip
+
+
+def work(job: Job, piece: Tables) -> Partial:
+    """Evaluate a piece: some users' lists, or users without a list.
+
+    Parameters
+    ----------
+    job : Job
+        What is asked.
+    piece : Tables
+        ``recommendations``, with ``truth`` unless the job has it; or ``users`` without a list.
+
+    Raises
+    ------
+    InputError
+        If the piece cannot be evaluated as it is.
+    """
+    settings, recommendations = job.settings, piece.recommendations
+    if (piece.truth is None) == (job.reference.truth is None):
+        raise ParameterError(
+            "truth is given once to the Evaluator or with every piece, and only one of these",
+            hint="pass truth to Evaluator(…) or to update(…)",
+        )
+    if recommendations is not None:
+        check_piece(job.plan, recommendations, settings.relevance_threshold)
+    threads = settings.threads or default_threads()
+    for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
+        try:
+            with job.encoder.unless_it_fails():
+                encoded = job.encoder.encode(piece, hashed=hashed, threads=threads)
+                measured = run(
+                    encoded, job.plan, threads=threads, block_size=settings.block_size,
+                    progress=settings.progress if recommendations is not None else False,
+                )  # fmt: skip
+        except HashCollision:
+            continue
+        break
+    truth = piece.truth or job.reference.truth
+    assert truth is not None
+    split = None if truth.split is None else dict(truth.split)
+    inputs = {"truth": [{**_card(truth, encoded), "split": split}]}
+    protocol = ""
+    if recommendations is not None:
+        protocol = recommendations.protocol.write() if recommendations.protocol else ""
+        inputs["recommendations"] = [_card(recommendations, encoded)]
+    return measured.to_partial(
+        encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
+    )
+
+
+def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
+    """Return the card of a table, with the types that its ids have beside those of the others."""
+    card = table.card
+    for name, vocabulary in (("user", encoded.users), ("item", encoded.items)):
+        if not isinstance(vocabulary, IntegerVocabulary):
+            card["ids"][name] = "String"
+    return card
+
+
+def finish(job: Job, partials: Iterable[Partial]) -> Result:
+    """Merge what was worked on, add the users without a list, and summarise.
+
+    Raises
+    ------
+    EmptyError
+        If there is nothing to summarise.
+    """
+    merged = merge(partials)
+    job.about.check(merged.about)
+    if job.reference.truth is not None:
+        items = None if merged.items is None else merged.items["item"]
+        piece = job.encoder.without_list(merged.users["user"], items)
+        if piece is not None:
+            merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
+    return summarise(
+        merged, settings=job.settings, plan=job.plan, facts=job.facts, user_table=job.user_table,
+        truth=job.reference.truth,
+    )  # fmt: skip
+
+
+def merge(partials: Iterable[Partial]) -> Partial:
+    """Merge partials of one job; their order does not matter.
+
+    Raises
+    ------
+    EmptyError
+        If there is none.
+    """
+    partials = list(partials)
+    if not partials:
+        raise EmptyError("nothing has been evaluated yet", hint="call update(…) first")
+    return partials[0].merge(*partials[1:])

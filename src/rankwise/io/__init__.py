@@ -1,1 +1,0 @@
-"""From any source to tables of ids, ranks, scores and relevances."""

@@ -1,0 +1,234 @@
+"""Sums over users that are kept for every item, whatever pieces the users come in.
+
+Whole numbers add up exactly; floats are split into whole parts (`rankwise.core.exact_sums`). With
+``by`` there is a sum for every group of users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import polars as pl
+
+from rankwise.core.arrays import Array, count, namespace
+from rankwise.core.block import Block, Needs
+from rankwise.core.exact_sums import exact_sums, read_sums
+from rankwise.core.facts import Fact, Facts, Groups
+from rankwise.core.partial_columns import ItemColumn
+
+__all__ = [
+    "CatalogueSums", "HistoryCount", "HitCount", "ItemSum", "RecommendationCount", "RelevantCount",
+    "RepeatCount",
+]  # fmt: skip
+
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True)
+class ItemSum:
+    """A sum over users that is kept for every item.
+
+    Parameters
+    ----------
+    by : str, default=""
+        A column of user groups, each with a sum of its own; empty for one sum over all users.
+    """
+
+    by: str = ""
+
+    name: ClassVar[str]
+    needs: ClassVar[Needs] = frozenset()
+    whole: ClassVar[bool] = True
+    """Whether every term is 1."""
+    has_cutoff: ClassVar[bool] = True
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return user number, item code and term (None: 1) of everything that is summed."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        """The name that tells it from other sums, without the groups."""
+        return self.name
+
+    def sums(self, block: Block, k: int) -> dict[ItemColumn, Array]:
+        """Sum a block's rows: an array of shape (n_items,) for each group of users and part."""
+        n_items, column = block.n_items, self._column(k)
+        user, item, term = self.rows(block, k if block.limit is None else min(k, block.limit))
+        if not self.by:
+            parts = _parts(item, term, n_items).items()
+            return {replace(column, part=part): sums for part, sums in parts}
+        xp = namespace(block.list_length)
+        groups = block.fact(Fact("user_group", self.by), Groups)
+        code = xp.take(groups.code, xp.take(block.user, user))
+        inside = code >= 0
+        cell = code[inside] * n_items + item[inside]
+        term = None if term is None else term[inside]
+        return {
+            replace(column, group=name, part=part): sums[at * n_items : (at + 1) * n_items]
+            for part, sums in _parts(cell, term, n_items * len(groups.names)).items()
+            for at, name in enumerate(groups.names)
+        }
+
+    def parts_in(self, names: Iterable[str], k: int) -> dict[str, dict[str, str]]:
+        """Return the names of the columns that hold this sum, by group of users and part."""
+        out: dict[str, dict[str, str]] = {}
+        wanted = self._column(k)
+        for name in names:
+            column = ItemColumn.read(name)
+            if (column.key, column.k, column.by) == (wanted.key, wanted.k, wanted.by):
+                out.setdefault(column.group, {})[column.part] = name
+        return out
+
+    def _column(self, k: int) -> ItemColumn:
+        return ItemColumn(self.key, k if self.has_cutoff else 0, self.by)
+
+
+def _parts(index: Array, term: Array | None, size: int) -> dict[str, Array]:
+    return {"": count(index, size)} if term is None else exact_sums(index, term, size)
+
+
+class RecommendationCount(ItemSum):
+    """How often each item is in the top k."""
+
+    name: ClassVar[str] = "recommended"
+    needs: ClassVar[Needs] = frozenset({"recommended"})
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the rows of the lists."""
+        listed = block.rows("recommended")
+        near = listed.rank <= k
+        return listed.user[near], listed.item[near], None
+
+
+class HitCount(ItemSum):
+    """How often each item is in the top k and relevant to the user.
+
+    Where scores tie, an item counts with the probability that it is in the top k.
+    """
+
+    name: ClassVar[str] = "hits"
+    whole: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the relevant items of the lists."""
+        hits = block.hits
+        xp = namespace(hits.rank)
+        near = hits.to_items(xp.astype(hits.rank <= k, xp.float64))
+        return hits.owner, hits.item, near
+
+
+class RelevantCount(ItemSum):
+    """To how many users each item is relevant."""
+
+    name: ClassVar[str] = "relevant"
+    needs: ClassVar[Needs] = frozenset({"relevant"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the relevant items."""
+        rows = block.rows("relevant")
+        return rows.user, rows.item, None
+
+
+class HistoryCount(ItemSum):
+    """How many users with a list have each item in their training history, listed or not."""
+
+    name: ClassVar[str] = "seen"
+    needs: ClassVar[Needs] = frozenset({"history"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the items of the histories."""
+        rows = block.rows("history")
+        near = namespace(rows.user).take(block.list_length, rows.user) > 0
+        return rows.user[near], rows.item[near], None
+
+
+class RepeatCount(ItemSum):
+    """How many users have each item both in their list and in their training history."""
+
+    name: ClassVar[str] = "repeated"
+    needs: ClassVar[Needs] = frozenset({"overlap_history"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+        """Return the common items of lists and histories."""
+        overlap = block.overlap["history"]
+        return overlap.user, overlap.item, None
+
+
+@dataclass(frozen=True)
+class CatalogueSums:
+    """The sums of every item of the catalogue, with what is known about these items.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per item, one column per part of a sum.
+    facts : mapping of Fact to object
+        What is known about these items, in the same order.
+    users : polars.DataFrame
+        The counted users with their ``list_length``.
+    within : tuple of str, optional
+        A column of user groups and the group that is summed over; None for all users.
+    without : tuple of str, optional
+        A column of user groups and the group that is left out.
+    """
+
+    frame: pl.DataFrame
+    facts: Facts
+    users: pl.DataFrame
+    within: tuple[str, str] | None = None
+    without: tuple[str, str] | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are the sums of some users only."""
+        return self.within is not None or self.without is not None
+
+    @property
+    def size(self) -> int:
+        """The size of the catalogue."""
+        return len(self.frame)
+
+    @property
+    def n_listed(self) -> int:
+        """The number of counted users with a list."""
+        return int((self.users["list_length"] > 0).sum())
+
+    def sum(self, item_sum: ItemSum, k: int) -> Any:
+        """Return the sum of every item."""
+        if self.within is not None:
+            column, group = self.within
+            return self.by_group(replace(item_sum, by=column), k)[group]
+        if self.without is not None:
+            column, group = self.without
+            left_out = self.by_group(replace(item_sum, by=column), k)[group]
+            return self.by_group(item_sum, k)[""] - left_out
+        return self.by_group(item_sum, k)[""]
+
+    def available(self) -> Any:
+        """Count the users with a list who could have been shown each item.
+
+        What a user has seen in training could not, unless it stands in the list all the same.
+        """
+        return self.n_listed - (self.sum(HistoryCount(), 0) - self.sum(RepeatCount(), 0))
+
+    def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
+        """Return the sum of every item in every group of users."""
+        names = (name for name in self.frame.columns if name != "item")
+        return {
+            group: self.frame[parts[""]].to_numpy()
+            if item_sum.whole
+            else read_sums({part: self.frame[name].to_numpy() for part, name in parts.items()})
+            for group, parts in item_sum.parts_in(names, k).items()
+        }
+
+    def fact(self, fact: Fact, kind: type[_F]) -> _F:
+        """Return a fact about these items."""
+        found = self.facts[fact]
+        assert isinstance(found, kind)
+        return found

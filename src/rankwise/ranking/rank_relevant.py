@@ -1,0 +1,252 @@
+"""`rank_relevant`: the exact rank of every judged item among all candidates, without a cut-off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.candidates.candidate_sets import Candidates
+from rankwise.core.arguments import check_positive
+from rankwise.core.described import described
+from rankwise.core.ragged import Ints, UserItems, bucket, runs
+from rankwise.core.threads import default_threads
+from rankwise.ranking.pool import SHARED, Pool, make_pool
+from rankwise.ranking.rank import no_candidates
+from rankwise.ranking.score_blocks import CandidateScores, check_scores, map_blocks, pair_keys
+from rankwise.ranking.scores import PAD, Floats
+from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.protocol import Protocol
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Recommendations
+
+__all__ = ["Ranks", "rank_relevant"]
+
+_FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores
+
+
+@dataclass(frozen=True, repr=False)
+class Ranks:
+    """Exact ranks of judged items from `rank_relevant`: pass them to `rankwise.evaluate`.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per judged item that was ranked: ``user``, ``item``, ``score``, and its possible
+        ranks ``first`` to ``last``, which differ if scores tie.
+    lengths : polars.DataFrame
+        One row per user: ``user``, and the number of ranked candidates, ``length``.
+    unranked : polars.DataFrame
+        Judged items of these users outside the candidate set: ``user``, ``item``. They stay in the
+        ground truth, as items that are never recommended.
+    protocol : Protocol
+        How candidates were chosen; stored in results.
+    counts : dict of str to int
+        Irregularities, by name; stored in results.
+    eligible : polars.DataFrame or None
+        For sampled candidates: the number of items from which each user's negatives were drawn.
+    """
+
+    frame: pl.DataFrame
+    lengths: pl.DataFrame
+    unranked: pl.DataFrame
+    protocol: Protocol
+    counts: dict[str, int]
+    eligible: pl.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        label = self.protocol.label or self.protocol.candidates
+        return f"<Ranks: {len(self.frame):,} items of {len(self.lengths):,} users, {label}>"
+
+    def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
+        """Return the ranks as a table for `rankwise.evaluate`."""
+        return Recommendations(
+            self.frame, "recommendations", "ranks", "exact ranks",
+            {name: name for name in self.frame.columns}, protocol=self.protocol,
+            counts=self.counts, lengths=self.lengths, unranked=self.unranked,
+        )  # fmt: skip
+
+
+@described(**SHARED)
+def rank_relevant(
+    scores: Any = None,
+    *,
+    truth: Any,
+    users: Any = None,
+    items: Any = None,
+    bias: Any = None,
+    exclude: Any = None,
+    candidates: Candidates | None = None,
+    user_ids: Iterable[Any] | None = None,
+    item_ids: Iterable[Any] | None = None,
+    columns: Columns | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Ranks:
+    r"""Compute the exact rank of every ground truth item among all candidates.
+
+    The rank of item i is :math:`1 + |\{j : s_{uj} > s_{ui}\}|`; if t candidates share its score,
+    any of the t ranks from there. Every metric that is a function of these ranks (auc, gauc, mrr,
+    ndcg, recall, map, …) then has its exact value at any cut-off, ties included:
+    ``rw.evaluate(ranks, truth, "auc")``.
+
+    Parameters
+    ----------
+    %(scores)s
+    truth : table, path, mapping or sparse matrix
+        The ground truth, as for `rankwise.evaluate`; all its rows are ranked, relevant or not.
+    exclude : table, path, mapping or sparse matrix, optional
+        User-item pairs that are not ranked. Ground truth rows among them are counted and stay in
+        the ground truth, as items that are never recommended.
+    %(candidates)s
+    columns : mapping, optional
+        The column of ``exclude`` and ``truth`` for each role, e.g. ``{"user": "uid"}``.
+    %(running)s
+
+    Returns
+    -------
+    Ranks
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rankwise as rw
+    >>> scores = np.array([[0.9, 0.1, 0.5, 0.5], [0.2, 0.8, 0.4, 0.0]])
+    >>> truth = {0: {2}, 1: {1, 3}}
+    >>> ranks = rw.rank_relevant(scores, truth=truth)
+    >>> ranks.frame.select("user", "item", "first", "last").rows()
+    [(0, 2, 2, 3), (1, 1, 1, 1), (1, 3, 4, 4)]
+    >>> rw.evaluate(ranks, truth, "gauc")["gauc"]
+    0.5
+    """
+    check_positive(threads=threads)
+    table = read_table(truth, "truth", columns)
+    table = table.with_frame(table.frame.select("user", "item").unique(maintain_order=True))
+    pool = make_pool(
+        scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
+        item_ids=item_ids, only=table, columns=columns,
+    )  # fmt: skip
+    user, item = pool.codes(table)
+    known = (user >= 0) & (item >= 0)
+    starts, order = bucket(user[known], len(pool.users.ids))
+    judged = UserItems(starts, item[known][order])
+    rows = _join(list(_blocks(pool, judged, threads or default_threads(), progress)))
+    if not rows.length.any():
+        raise no_candidates(pool)
+    frame = pl.DataFrame(
+        {
+            "user": pool.users.ids.gather(rows.user),
+            "item": pool.items.ids.gather(rows.item),
+            "score": rows.score.astype(np.float64),
+            "first": rows.first,
+            "last": rows.last,
+        }
+    )
+    ranked_ids = pool.users.ids.gather(pool.ranked_users)
+    lengths = pl.DataFrame({"user": ranked_ids, "length": rows.length})
+    lengths = lengths.filter(pl.col("length") > 0)
+    counts = Counter(pool.counts)
+    counts["users_with_nothing_to_rank"] = int((rows.length == 0).sum())
+    width = len(pool.items.ids)
+    missing = ~np.isin(user * width + item, rows.user * width + rows.item) | (item < 0)
+    has_candidates = np.zeros(len(pool.users.ids), dtype=bool)
+    has_candidates[pool.ranked_users[rows.length > 0]] = True
+    missing &= (user >= 0) & has_candidates[user]
+    unranked = pl.DataFrame(
+        {
+            "user": pool.users.ids.gather(user[missing]),
+            "item": table.frame["item"].filter(missing).cast(frame["item"].dtype),
+        }
+    )
+    counts["truth_rows_that_are_no_candidates"] = len(unranked)
+    ranks = Ranks(frame, lengths, unranked, pool.protocol, dict(counts))
+    return ranks if candidates is None else replace(ranks, eligible=candidates.eligible)
+
+
+@dataclass(frozen=True)
+class _RankRows:
+    """Ranks of judged items in order of user and rank, and every user's number of candidates."""
+
+    user: Ints
+    item: Ints
+    score: Floats
+    first: Ints
+    last: Ints
+    length: Ints
+
+
+def _join(blocks: list[_RankRows]) -> _RankRows:
+    names = ("user", "item", "score", "first", "last", "length")
+    columns = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
+    return _RankRows(*columns)
+
+
+def _blocks(
+    pool: Pool, judged: UserItems, threads: int, progress: bool | None
+) -> Iterator[_RankRows]:
+    """Yield the ranks of the judged items of a block of users at a time."""
+
+    def of_candidates(block: CandidateScores) -> _RankRows:
+        return _among_candidates(block, judged)
+
+    def of_all_items(users: Ints, scores: Floats) -> _RankRows:
+        check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
+        return _among_all_items(users, scores, judged)
+
+    return map_blocks(
+        pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress
+    )
+
+
+def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
+    """Return the ranks of judged items in a block of scores, which is overwritten."""
+    rows, starts = judged.rows_of(users)
+    item = judged.items[rows]
+    score = scores[np.repeat(np.arange(len(users)), np.diff(starts)), item]
+    length = np.count_nonzero(scores > -np.inf, axis=1)
+    above, equal = np.empty(len(item), dtype=np.int64), np.empty(len(item), dtype=np.int64)
+    for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        all_scores, judged_scores = scores[row], score[a:b]
+        if b - a <= _FEW:
+            above[a:b] = [np.count_nonzero(all_scores > value) for value in judged_scores]
+            equal[a:b] = [np.count_nonzero(all_scores == value) for value in judged_scores]
+        else:
+            all_scores.sort()
+            upper = all_scores.searchsorted(judged_scores, side="right")
+            above[a:b] = len(all_scores) - upper
+            equal[a:b] = upper - all_scores.searchsorted(judged_scores, side="left")
+    user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
+    return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
+
+
+def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
+    """Return the ranks of judged items among the candidates of their user."""
+    owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
+    order = np.lexsort((-block.scores, owner))
+    score, item = block.scores[order], block.items[order]
+    tie_starts = runs(owner, score)
+    tie_sizes = np.diff(tie_starts)
+    above = np.repeat(tie_starts[:-1], tie_sizes) - block.starts[owner]
+    width = max(int(item.max(initial=0)), int(judged.items.max(initial=0))) + 1
+    pairs = owner * width + item
+    is_judged = np.isin(pairs, pair_keys(judged, block.users, width))
+    _, first = np.unique(pairs[is_judged], return_index=True)  # candidates may be repeated
+    rows = np.flatnonzero(is_judged)[first]
+    equal = np.repeat(tie_sizes, tie_sizes)[rows]
+    user, length = block.users[owner[rows]], np.diff(block.starts)
+    return _sorted(user, item[rows], score[rows], above[rows], equal, length)
+
+
+def _sorted(
+    user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints
+) -> _RankRows:
+    """Return the rows sorted by rank within each user; users keep their order."""
+    edges = runs(user)
+    group = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    order = np.lexsort((item, above, group))
+    first, last = above[order] + 1, above[order] + equal[order]
+    return _RankRows(user[order], item[order], score[order], first, last, length)

@@ -1,0 +1,1 @@
+"""Results: values, per-user values, confidence intervals, comparisons and their displays."""

@@ -1,0 +1,104 @@
+"""The values of several results for the same users, aligned by user id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.choices import Missing
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.result import Result
+from rankwise.stats.differences import Floats
+
+__all__ = ["Aligned", "align_users", "check_ids", "main_measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Values of one measure for the same users.
+
+    Attributes
+    ----------
+    values : array, shape (n, k)
+        One row per user, one column per result; no NaN.
+    users : int
+        Number of users that any result has.
+    undefined, dropped : int
+        Users left out because no result, or not every result, has a value for them.
+    filled : int
+        Missing values replaced by 0.
+    """
+
+    values: Floats
+    users: int
+    undefined: int
+    dropped: int
+    filled: int
+
+    @property
+    def reasons(self) -> str:
+        """How many users were left out or filled, and why."""
+        reasons = {
+            "without a value in any result": self.undefined,
+            "without a value in some result": self.dropped,
+            "missing values taken for 0": self.filled,
+        }
+        return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+
+
+def check_ids(results: Mapping[str, Result]) -> None:
+    """Raise unless user ids have one type in all results."""
+    types = {name: result.per_user.schema["user"] for name, result in results.items()}
+    if len({dtype.is_integer() for dtype in types.values()}) > 1:
+        raise ParameterError(
+            "users are integers in one result and strings in another, so none would match",
+            found="; ".join(f"{name}: {dtype}" for name, dtype in types.items()),
+            hint="give ids one type before evaluating",
+        )
+
+
+def main_measure(result: Result) -> str:
+    """Return the default primary measure: ``ndcg@10``, or the first mean over users."""
+    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    if not means:
+        raise MeasureError("the result has no measure that is a mean of users",
+                           found=", ".join(result.values))  # fmt: skip
+    return "ndcg@10" if "ndcg@10" in means else means[0]
+
+
+def align_users(results: Mapping[str, Result], measure: str, missing: Missing) -> Aligned:
+    """Return the values of a measure for the same users in the same order."""
+    check_ids(results)
+    id_type = next(iter(results.values())).per_user.schema["user"]
+    id_type = pl.Int64() if id_type.is_integer() else id_type
+    joined: pl.DataFrame | None = None
+    for index, result in enumerate(results.values()):
+        column = result.per_user.select(
+            pl.col("user").cast(id_type), pl.col(measure).cast(pl.Float64).alias(str(index))
+        )
+        joined = column if joined is None else joined.join(
+            column, on="user", how="full", coalesce=True)  # fmt: skip
+    assert joined is not None
+    joined = joined.sort("user")
+    values = joined.drop("user").fill_nan(None).to_numpy().astype(np.float64)
+    gaps = np.isnan(values)
+    undefined = gaps.all(axis=1)
+    partial = gaps.any(axis=1) & ~undefined
+    if partial.any() and missing == "error":
+        row = int(np.flatnonzero(partial)[0])
+        without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
+        raise ParameterError(
+            f"some users have a value of {measure} in one result, and none in another",
+            found=f"user {joined['user'][row]!r} has none in {', '.join(without)} "
+            f"({int(partial.sum())} such users of {len(values)})",
+            hint='missing="zero" takes it for 0, as for a list that was not delivered; '
+            'missing="common" compares the users who have all values',
+        )
+    users, n_undefined = len(gaps), int(undefined.sum())
+    if missing == "zero":
+        filled = int((gaps & ~undefined[:, None]).sum())
+        return Aligned(np.nan_to_num(values[~undefined]), users, n_undefined, 0, filled)
+    return Aligned(values[~(undefined | partial)], users, n_undefined, int(partial.sum()), 0)

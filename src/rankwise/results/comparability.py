@@ -1,0 +1,146 @@
+"""Whether results can be compared: candidate sets, splits, settings, tables and ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.align_users import check_ids
+from rankwise.results.result import Result
+
+__all__ = ["check_comparable", "common_cells"]
+
+_SETTINGS = ("population", "undefined", "relevance_threshold", "exclude_seen", "catalogue")
+_FORCE = "; force=True compares them all the same"
+
+
+def check_comparable(results: Mapping[str, Result]) -> None:
+    """Raise if values are different quantities, so that their difference means nothing."""
+    check_ids(results)
+    _check_candidates(results)
+    cards = {name: result.split for name, result in results.items() if result.split is not None}
+    _check_same(
+        {name: card["id"] for name, card in cards.items()},
+        {name: results[name].tested_on for name in cards},
+        "these results are of different splits",
+        "evaluate every model on the same split",
+    )
+    settings = {name: result.provenance["settings"] for name, result in results.items()}
+    for key in _SETTINGS:
+        values = {name: known[key] for name, known in settings.items() if key in known}
+        _check_same(
+            {name: repr(value) for name, value in values.items()}, values,
+            f"these results were evaluated with different settings of {key}",
+            "evaluate all with the same settings",
+        )  # fmt: skip
+    inputs = {name: result.provenance["inputs"] for name, result in results.items()}
+    for role in ("train", "items"):
+        rows = {name: cards[role]["rows"] for name, cards in inputs.items() if role in cards}
+        _check_same(
+            rows, {name: f"{count} rows" for name, count in rows.items()},
+            f"these results were evaluated with different {role}",
+            "evaluate all with the same tables",
+        )  # fmt: skip
+    _check_truth(results)
+
+
+def _check_same(
+    keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str
+) -> None:
+    """Raise if keys differ between the results that have one; ``texts`` show them."""
+    if len(set(keys.values())) > 1:
+        found = "; ".join(f"{name}: {text}" for name, text in texts.items())
+        raise ParameterError(message, found=found, hint=hint + _FORCE)
+
+
+def _check_candidates(results: Mapping[str, Result]) -> None:
+    protocols = {name: result.protocol for name, result in results.items()}
+    known = {protocol for protocol in protocols.values() if protocol is not None}
+    sampled = any(protocol.sampled for protocol in known)
+    if len(known) < 2 and not (sampled and None in protocols.values()):
+        return
+    texts = [
+        f"{name}: {'not sampled' if protocol is None else protocol.label or protocol.candidates}"
+        for name, protocol in protocols.items()
+    ]
+    labels = [result.label for result in results.values()]
+    message = "these results were ranked from different candidates"
+    if sampled:
+        message = "sampled results do not compare with exact ones"
+        if all(labels):
+            message = "these results were ranked from different samples of candidates"
+    tables = ", drawn from other tables" if len(set(labels)) == 1 and sampled else ""
+    raise ParameterError(
+        message,
+        found="; ".join(texts) + tables,
+        hint="rank every model from the same candidates, or correct sampled values with "
+        f"rw.correct{_FORCE}",
+    )
+
+
+def _check_truth(results: Mapping[str, Result]) -> None:
+    """Raise if a user has more relevant items in one result than in another."""
+    (first, first_result), *others = results.items()
+    base = first_result.per_user.select("user", "n_relevant")
+    for name, result in others:
+        users = result.per_user.select(pl.col("user").cast(base.schema["user"]), other="n_relevant")
+        different = base.join(users, on="user").filter(pl.col("n_relevant") != pl.col("other"))
+        if len(different):
+            user, count, other = different.row(0)
+            raise ParameterError(
+                "these results have different truths",
+                found=f"user {user!r} has {count} relevant items in {first}, {other} in {name} "
+                f"({len(different)} such users)",
+                hint="evaluate every model on the same truth" + _FORCE,
+            )
+
+
+def common_cells(
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None
+) -> tuple[list[str], str]:
+    """Return the values to compare, and which of them is the primary measure."""
+    first = next(iter(results.values()))
+    cells = [
+        cell for cell in first.values
+        if all(cell in r.values and _is_comparable(r, cell) for r in results.values())
+    ]  # fmt: skip
+    if measures is not None:
+        names = [measures] if isinstance(measures, str) else list(measures)
+        requested = list(dict.fromkeys(first.cell(name) for name in names))
+        for cell in requested:
+            if cell not in cells:
+                raise _no_values(cell, results)
+        cells = requested
+    if not cells:
+        raise MeasureError(
+            "the results have no measure in common that users have values of",
+            found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
+            hint="measures of all lists together need evaluate(…, jackknife=64)",
+        )
+    if primary is not None:
+        main = first.cell(primary)
+        if main not in cells:
+            raise _no_values(main, results)
+        return cells, main
+    means = [cell for cell in cells if first.is_mean_of_users(cell)]
+    return cells, "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
+
+
+def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
+    without = [name for name, result in results.items() if cell not in result.values]
+    if without:
+        return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(without)}")
+    jackknifed = all(result.replicates is not None for result in results.values())
+    return MeasureError(
+        f"{cell} has no value for each user, and no jackknife to compare it by",
+        hint=None if jackknifed else "evaluate with jackknife=64",
+    )
+
+
+def _is_comparable(result: Result, cell: str) -> bool:
+    """Return whether a value is a mean over users, or has jackknife replicates."""
+    jackknifed = result.replicates is not None and cell in result.replicates.columns
+    return jackknifed or result.is_mean_of_users(cell)

@@ -1,0 +1,199 @@
+"""The result of a comparison: one row per pair of systems and measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.align_users import Aligned
+from rankwise.results.display.comparison_view import pair_view, system_view
+from rankwise.results.display.view import Format, export, finite, html, plain
+from rankwise.results.result import Result
+from rankwise.stats.bootstrap import usual_interval
+from rankwise.stats.clusters import jackknife
+from rankwise.stats.differences import Differences, TestResult, never_zero
+from rankwise.stats.effects import cliffs_delta, lift_interval
+from rankwise.stats.paired import equivalence
+from rankwise.stats.power import minimum_detectable
+
+__all__ = ["Comparison", "jackknife_row", "make_row", "verdict"]
+
+_COLUMNS: dict[str, Any] = {
+    "measure": pl.String, "baseline": pl.String, "system": pl.String, "primary": pl.Boolean,
+    "mean_baseline": pl.Float64, "mean_system": pl.Float64, "difference": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "lift": pl.Float64, "lift_low": pl.Float64,
+    "lift_high": pl.Float64, "test": pl.String, "p": pl.Float64, "p_adjusted": pl.Float64,
+    "verdict": pl.String, "d_z": pl.Float64, "cliffs_delta": pl.Float64, "wins": pl.Int64,
+    "ties": pl.Int64, "losses": pl.Int64, "users": pl.Int64, "users_dropped": pl.Int64,
+    "dropped_because": pl.String, "users_not_zero": pl.Int64,
+    "minimum_detectable": pl.Float64, "p_equivalence": pl.Float64, "flags": pl.List(pl.String),
+}  # fmt: skip
+
+
+def make_row(
+    cell: str, pair: tuple[str, str], differences: Differences, tested: TestResult,
+    aligned: Aligned, *, alpha: float, margin: float | None, better: bool | None, tests: int,
+    seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one pair of a family of ``tests``; x is the system, y the baseline."""
+    x, y, n = differences.x, differences.y, differences.n
+    interval = usual_interval(x, y, confidence=1 - alpha, seed=seed)
+    lift, lift_low, lift_high = lift_interval(differences, confidence=1 - alpha)
+    same = None if margin is None else equivalence(x, y, margin=margin, alpha=alpha)
+    return {
+        "measure": cell, "baseline": pair[0], "system": pair[1],
+        "mean_baseline": _mean(y), "mean_system": _mean(x), "difference": differences.mean,
+        "low": interval.low, "high": interval.high,
+        "lift": lift, "lift_low": lift_low, "lift_high": lift_high,
+        "test": tested.test, "p": tested.p,
+        "d_z": differences.d_z, "cliffs_delta": cliffs_delta(x, y),
+        "wins": differences.wins, "ties": n - differences.nonzero, "losses": differences.losses,
+        "users": n, "users_dropped": aligned.users - n, "dropped_because": aligned.reasons,
+        "users_not_zero": int(((x != 0) | (y != 0)).sum()),
+        "minimum_detectable": minimum_detectable(n, alpha=alpha / tests) * differences.deviation,
+        "p_equivalence": math.nan if same is None else same.p,
+        "flags": list(tested.flags), "_better": better,
+    }  # fmt: skip
+
+
+def _mean(values: Any) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def jackknife_row(
+    results: Mapping[str, Result], cell: str, pair: tuple[str, str], alpha: float,
+    better: bool | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one pair of values that are not per-user means, from their jackknife."""
+    from scipy.stats import t
+
+    baseline, system = results[pair[0]], results[pair[1]]
+    assert baseline.replicates is not None
+    assert system.replicates is not None
+    if baseline.provenance.get("jackknife") != system.provenance.get("jackknife"):
+        raise ParameterError(
+            f"{cell} compares by the jackknife, over the same users in the same groups",
+            found=f"{len(baseline.per_user)} users in {len(baseline.replicates)} groups, "
+            f"{len(system.per_user)} in {len(system.replicates)}",
+            hint="evaluate both on the same truth with the same jackknife=",
+        )
+    before, after = baseline.values[cell], system.values[cell]
+    difference = after - before
+    replicates = (system.replicates[cell] - baseline.replicates[cell]).to_numpy()
+    interval = jackknife(difference, replicates, confidence=1 - alpha)
+    flags, p = list(interval.flags), math.nan
+    if interval.n > 1:
+        freedom = interval.n - 1
+        error = (interval.high - interval.low) / 2 / float(t.ppf(1 - alpha / 2, freedom))
+        if error > 0:
+            p = never_zero(2 * t.sf(abs(difference) / error, freedom))
+        else:
+            p = 1.0 if difference == 0 else math.nan
+            flags.append("identical" if difference == 0 else "zero variance")
+    undefined = dict.fromkeys(("wins", "ties", "losses", "users_not_zero"))
+    return dict.fromkeys(_COLUMNS, math.nan) | undefined | {
+        "measure": cell, "baseline": pair[0], "system": pair[1],
+        "mean_baseline": before, "mean_system": after, "difference": difference,
+        "low": interval.low, "high": interval.high,
+        "lift": difference / before if before else math.nan, "test": "jackknife t", "p": p,
+        "users": len(baseline.per_user), "users_dropped": 0, "dropped_because": "",
+        "flags": [*flags, "of all lists together"], "_better": better,
+    }  # fmt: skip
+
+
+def verdict(row: Mapping[str, Any], alpha: float) -> str:
+    """Return what a row shows: better, worse, different, equivalent or undecided."""
+    if row["p_equivalence"] < alpha:
+        return "equivalent"
+    if not row["p_adjusted"] < alpha:
+        return "undecided"
+    if row["_better"] is None:
+        return "different"
+    return "better" if (row["difference"] > 0) == row["_better"] else "worse"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The result of `rankwise.compare`.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per measure and pair: means, ``difference`` (system minus baseline) with its
+        confidence interval, relative ``lift`` with its interval (Fieller), test, p-value,
+        ``p_adjusted``, ``verdict`` (better, worse, different, equivalent, undecided), effect sizes
+        d_z and Cliff's delta, wins, ties and losses, users compared, users left out and why, users
+        whose values are not both 0, the minimum detectable difference (power 0.8), and flags.
+    values : polars.DataFrame
+        One row per value that any result has, one column per result. Where candidates were
+        sampled, the column's name carries the label.
+    settings : dict
+        Baseline, primary measure, significance level, test, correction, margin, ….
+    """
+
+    table: pl.DataFrame
+    values: pl.DataFrame
+    settings: dict[str, Any]
+
+    @classmethod
+    def make(
+        cls, results: Mapping[str, Result], rows: list[dict[str, Any]], settings: dict[str, Any]
+    ) -> Comparison:
+        """Return the comparison of results from its rows."""
+        cells = dict.fromkeys(cell for result in results.values() for cell in result.values)
+        columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
+        for name, result in results.items():
+            column = f"{name}, {result.label}" if result.label else name
+            if column in columns:
+                raise ParameterError("two columns would have one name", found=repr(column),
+                                     hint="call the result something else")  # fmt: skip
+            columns[column] = [result.values.get(cell) for cell in cells]
+        settings = {**settings, "labels": {name: r.label for name, r in results.items()}}
+        table = pl.DataFrame([[row[name] for name in _COLUMNS] for row in rows],
+                             schema=_COLUMNS, orient="row")  # fmt: skip
+        return cls(table, pl.DataFrame(columns, strict=False), settings)
+
+    def __getitem__(self, key: str | tuple[str, str]) -> dict[str, Any]:
+        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure."""
+        measure, system = (self.settings["primary"], key) if isinstance(key, str) else key
+        rows = self.table.filter(pl.col("measure") == measure, pl.col("system") == system)
+        if len(rows) != 1:
+            raise MeasureError(
+                f"there is no single row of {measure} for {system}",
+                found=f"{len(rows)} rows; measures {', '.join(self.table['measure'].unique())}",
+                hint="filter the table: found.table",
+            )
+        return rows.row(0, named=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON; NaN and infinity become None."""
+        pairs = [finite(row) for row in self.table.to_dicts()]
+        return {"settings": self.settings, "pairs": pairs, "values": self.values.to_dicts()}
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the comparison as text.
+
+        Markdown and LaTeX are tables of systems by measures: the best in bold, the second
+        underlined, marks for significance, and a caption that explains them.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON holds settings and values as well; LaTeX needs the package booktabs.
+        """
+        return export(
+            format, self.to_dict,
+            table=lambda: self.table.with_columns(pl.col("flags").list.join("; ")),
+            views=lambda: [system_view(self.table, self.settings)],
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return plain(pair_view(self.table, self.settings))
+
+    def _repr_html_(self) -> str:
+        return html(pair_view(self.table, self.settings))

@@ -1,0 +1,132 @@
+"""A comparison as tables: one row per pair for reading, systems by measures for a paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import islice, product
+from string import ascii_lowercase
+from typing import Any
+
+import polars as pl
+
+from rankwise.results.display.view import Cell, Marked, Style, TableView, number
+
+__all__ = ["marks", "pair_view", "system_view"]
+
+_STYLES: tuple[Style, ...] = ("bold", "underlined")
+
+
+def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
+    """Return one row per pair of systems and measure, the primary measure first."""
+    rows = []
+    ordered = table.sort("primary", descending=True, maintain_order=True)
+    for row in ordered.iter_rows(named=True):
+        detectable, verdict = row["minimum_detectable"], row["verdict"]
+        if verdict == "undecided" and not _missing(detectable):
+            verdict += f" (finds {number(detectable)} or more)"
+        rows.append((
+            f"{row['measure']}  {_pair(row)}", f"{row['difference']:+.4f}",
+            f"{number(row['low'])} to {number(row['high'])}",
+            "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", _p_value(row["p"]),
+            _p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", verdict,
+        ))  # fmt: skip
+    head = ("", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")
+    return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
+
+
+def _missing(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _pair(row: Mapping[str, Any]) -> str:
+    return f"{row['system']} − {row['baseline']}"
+
+
+def _p_value(p: float) -> str:
+    return "<0.0001" if not _missing(p) and p < 1e-4 else number(p)
+
+
+def _tests(table: pl.DataFrame) -> str:
+    return ", ".join(table["test"].unique(maintain_order=True))
+
+
+def _labels(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{name}: {label}" for name, label in settings["labels"].items() if label]
+
+
+def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+    """Return how the pairs were tested, and the first twelve caveats."""
+    primary = f"primary measure: {settings['primary']}, corrected by {settings['correction']}"
+    level = f"{1 - settings['alpha']:.0%}"
+    notes = [f"{primary}; others are exploratory (bh). Tests: {_tests(table)}. Intervals: {level}."]
+    if settings["not_compared"]:
+        cells = ", ".join(settings["not_compared"][:6])
+        more = ", …" if len(settings["not_compared"]) > 6 else ""
+        notes.append(
+            f"not compared, being no means of users (evaluate with jackknife=64): {cells}{more}"
+        )
+    caveats: dict[str, None] = {}
+    for row in table.iter_rows(named=True):
+        for flag in row["flags"]:
+            if flag not in ("exploratory", "of all lists together"):
+                caveats[f"{row['measure']}, {_pair(row)}: {flag}"] = None
+        if row["dropped_because"]:
+            caveats[f"{row['measure']}: {row['dropped_because']}"] = None
+    more_notes = [f"… and {len(caveats) - 12} more notes"] if len(caveats) > 12 else []
+    return notes + _labels(settings) + list(caveats)[:12] + more_notes
+
+
+def marks(count: int) -> list[str]:
+    """Return one letter mark per system: a, b, …, z, aa, ab, ….
+
+    >>> marks(28)[-3:]
+    ['z', 'aa', 'ab']
+    """
+    texts = ("".join(w) for n in range(1, count + 1) for w in product(ascii_lowercase, repeat=n))
+    return list(islice(texts, count))
+
+
+def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
+    """Return systems by measures: best and second marked, and who is significantly worse."""
+    systems = list(dict.fromkeys([*table["baseline"], *table["system"]]))
+    letters = dict(zip(systems, marks(len(systems)), strict=True))
+    measures = list(dict.fromkeys(table["measure"]))
+    columns = [
+        _column(table.filter(pl.col("measure") == name), letters, settings["directions"].get(name))
+        for name in measures
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (f"{system} ({letter})", *(column[system] for column in columns))
+        for system, letter in letters.items()
+    ]
+    against = "" if settings["baseline"] is None else f" Pairs with {settings['baseline']} only."
+    caption = (
+        f"Best in bold, second underlined. Raised letters: significantly better than that system "
+        f"({', '.join(f'{letter} {system}' for system, letter in letters.items())}); "
+        f"{_tests(table)}, two-sided, level {settings['alpha']:g}; {settings['primary']} "
+        f"corrected by {settings['correction']} over its pairs, the other measures exploratory, by "
+        f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
+    )
+    return TableView(("", *measures), rows, caption=caption)
+
+
+def _column(
+    table: pl.DataFrame, letters: Mapping[str, str], higher_is_better: bool | None
+) -> dict[str, Marked]:
+    """Return the marked value of each system, from the pairs of one measure."""
+    values = dict(zip(table["baseline"], table["mean_baseline"], strict=True))
+    values |= dict(zip(table["system"], table["mean_system"], strict=True))
+    worse: dict[str, list[str]] = {system: [] for system in letters}
+    for row in table.iter_rows(named=True):
+        if row["verdict"] == "better":
+            worse[row["system"]].append(letters[row["baseline"]])
+        elif row["verdict"] == "worse":
+            worse[row["baseline"]].append(letters[row["system"]])
+    numbers = {value for value in values.values() if value == value}
+    ranked = sorted(numbers, reverse=bool(higher_is_better))
+    styles = {} if higher_is_better is None else dict(zip(ranked, _STYLES, strict=False))
+    return {
+        name: Marked(number(values.get(name)), styles.get(values.get(name), ""), ",".join(raised))
+        for name, raised in worse.items()
+    }

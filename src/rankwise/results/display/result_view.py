@@ -1,0 +1,122 @@
+"""A result as tables: one of its values, one of its groups of users, and a footnote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from rankwise.measures.measure import Measure
+from rankwise.results.display.view import TableView, number
+from rankwise.results.tidy import labelled_values
+
+__all__ = ["footnote", "result_views"]
+
+_COUNTS = {
+    "users_without_list": "without a list",
+    "users_without_relevant_items": "without relevant items",
+    "lists_without_relevant_items": "lists of users without relevant items",
+    "truth_users_without_relevant_items": "users of the truth without relevant items",
+    "tied_rows": "rows with tied scores",
+    "duplicates_dropped": "repeated rows dropped",
+    "truth_duplicates_dropped": "repeated truth rows dropped",
+    "lists_with_rank_gaps": "lists with gaps in their ranks",
+    "truth_rows_without_score": "truth rows without a score",
+    "recommended_items_outside_catalogue": "recommended items outside the catalogue",
+    "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
+    "padding": "padded places",
+    "recommendations_of_cold_items": "recommendations of items never seen in training",
+    "users_without_history": "without a history",
+    "users_without_baseline": "without a baseline list",
+    "baseline_duplicates_dropped": "repeated baseline rows dropped",
+    "train_rows_repeated": "repeated training rows, counted once",
+    "users_model_failed_for": "whom the model failed for",
+    "users_with_too_few_items": "with fewer items than asked for",
+    "items_repeated": "items repeated by the model, dropped",
+    "seen_items_recommended": "recommended items seen in training",
+    "seen_items_taken_out": "items seen in training, taken out of lists",
+    "truth_rows_seen_in_training": "rows of the truth seen in training, which cannot be found",
+    "items_unknown": "recommended items that are unknown",
+    "users_without_scores": "users of the truth without scores",
+    "users_with_nothing_to_rank": "with nothing left to rank",
+    "lists_shorter_than_k": "lists shorter than asked for: too few candidates",
+    "truth_rows_that_are_no_candidates": "rows of the truth that are no candidates",
+    "excluded_without_scores": "excluded rows without scores",
+    "candidates_without_scores": "candidates without scores",
+    "candidates_repeated": "repeated candidates, ranked once",
+    "users_with_fewer_negatives": "with fewer negatives than asked for",
+}
+
+
+def result_views(
+    measures: Sequence[Measure], values: Mapping[str, float], slices: pl.DataFrame | None,
+    label: str, note: str,
+) -> list[TableView]:  # fmt: skip
+    """Return the table of values, and that of groups of users if there is one, above the note.
+
+    ``label`` goes into the first heading, so that sampled candidates are never out of sight.
+    """
+    corner = f", {label}" if label else ""
+    views = [_value_view(measures, values, f"measure{corner}")]
+    views += [] if slices is None else [_group_view(slices.to_dicts(), f"group{corner}")]
+    return [*views[:-1], replace(views[-1], notes=(note,))]
+
+
+def _value_view(measures: Sequence[Measure], values: Mapping[str, float], corner: str) -> TableView:
+    """Return one row per measure, and per cell of a measure; one column per cut-off."""
+    columns: list[int | None] = [*sorted({k for measure in measures for k in measure.k})]
+    columns += [] if all(measure.k for measure in measures) else [None]
+    rows = []
+    for measure in measures:
+        by_label: dict[str, dict[int | None, str]] = {}
+        for k, name in zip(measure.k or (None,), measure.cells, strict=True):
+            for label, value in labelled_values(values, name):
+                by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
+        name = str(measure @ ())
+        if by_label and "" not in by_label:
+            rows.append((name, *("" for _ in columns)))
+        for label, texts in by_label.items():
+            rows.append((f"  {label}" if label else name, *texts.values()))
+    return TableView((corner, *("whole" if k is None else f"@{k}" for k in columns)), rows)
+
+
+def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
+    """Return one row per value, one column per group of users."""
+    heads = (f"{row['by']}={'–' if row['group'] is None else row['group']}" for row in groups)
+    rows = [("users", *(f"{row['users']:,}" for row in groups))]
+    names = [name for name in groups[0] if name not in ("by", "group", "users", "label")]
+    rows += [(name, *(number(row[name]) for row in groups)) for name in names]
+    return TableView((corner, *heads), rows)
+
+
+def footnote(
+    counts: Mapping[str, int], diagnostics: Mapping[str, Mapping[str, float]],
+    settings: Mapping[str, Any], candidates: str | None, split: str,
+) -> str:  # fmt: skip
+    """Return who was evaluated, under which settings, and what was out of the ordinary."""
+    notes = [f"{counts['users']:,} users"]
+    if not counts.get("relevant_rows"):
+        notes.append("no recommended item is relevant (do the item ids agree?)")
+    words = _COUNTS | {
+        name: name.replace("_", " ")
+        for name in counts
+        if name.startswith(("recommendations_without_", "users_without_group"))
+    }
+    notes += [f"{counts[name]:,} {text}" for name, text in words.items() if counts.get(name)]
+    for name, row in diagnostics.items():
+        sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
+        sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
+        largest = f"largest weight {row['largest_weight_share']:.1%}"
+        notes.append(f"{name}: effective sample size {sizes}, {largest}")
+    if candidates is not None:
+        notes.append(f"candidates: {candidates}")
+    if split:
+        notes.append(f"split: {split}")
+    notes += [f"{name}={settings[name]}" for name in ("population", "ties") if name in settings]
+    if settings.get("relevance_threshold") is not None:
+        notes.append(f"relevant: >= {settings['relevance_threshold']:g}")
+    if "catalogue_items" in counts:
+        notes.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
+    return "; ".join(notes)

@@ -1,0 +1,260 @@
+"""Tables for readers, and writers: for a terminal, a notebook, JSON, CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+from tabulate import DataRow, TableFormat, tabulate
+
+from rankwise.core.arguments import check_choice
+
+__all__ = [
+    "Cell", "Format", "Marked", "Style", "TableView", "export", "finite", "html", "latex",
+    "markdown", "number", "plain",
+]  # fmt: skip
+
+Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
+Style: TypeAlias = Literal["", "bold", "underlined"]
+_MARKUP = "|<>*_`"  # what Markdown takes for markup
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_JOINER = "\u2060"  # WORD JOINER: a character of width 0
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The text of a cell with marks; `plain` leaves the marks out."""
+
+    text: str
+    style: Style = ""
+    raised: str = ""
+
+
+Cell: TypeAlias = str | Marked
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as readers see it; its text has no markup, so that any writer can escape it.
+
+    Columns in ``left`` are aligned to the left, the others to the right.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    caption: str = ""
+    left: Sequence[int] = (0,)
+
+    @property
+    def alignment(self) -> list[str]:
+        """The alignment of each column."""
+        return ["left" if index in self.left else "right" for index in range(len(self.head))]
+
+
+def number(value: float | None) -> str:
+    """Return a value as text: four decimals, none for whole numbers above 1, a dash for NaN.
+
+    >>> number(0.123456), number(17.0), number(float("nan"))
+    ('0.1235', '17', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class _Medium:
+    """How a medium escapes foreign text, such as ids and names of groups, and writes marks."""
+
+    escape: Callable[[str], str] = str
+    styles: Mapping[str, str] = field(default_factory=dict)
+    raised: str = ""
+
+    def text(self, text: str) -> str:
+        """Return text on one line, escaped."""
+        return self.escape(_CONTROLS.sub(" ", text))
+
+    def cells(self, view: TableView) -> list[list[str]]:
+        """Return the cells of a table as text, its head first."""
+        return [[self._cell(cell) for cell in row] for row in (view.head, *view.rows)]
+
+    def _cell(self, cell: Cell) -> str:
+        if isinstance(cell, str):
+            return self.text(cell)
+        text = self.styles.get(cell.style, "{}").format(self.text(cell.text))
+        return text + self.raised.format(cell.raised) if cell.raised else text
+
+
+def _sized(text: str) -> str:
+    """Return text that is as long as it is wide: a joiner follows every wide character.
+
+    tabulate and textwrap measure the length; with wcwidth tabulate gives a joiner no width.
+    """
+    return "".join(c + _JOINER * (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def _aligned(
+    rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]
+) -> list[str]:
+    """Return one line per row, cells padded to the width of their column."""
+    # A joiner before each cell keeps its indentation, which tabulate would strip.
+    cells = [[_JOINER + _sized(cell) for cell in row] for row in rows]
+    row = DataRow(*separators)
+    form = TableFormat(None, None, None, None, row, row, padding=0, with_header_hide=None)
+    text = tabulate(cells, tablefmt=form, colalign=alignment, disable_numparse=True)
+    return [line.rstrip() for line in text.replace(_JOINER, "").split("\n")]
+
+
+def plain(*views: TableView) -> str:
+    """Return tables as aligned text for a terminal.
+
+    A table that is too wide for the terminal is continued below with its first column repeated, so
+    that no number is cut. Without a terminal lines are as long as they are.
+    """
+    limit = _terminal_width()
+    blocks = []
+    for view in views:
+        rows = _Medium().cells(view)
+        parts = []
+        for columns in _parts(rows, limit):
+            cells = [[row[index] for index in columns] for row in rows]
+            alignment = [view.alignment[index] for index in columns]
+            parts.append("\n".join(_aligned(cells, alignment, ("", "  ", ""))))
+        parts[0] = "\n".join([*_wrapped([view.caption], limit), parts[0]])
+        blocks += [*parts, "\n".join(_wrapped(view.notes, limit))]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _terminal_width() -> int | None:
+    """Return the width of the terminal; None if output goes elsewhere."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        return shutil.get_terminal_size(fallback=(0, 0)).columns or None
+    return None
+
+
+def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
+    """Return the columns of each part of a table, such that each part fits the limit."""
+    columns = zip(*rows, strict=True)
+    first, *others = [max(len(_sized(cell)) for cell in column) for column in columns]
+    parts, used = [[0]], first
+    for index, width in enumerate(others, start=1):
+        used += 2 + width
+        if limit is not None and len(parts[-1]) > 1 and used > limit:
+            parts.append([0])
+            used = first + 2 + width
+        parts[-1].append(index)
+    return parts
+
+
+def _wrapped(notes: Sequence[str], limit: int | None) -> list[str]:
+    """Return the lines of notes, wrapped between words."""
+    texts = [_Medium().text(note) for note in notes if note]
+    if limit is None:
+        return texts
+    wrapper = textwrap.TextWrapper(
+        limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace(_JOINER, "") for text in texts for line in wrapper.wrap(_sized(text))]
+
+
+_HTML = _Medium(escape, {"bold": "<b>{}</b>", "underlined": "<u>{}</u>"}, "<sup>{}</sup>")
+
+
+def html(*views: TableView) -> str:
+    """Return HTML tables for a notebook, dark or light, with all notes below."""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
+    blocks = []
+    for view in views:
+        head, *rows = _HTML.cells(view)
+        rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
+        text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
+        text = text.replace("<table>", f'<table style="{style}">', 1)
+        text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text.replace("<th>", '<th scope="col">'))
+        blocks += [f"<p>{_HTML.text(view.caption)}</p>"] if view.caption else []
+        blocks.append(text.replace("<th style", '<th scope="col" style'))
+    notes = (_HTML.text(note) for view in views for note in view.notes)
+    return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
+
+
+def markdown(*views: TableView, special: str = _MARKUP) -> str:
+    """Return Markdown tables, each with its caption and notes below; ``special`` is escaped."""
+    medium = _Medium(
+        lambda text: re.sub(f"([{re.escape(special)}])", r"\\\1", text),
+        {"bold": "**{}**", "underlined": "<u>{}</u>"},
+        "<sup>{}</sup>",
+    )
+    blocks = []
+    for view in views:
+        head, *rows = medium.cells(view)
+        rule = ["---:" if alignment == "right" else "---" for alignment in view.alignment]
+        lines = _aligned([head, rule, *rows], view.alignment, ("| ", " | ", " |"))
+        blocks.append("\n".join(lines))
+        blocks += [medium.text(text) for text in (view.caption, *view.notes) if text]
+    return "\n\n".join(blocks) + "\n"
+
+
+_LATEX_TEXT = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "–": "--", "<": r"$<$", ">": r"$>$",
+})  # fmt: skip
+_LATEX = _Medium(
+    lambda text: text.translate(_LATEX_TEXT),
+    {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"},
+    "$^{{{}}}$",
+)
+
+
+def latex(*views: TableView) -> str:
+    """Return LaTeX tables for the package booktabs, notes as comments."""
+    blocks = []
+    for view in views:
+        head, *rows = _aligned(_LATEX.cells(view), view.alignment, ("", " & ", r" \\"))
+        columns = "".join(alignment[0] for alignment in view.alignment)
+        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows,
+                 r"\bottomrule", r"\end{tabular}"]  # fmt: skip
+        if view.caption:
+            caption = rf"\caption{{{_LATEX.text(view.caption)}}}"
+            lines = [r"\begin{table}", caption, *lines, r"\end{table}"]
+        blocks += ["\n".join(lines), *(f"% {_Medium().text(note)}" for note in view.notes)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def export(
+    form: Format,
+    data: Callable[[], dict[str, Any]],
+    table: Callable[[], pl.DataFrame],
+    views: Callable[[], Sequence[TableView]],
+    special: str = _MARKUP,
+) -> str:
+    """Return ``data`` as JSON, ``table`` as CSV in full precision, or ``views`` for readers."""
+    check_choice("format", form, Format)
+    if form == "json":
+        return json.dumps(data(), indent=2, ensure_ascii=False) + "\n"
+    if form == "csv":
+        return table().write_csv()
+    if form == "markdown":
+        return markdown(*views(), special=special)
+    return latex(*views())
+
+
+def finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for JSON, which cannot hold NaN and infinity: they become None."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,55 @@
+"""Confidence intervals of single values: of a mean from its users, else by the jackknife."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from rankwise.core.arguments import check_choice
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.stats.bootstrap import bootstrap, usual_interval
+from rankwise.stats.clusters import jackknife
+from rankwise.stats.differences import Interval
+from rankwise.stats.paired import t_interval
+
+__all__ = ["IntervalMethod", "interval_of"]
+
+IntervalMethod: TypeAlias = Literal[
+    "auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"
+]
+
+
+def interval_of(
+    cell: str, value: float, user_values: pl.Series | None, replicates: pl.DataFrame | None,
+    confidence: float, method: IntervalMethod, n_resamples: int, seed: int,
+) -> Interval:  # fmt: skip
+    """Return the confidence interval of a value; see `Result.interval`.
+
+    ``user_values`` are the values that it is the mean of; None if it is no mean of users, so that
+    only the jackknife is valid.
+    """
+    check_choice("method", method, IntervalMethod)
+    if method != "jackknife" and user_values is not None:
+        values = user_values.drop_nans().to_numpy()
+        if method == "t":
+            return t_interval(values, confidence=confidence)
+        if method == "auto":
+            return usual_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        return bootstrap(
+            values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
+        )
+    if replicates is None or cell not in replicates.columns:
+        raise MeasureError(
+            f"{cell} is no mean of users, so its interval needs the jackknife",
+            found="no jackknife replicates" + (" of it" if replicates is not None else ""),
+            hint="evaluate(…, jackknife=64) works it out without each of 64 groups of users",
+        )
+    if method not in ("auto", "jackknife"):
+        raise ParameterError(
+            f"drawing users again says nothing of {cell}",
+            found=f"method={method!r}",
+            hint="a draw leaves a third of the users out, and with them their items; "
+            'method="jackknife" is right',
+        )
+    return jackknife(value, replicates[cell].to_numpy(), confidence=confidence)

@@ -1,0 +1,127 @@
+"""Tables of per-user values as results: from other tools or ``rankwise evaluate --per-user``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import ColumnError, FileError, RankwiseError
+from rankwise.measures.measure import Measure
+from rankwise.measures.read import parse
+from rankwise.results.result import Result
+from rankwise.results.saving import load
+from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.files import read_file
+from rankwise.tables.read import from_arrow, typed, whole
+
+__all__ = ["from_per_user", "open_result"]
+
+_USER_COLUMNS = ("n_relevant", "list_length")
+
+
+def from_per_user(source: Any) -> Result:
+    """Return a table of per-user values as a result.
+
+    Parameters
+    ----------
+    source : table or path
+        One row per user: a column of user ids and one numeric column per measure; NaN or null
+        where a user has no value. Columns named like measures (``ndcg@10``) have a direction,
+        others have none.
+
+    Raises
+    ------
+    ColumnError
+        If there is no column of users, a user twice, or no numeric column.
+
+    Examples
+    --------
+    >>> result = from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": [0.5, 1.0]}))
+    >>> result["ndcg@10"]
+    0.75
+    """
+    frame, where = _read(source)
+    users = [name for name in frame.columns if _is_user(name)]
+    if len(users) != 1:
+        raise ColumnError(
+            "a table of users' values has one column of users",
+            where=where, found=", ".join(map(repr, users)) or f"columns {frame.columns}",
+        )  # fmt: skip
+    frame = frame.rename({users[0]: "user"})
+    if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
+        raise ColumnError("a user is null, or stands twice", where=where)
+    cells: dict[str, str] = {}
+    measures: list[Measure] = []
+    for name, dtype in frame.schema.items():
+        number = dtype.is_numeric() or dtype == pl.Null
+        if name in ("user", "label", *_USER_COLUMNS) or not number:
+            continue
+        measure = _measure(name)
+        cell = name if measure is None else measure.cells[0]
+        if cell in cells.values():
+            raise ColumnError(f"two columns are {cell}", where=where, found=repr(name))
+        cells[name] = cell
+        measures += [] if measure is None else [measure]
+    if not cells:
+        raise ColumnError("there is no column of numbers", where=where,
+                          found=f"columns {', '.join(frame.columns)}")  # fmt: skip
+    user_columns = [
+        pl.col(name).cast(pl.Int64) if frame.schema.get(name, pl.String()).is_numeric()
+        else pl.lit(None, pl.Int64).alias(name)
+        for name in _USER_COLUMNS
+    ]  # fmt: skip
+    numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell)
+               for name, cell in cells.items()]  # fmt: skip
+    per_user = frame.sort("user").select("user", *user_columns, *numbers)
+    values = {cell: _mean(per_user[cell]) for cell in cells.values()}
+    provenance = {"settings": {"measures": [str(measure) for measure in measures]},
+                  "inputs": {"per user": {"source": where}}}  # fmt: skip
+    return Result(
+        tuple(measures), values, per_user, {"users": len(per_user)}, None, provenance,
+        kinds=dict.fromkeys(values, "mean"),
+    )  # fmt: skip
+
+
+def _measure(name: str) -> Measure | None:
+    """Return the measure that a column is named after, if it has a single value."""
+    try:
+        measure = parse(name)
+    except RankwiseError:
+        return None
+    return measure if len(measure.cells) == 1 else None
+
+
+def _mean(column: pl.Series) -> float:
+    mean = column.drop_nans().mean()
+    return mean if isinstance(mean, float) else float("nan")
+
+
+def _read(source: Any) -> tuple[pl.DataFrame, str]:
+    if not isinstance(source, str | Path):
+        return from_arrow(source, "per user"), "per user"
+    path = Path(source)
+    if path.suffix != ".json":
+        raw = read_file(path)
+        users = [name for name in raw.frame.columns if _is_user(name)]
+        frame = typed(raw.frame, [name for name in raw.frame.columns if name not in users])
+        return whole(frame, users) if raw.is_text else frame, raw.name
+    try:
+        return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise FileError("this is no table of users' values", where=str(path),
+                        found=str(error).splitlines()[0]) from error  # fmt: skip
+
+
+def _is_user(name: str) -> bool:
+    return plain_name(name) in ROLES["users"]["user"]
+
+
+def open_result(path: str | Path) -> Result:
+    """Return a saved result, given its folder or ``result.json``, or a table of per-user values."""
+    path = Path(path)
+    if path.is_dir():
+        return load(path)
+    return load(path.parent) if path.name == "result.json" else from_per_user(path)

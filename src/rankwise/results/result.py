@@ -1,0 +1,282 @@
+"""The result of an evaluation: values, per-user values, and everything to reproduce them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import MeasureError, nearest
+from rankwise.measures.kinds import read_label
+from rankwise.measures.measure import Measure, ValueKind
+from rankwise.measures.read import parse
+from rankwise.results.display.result_view import footnote, result_views
+from rankwise.results.display.view import Format, TableView, export, finite, html, plain
+from rankwise.results.intervals import IntervalMethod
+from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
+from rankwise.stats.differences import Interval
+from rankwise.tables.atomic_files import new_folder, write_text
+from rankwise.tables.cards import in_words
+from rankwise.tables.protocol import Protocol
+
+__all__ = ["SCHEMA_VERSION", "Result"]
+
+SCHEMA_VERSION = 2
+"""Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The result of an evaluation.
+
+    Attributes
+    ----------
+    measures : tuple of Measure
+        The measures (metrics) evaluated.
+    values : dict of str to float
+        The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
+        if it has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
+    per_user : polars.DataFrame
+        One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, and one column
+        for every value that is defined per user. NaN where a user has none.
+    counts : dict of str to int
+        Numbers of users, rows, ties, duplicates, …: nothing is dropped without a count here.
+    slices : polars.DataFrame or None
+        One row per group of users, if ``by`` was given.
+    provenance : dict
+        Versions, settings, measures in full, inputs with their columns and hashes, facts, date.
+    diagnostics : dict of str to dict of str to float
+        For debiased measures: effective sample size, largest weight, clip.
+    replicates : polars.DataFrame or None
+        With ``jackknife``, every value computed without each group of users.
+    kinds : mapping of str to str
+        What each value is made of: ``"mean"`` over users, ``"weighted mean"``, ``"sum"``,
+        ``"pooled"`` over users, of ``"all lists"``, ``"composed"`` of other values, ``"groups"``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, ["p@5", "ndcg@5"])
+    >>> result["precision@5"], result["nDCG@5"]
+    (0.4, 0.7039)
+    >>> result.scores["measure"].to_list()
+    ['precision', 'ndcg']
+    """
+
+    measures: tuple[Measure, ...]
+    values: dict[str, float]
+    per_user: pl.DataFrame
+    counts: dict[str, int]
+    slices: pl.DataFrame | None
+    provenance: dict[str, Any]
+    diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
+    replicates: pl.DataFrame | None = None
+    kinds: Mapping[str, ValueKind] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> Protocol | None:
+        """The candidate sets that lists were ranked from; None if unknown."""
+        saved = self.provenance.get("candidates")
+        return None if saved is None else Protocol.of(saved)
+
+    @property
+    def split(self) -> dict[str, Any] | None:
+        """The card of the split whose test part is the ground truth; None if unknown."""
+        return self.provenance.get("split")
+
+    @property
+    def tested_on(self) -> str:
+        """The split of the ground truth on one line; empty if unknown."""
+        return "" if self.split is None else in_words(self.split)
+
+    @property
+    def label(self) -> str:
+        """What every display says of values over sampled candidates; empty for other values."""
+        return "" if self.protocol is None else self.protocol.label
+
+    def __getitem__(self, measure: str | Measure) -> float:
+        """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
+
+        A cell is ``result["reo@10[item_group=a]"]``.
+        """
+        return self.values[self.cell(measure)]
+
+    def cell(self, measure: str | Measure) -> str:
+        """Return the key of a value in ``values``, from any name that the measure has."""
+        name = str(measure)
+        if name not in self.values:
+            name = canonical_name(name, self.values)
+        if name not in self.values:
+            cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
+            raise MeasureError(
+                f"{measure} has several values" if cells else f"{measure} was not evaluated",
+                found=_listed(cells or list(self.values)),
+                hint=f"take one of them, or result.table({name!r})"
+                if cells
+                else nearest(name, self.values),
+            )
+        return name
+
+    def direction(self, cell: str) -> bool | None:
+        """Return whether a higher value is better; None if neither is, as for labelled cells.
+
+        Of recall's spread over groups a small value is better; of a group's recall it is not.
+        """
+        measures = (measure for measure in self.measures if cell in measure.cells)
+        return next((measure.higher_is_better for measure in measures), None)
+
+    def is_mean_of_users(self, cell: str) -> bool:
+        """Return whether a value is the unweighted mean of the users' defined values."""
+        if self.kinds.get(cell) != "mean":
+            return False
+        # With undefined="nan" a single user without relevant items leaves no mean.
+        return not math.isnan(self.values[cell]) or self.per_user[cell].is_nan().all()
+
+    def interval(
+        self,
+        measure: str | Measure,
+        *,
+        confidence: float = 0.95,
+        method: IntervalMethod = "auto",
+        n_resamples: int = 10_000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the confidence interval of a value, users being sampled.
+
+        Parameters
+        ----------
+        measure : str or Measure
+            The value.
+        confidence : float, default=0.95
+            The confidence level.
+        method : str, default="auto"
+            For a mean over users ``"t"``, a bootstrap (``"bca"``, ``"percentile"``, ``"basic"``,
+            ``"studentised"``), or ``"auto"``: t from 1,000 users, BCa below. For other values
+            (coverage, Gini, entropy, measures of groups, pooled ones) only ``"jackknife"`` is
+            valid, which needs ``rankwise.evaluate(…, jackknife=64)``.
+        n_resamples, seed : int, default=10_000, 0
+            Number of bootstrap resamples, and their seed.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> lists = {user: [user % 3] for user in range(30)}
+        >>> result = rw.evaluate(lists, {user: {0} for user in range(30)}, "recall@1")
+        >>> interval = result.interval("recall@1", method="t")
+        >>> interval.low, interval.high
+        (0.1543, 0.5124)
+        """
+        from rankwise.results.intervals import interval_of  # imports SciPy: late
+
+        cell = self.cell(measure)
+        user_values = self.per_user[cell] if self.is_mean_of_users(cell) else None
+        return interval_of(
+            cell, self.values[cell], user_values, self.replicates,
+            confidence, method, n_resamples, seed,
+        )  # fmt: skip
+
+    def table(self, measure: str | Measure) -> pl.DataFrame:
+        """Return the cells of a measure with several values: their groups, and ``value``.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> items = {"item": [1, 2], "group": ["a", "b"]}
+        >>> result = rw.evaluate({"ann": [1]}, {"ann": {1, 2}}, "reo@1", items=items)
+        >>> result.table("reo@1").rows()
+        [('a', 1.0), ('b', 0.0)]
+        """
+        name = str(measure if isinstance(measure, Measure) else parse(measure))
+        rows = [
+            {**read_label(label), "value": value}
+            for label, value in labelled_values(self.values, name) if label
+        ]  # fmt: skip
+        if not rows:
+            raise MeasureError(
+                f"{measure} has no cells",
+                found=_listed([cell for cell in self.values if cell.endswith("]")]) or "no cells",
+                hint="result[...] gives its value" if name in self.values else None,
+            )
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def cells(self, measure: Measure, at: int) -> list[tuple[str, float]]:
+        """Return label and value of everything that a measure has at its ``at``-th cut-off."""
+        return labelled_values(self.values, measure.cells[at])
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """One row per value: ``measure, k, cell, value, users, better, label``.
+
+        ``cell`` is null for the measure's own value, ``users`` the number of users with a value,
+        ``label`` says that candidates were sampled, and is null otherwise.
+        """
+        return tidy_values(self.measures, self.values, self.per_user, self.label)
+
+    def _long_table(self) -> pl.DataFrame:
+        """Return one row per value, those of groups of users below."""
+        if self.slices is None:
+            return self.scores
+        groups = tidy_groups(self.measures, self.slices, self.label)
+        return pl.concat([self.scores, groups], how="diagonal")
+
+    def _views(self) -> list[TableView]:
+        candidates = None if self.protocol is None else self.label or self.protocol.candidates
+        settings = self.provenance["settings"]
+        note = footnote(self.counts, self.diagnostics, settings, candidates, self.tested_on)
+        return result_views(self.measures, self.values, self.slices, self.label, note)
+
+    def __repr__(self) -> str:
+        return plain(*self._views())
+
+    def _repr_html_(self) -> str:
+        return html(*self._views())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything except the per-user table as plain values, ready for JSON.
+
+        NaN and infinity become None, which JSON can hold.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "label": self.label,
+            "values": finite(self.values),
+            "kinds": dict(self.kinds),
+            "counts": self.counts,
+            "slices": None if self.slices is None else [finite(r) for r in self.slices.to_dicts()],
+            "diagnostics": {name: finite(row) for name, row in self.diagnostics.items()},
+            "provenance": self.provenance,
+        }
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the scores as text.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON holds counts and provenance as well; LaTeX needs the package booktabs.
+        """
+        return export(format, self.to_dict, self._long_table, self._views, special="|")
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json`` and ``per_user.parquet`` into a folder, all or nothing.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written; its previous content is then untouched.
+        """
+        with new_folder(Path(folder)) as part:
+            write_text(part / "result.json", self.export("json"))
+            self.per_user.write_parquet(part / "per_user.parquet")
+            if self.replicates is not None:
+                self.replicates.write_parquet(part / "replicates.parquet")
+        return Path(folder)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")

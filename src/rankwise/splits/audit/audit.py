@@ -1,0 +1,162 @@
+"""The audit of a split from any source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from rankwise.core.arguments import check_choice
+from rankwise.errors import ColumnError, InputError
+from rankwise.splits.audit import overlap, pipeline, shift, timing
+from rankwise.splits.audit.findings import Audit
+from rankwise.splits.audit.parts import Claim, Limits, read_parts
+from rankwise.splits.times import TimeUnit
+from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.read import from_arrow, read_table, typed
+from rankwise.tables.table import Table
+
+__all__ = ["audit"]
+
+_CHECKS = (
+    overlap.same_pairs, overlap.same_events, timing.boundary, overlap.drift_of_ids,
+    overlap.validation_overlap, overlap.shared_users, timing.future_items, timing.future_data,
+    timing.horizon, shift.popularity_drift, shift.cold, shift.filtered_before,
+    pipeline.late_features, pipeline.tuned_on_test, shift.copies, timing.torn,
+    pipeline.candidate_order, pipeline.too_good, pipeline.stage_leaks, shift.heavy_targets,
+)  # fmt: skip
+
+
+def audit(
+    train: Any,
+    test: Any = None,
+    validation: Any = None,
+    recommendations: Any = None,
+    *,
+    claim: Claim | None = None,
+    repeats: bool = False,
+    items: Any = None,
+    users: Any = None,
+    features: Any = None,
+    vocabulary: Mapping[str, Iterable[Any]] | None = None,
+    candidates: Any = None,
+    runs: Any = None,
+    stages: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
+    time_unit: TimeUnit | None = None,
+    limits: Limits | None = None,
+) -> Audit:
+    """Check a split for leakage and common mistakes: L1 to L20, each with a verdict and a number.
+
+    Parameters
+    ----------
+    train : table, path, mapping, Split or folder
+        The training rows; or a split, or a folder that holds one, with all its parts.
+    test, validation : table, path or mapping, optional
+        The other parts.
+    recommendations : table, path or mapping, optional
+        Recommendation lists of the test users (L7, L18, L19).
+    claim : {"time", "users", "none"}, optional
+        What the split claims: no training row is later than a test row; or test users have no
+        training rows. A violated claim fails; without a claim the check warns. By default taken
+        from the rule of a `Split`.
+    repeats : bool, default=False
+        Whether users may consume an item again (L1 then passes).
+    items, users : table or path, optional
+        Features of items and users that models use (L13, L15).
+    features : table or path, optional
+        Rows of a user or an item with a timestamp: when each feature became known (L13).
+    vocabulary : mapping of "user" and "item" to ids, optional
+        The ids that the model knows, or ``{id: number}`` (L4).
+    candidates : table or path, optional
+        The candidate set of each user in the order in which it is scored (L17).
+    runs : table or path, optional
+        A log with columns ``run``, ``part`` (train, validation, test) and ``purpose``
+        (``report``, or anything else such as select and stop) (L14).
+    stages : mapping of str to table, optional
+        ``candidate_train``, ``ranker_train``, ``ranker_validation`` of a two-stage scheme (L19).
+    columns : mapping of str to str or None, optional
+        The column of each role, if its name does not tell.
+    time_unit : {"s", "ms", "us", "ns"}, optional
+        The unit of numeric timestamps; by default guessed from their magnitude.
+    limits : Limits, default=Limits()
+        The thresholds above which checks warn.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        If a table cannot be read.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rankwise.splits import GlobalTime
+    >>> rows = {"user": [1, 2, 1, 2], "item": [1, 1, 2, 3], "timestamp": [1, 2, 3, 4]}
+    >>> result = audit(GlobalTime(share=0.5).split(pl.DataFrame(rows)))
+    >>> result["L3"].status, result["L8"].value, result.failed
+    ('pass', 0.0, False)
+    """
+    if claim is not None:
+        check_choice("claim", claim, Claim)
+    extra = {
+        "items": _read_known(items, "items", columns),
+        "users": _read_known(users, "users", columns),
+        "features": None if features is None else _read_features(features, columns),
+        "vocabulary": vocabulary,
+        "runs": None if runs is None else _read_frame(runs, "runs"),
+        "time_unit": time_unit,
+    }
+    parts = read_parts(
+        {"train": train, "test": test, "validation": validation, "lists": recommendations,
+         "candidates": candidates},
+        claim=claim, repeats=repeats, limits=limits or Limits(), stages=stages, columns=columns,
+        time_unit=time_unit, extra=extra,
+    )  # fmt: skip
+    return Audit(tuple(check(parts) for check in _CHECKS))
+
+
+def _read_known(
+    source: Any, role: Literal["items", "users"], columns: Columns | None
+) -> Table | None:
+    """Return the table of items or users; text columns of a file that hold numbers become such."""
+    if source is None:
+        return None
+    table = read_table(source, role, columns)
+    return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
+
+
+def _read_features(source: Any, columns: Columns | None) -> Table:
+    """Return features of users, or else of items, with the column ``timestamp``."""
+    raw = read_file(source) if isinstance(source, str | Path) else source
+    names = raw.frame.columns if isinstance(raw, RawFile) else _read_frame(raw, "features").columns
+    of_users = any(plain_name(name) in ROLES["users"]["user"] for name in names)
+    table = _read_known(raw, "users" if of_users else "items", columns)
+    assert table is not None
+    time_names = ROLES["truth"]["timestamp"]
+    times = [name for name in table.frame.columns if plain_name(name) in time_names]
+    if not times:
+        raise ColumnError(
+            "features say when each was known, in a column for the time",
+            where=table.source, found=f"columns {', '.join(map(repr, table.frame.columns))}",
+        )  # fmt: skip
+    return table.with_frame(table.frame.rename({times[0]: "timestamp"}))
+
+
+def _read_frame(source: Any, name: str) -> pl.DataFrame:
+    if isinstance(source, str | Path):
+        return read_file(source).frame
+    if isinstance(source, dict):
+        try:
+            return pl.DataFrame(source)
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{name}: these columns do not make a table") from error
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise InputError(f"{name}: neither a table nor a file", found=type(source).__name__)
+    return from_arrow(source, name)

@@ -1,0 +1,140 @@
+"""The results of an audit: twenty checks, each with a verdict, a number and its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+
+from rankwise.errors import ParameterError, nearest
+
+__all__ = ["Audit", "Check", "Status", "not_run", "verdict"]
+
+Status: TypeAlias = Literal["pass", "warn", "fail", "not run"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes
+    ----------
+    code : str
+        ``"L1"`` to ``"L20"``.
+    name : str
+        What it looks for.
+    status : {"pass", "warn", "fail", "not run"}
+        The verdict; ``"not run"`` if a required input was not given.
+    value : float or None
+        The number that decides, or the most informative one.
+    said : str
+        The finding with its other numbers; for checks that were not run, the required inputs.
+    find_rows : callable or None
+        Returns the rows at fault.
+    """
+
+    code: str
+    name: str
+    status: Status
+    value: float | None
+    said: str
+    find_rows: Callable[[], pl.DataFrame] | None = None
+
+
+def not_run(code: str, name: str, needs: str) -> Check:
+    """Return a check whose required inputs were not given."""
+    return Check(code, name, "not run", None, f"needs {needs}")
+
+
+def verdict(bad: object, otherwise: Status = "pass", *, worst: Status = "warn") -> Status:
+    """Return the worst status if ``bad`` is true, non-zero or not empty."""
+    return worst if bad else otherwise
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The results of all checks.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        L1 to L20, in order.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> audit = rw.audit({1: ["a", "b"]}, {1: ["b"]})
+    >>> audit["L1"].status, audit["L1"].value, audit.failed
+    ('fail', 1, True)
+    >>> audit.rows("L1").rows()
+    [(1, 'b')]
+    """
+
+    checks: tuple[Check, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether any check failed."""
+        return any(check.status == "fail" for check in self.checks)
+
+    def __getitem__(self, code: str) -> Check:
+        """Return one check by its code."""
+        for check in self.checks:
+            if check.code == code.upper():
+                return check
+        codes = [check.code for check in self.checks]
+        raise ParameterError(
+            f"there is no check {code!r}", found="L1 to L20", hint=nearest(code, codes)
+        )
+
+    def rows(self, code: str) -> pl.DataFrame:
+        """Return the rows, users or items at fault in a check; an empty table if there are none."""
+        find_rows = self[code].find_rows
+        return pl.DataFrame() if find_rows is None else find_rows()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per check: ``code``, ``name``, ``status``, ``value``, ``said``."""
+        rows = [{name: getattr(check, name) for name in _COLUMNS} for check in self.checks]
+        return pl.DataFrame(rows, schema=_COLUMNS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything except the rows as plain values, ready for JSON."""
+        return {"failed": self.failed, "checks": self.table.to_dicts()}
+
+    def export(self, format: Literal["json", "markdown"]) -> str:  # noqa: A002
+        """Return the checks as text."""
+        if format == "json":
+            return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        if format != "markdown":
+            raise ParameterError("format must be one of json, markdown", found=f"{format!r}")
+        lines = ["| check | verdict | number | what was found |", "|---|---|---:|---|"]
+        for check in self.checks:
+            finding = check.said.replace("|", r"\|")
+            name = f"{check.code} {check.name}"
+            lines.append(f"| {name} | {check.status} | {_number(check.value)} | {finding} |")
+        return "\n".join(lines) + "\n"
+
+    def __repr__(self) -> str:
+        lines = []
+        for check in self.checks:
+            head = f"{check.status.upper():8}{check.code:4} {check.name:28}"
+            lines.append(f"{head} {_number(check.value):>10}  {check.said}")
+        counts = [
+            f"{sum(check.status == status for check in self.checks)} {status}"
+            for status in ("fail", "warn", "pass", "not run")
+        ]
+        return "\n".join([*lines, ", ".join(counts)])
+
+
+_COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64,
+            "said": pl.String}  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"

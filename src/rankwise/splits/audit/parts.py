@@ -1,0 +1,232 @@
+"""The parts of a split as tables with the same ids and the same unit of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.choices import Claim
+from rankwise.core.vocabulary import whole_numbers
+from rankwise.errors import ColumnError, ParameterError
+from rankwise.splits.reading import read
+from rankwise.splits.split import Folds, Split
+from rankwise.splits.times import TimeUnit, read_times
+from rankwise.tables.align import align
+from rankwise.tables.columns import Columns
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+
+__all__ = ["PAIR", "Claim", "Limits", "Parts", "read_parts", "rows_in"]
+
+PAIR = ["user", "item"]
+_CLAIMS: dict[str, Claim] = {"GlobalTime": "time", "SuccessiveTargets": "time",
+                             "TimeWindows": "time", "TwoStage": "time",
+                             "UserHoldout": "users", "UserKFold": "users"}  # fmt: skip
+_PARTS = ("train", "test", "validation", "history")
+_STAGES = ("candidate_train", "ranker_train", "ranker_validation")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The thresholds above which checks warn.
+
+    Attributes
+    ----------
+    cold_rows : float, default=0.1
+        L7, L11: the share of test rows with a cold-start user or item.
+    test_span : float, default=0.5
+        L9: the time span of test over that of training.
+    recent_lift : float, default=1.5
+        L10: test rows hit by the ten most popular items of the last tenth of training, over those
+        hit by the ten most popular of all training.
+    same_history : float, default=0.01
+        L15: the share of users who have exactly another user's items.
+    torn : float, default=0.01
+        L16: the share of test users cut between equal times.
+    candidate_z : float, default=5.0
+        L17: standard errors between the mean position of positives and the middle.
+    too_good : float, default=5.0
+        L18: a model's recall over that of the best list for all users.
+    heavy : float, default=0.05
+        L20: the share of test rows of one user, or of one day.
+    """
+
+    cold_rows: float = 0.1
+    test_span: float = 0.5
+    recent_lift: float = 1.5
+    same_history: float = 0.01
+    torn: float = 0.01
+    candidate_z: float = 5.0
+    too_good: float = 5.0
+    heavy: float = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Tables with columns user, item and, where they exist, time and relevance."""
+
+    train: pl.DataFrame
+    test: pl.DataFrame
+    validation: pl.DataFrame | None
+    lists: pl.DataFrame | None
+    claim: Claim
+    repeats: bool
+    limits: Limits
+    per_second: float | None
+    candidates: pl.DataFrame | None = None
+    history: pl.DataFrame | None = None
+    stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def all_parts(self) -> list[pl.DataFrame]:
+        """Training, test and, if there is one, validation."""
+        return [self.train, self.test, *([] if self.validation is None else [self.validation])]
+
+    @property
+    def has_times(self) -> bool:
+        """Whether training and test have timestamps."""
+        return self.per_second is not None
+
+    def seconds(self, ticks: Any) -> float:
+        """Return ticks in seconds."""
+        assert self.per_second is not None
+        return float(ticks) / self.per_second
+
+
+def rows_in(rows: pl.DataFrame, others: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
+    """Return the rows whose key also occurs in other rows."""
+    return rows.join(others.select(key).unique(), on=key, how="semi")
+
+
+def read_parts(
+    given: Mapping[str, Any],
+    *,
+    claim: Claim | None,
+    repeats: bool,
+    limits: Limits,
+    stages: Mapping[str, Any] | None,
+    columns: Columns | None,
+    time_unit: TimeUnit | None,
+    extra: Mapping[str, Any],
+) -> Parts:
+    """Return all tables, read from any source, with the same ids and the same unit of time."""
+    sources = {name: source for name, source in given.items() if source is not None}
+    if not isinstance(limits, Limits):
+        raise ParameterError("limits is a Limits(…)", found=repr(limits))
+    if stages is not None and not isinstance(stages, Mapping):
+        raise ParameterError("stages come as {name: table}", found=repr(stages))
+    opened = _open(sources, dict(stages or {}), columns, time_unit)
+    unknown = next((name for name in opened.stages if name not in _STAGES), None)
+    if unknown is not None:
+        raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
+    tables = {
+        name: read_table(
+            source,
+            "recommendations" if name in ("lists", "candidates") else "interactions",
+            columns,
+        )
+        for name, source in {**opened.sources, **opened.stages}.items()
+    }
+    for role in PAIR:
+        tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
+    frames, per_second = _in_one_unit(tables, time_unit or opened.unit)
+    return Parts(
+        frames["train"], frames["test"], frames.get("validation"), frames.get("lists"),
+        claim=claim or opened.claim or "none", repeats=repeats, limits=limits,
+        per_second=per_second, candidates=frames.get("candidates"), history=frames.get("history"),
+        stages={name: frames[name] for name in opened.stages}, extra=extra,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The sources of an audit, those of a split as one table per part."""
+
+    sources: dict[str, Any]
+    stages: dict[str, Any]
+    claim: Claim | None = None
+    unit: TimeUnit | None = None
+
+
+def _open(
+    sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None
+) -> _Opened:
+    """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
+    whole = sources["train"]
+    if isinstance(whole, str | Path) and Path(whole).is_dir():
+        whole = read(whole, columns=columns, time_unit=unit)
+    if isinstance(whole, Folds):
+        raise ParameterError("an audit is of one split", found=repr(whole),
+                             hint="one after the other: folds[0], or DIR/0")  # fmt: skip
+    if not isinstance(whole, Split):
+        if "test" not in sources:
+            raise ParameterError("an audit needs the test part", hint="pass train and test, "
+                                 "or a split, or a folder that holds one")  # fmt: skip
+        return _Opened(sources, stages)
+    twice = [name for name in ("test", "validation") if name in sources]
+    if twice:
+        raise ParameterError(
+            f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables"
+        )
+    table, times = whole.rows.table, whole.rows.time if whole.rows.has_times else None
+    parts = {
+        name: table.with_frame(table.frame.filter(pl.Series(mask)))
+        for name, mask in whole.masks.items()
+        if mask.any()
+    }
+    main = {name: part for name, part in parts.items() if name in _PARTS}
+    stages = {name: parts[name] for name in _STAGES if name in parts} | stages
+    claim = _CLAIMS.get(str(whole.rule.get("rule")))
+    if claim == "users" and not whole.rule.get("strong", True):
+        claim = None
+    unit = None if times is None or times.is_date else times.unit
+    return _Opened({**sources, **main}, stages, claim, unit)
+
+
+def _in_one_unit(
+    tables: dict[str, Table], unit: TimeUnit | None
+) -> tuple[dict[str, pl.DataFrame], float | None]:
+    """Return the tables with times in the same unit, and ticks per second."""
+    frames, clocks = {}, {}
+    for name, table in tables.items():
+        ids = [table.frame[role] for role in PAIR]
+        frame = table.frame.with_columns(
+            whole_numbers(column) if column.dtype.is_integer() else column for column in ids
+        )
+        if "timestamp" in frame.columns:
+            clocks[name] = read_times(table, unit)
+            frame = frame.drop("timestamp").with_columns(time=pl.Series(clocks[name].values))
+        frames[name] = frame
+    fractions = any(times.values.dtype.kind == "f" for times in clocks.values())
+    if fractions:
+        real = pl.col("time").cast(pl.Float64)
+        frames |= {name: frames[name].with_columns(real) for name in clocks}
+    if "train" not in clocks or "test" not in clocks:
+        return frames, None
+    dates = [name for name, times in clocks.items() if times.is_date]
+    if {clocks[name].unit for name in dates} == {"us", "ns"}:  # the finer of both, for all
+        for name in dates:
+            if clocks[name].unit == "us":
+                clocks[name] = replace(clocks[name], unit="ns")
+                frames[name] = frames[name].with_columns(pl.col("time") * 1000)
+    units = {(times.is_date, times.unit) for times in clocks.values()}
+    if len(units) > 1:
+        raise ColumnError(
+            "the parts measure time in different units",
+            found="; ".join(
+                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}"
+                for name, t in clocks.items()
+            ),
+            hint="give all parts timestamps of one kind, or say time_unit=",
+        )
+    lacking = [name for name in frames if name in ("validation", *_STAGES) and name not in clocks]
+    if lacking:
+        raise ColumnError(
+            "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
+        )
+    return frames, float(clocks["train"].per_second)

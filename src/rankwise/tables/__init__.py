@@ -1,0 +1,1 @@
+"""Any source to tables of ids, ranks, scores and relevances."""

@@ -1,0 +1,80 @@
+"""A Parquet file in pieces, each with all rows of its users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import FileError, ParameterError
+from rankwise.tables.columns import Columns, choose, recognise
+from rankwise.tables.files import file_hash
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+
+__all__ = ["read_chunks"]
+
+
+def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iterator[Table]:
+    """Yield the recommendations of a Parquet file, about ``rows`` rows at a time.
+
+    All rows of a user are in one piece: the last user of a piece is carried over to the next, so
+    the file has to be grouped by user, which `rankwise.Evaluator` checks.
+
+    Parameters
+    ----------
+    path : str or Path
+        A Parquet file.
+    rows : int
+        Rows per piece; pieces smaller than a row group of the file save no memory.
+    columns : mapping of str to str or None, optional
+        As for `rankwise.evaluate`.
+
+    Yields
+    ------
+    Table
+        For `rankwise.Evaluator.update`.
+
+    Raises
+    ------
+    ParameterError
+        If ``rows`` is not positive or the source is not a Parquet file.
+    FileError
+        If the file cannot be read.
+    """
+    if not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq"):
+        raise ParameterError(
+            "only a Parquet file can be read in pieces",
+            found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
+            hint="leave chunk_rows out, or write the recommendations to Parquet first",
+        )
+    if rows < 1:
+        raise ParameterError("chunk_rows must be positive", found=str(rows))
+    try:
+        lazy = pl.scan_parquet(path)
+        names = lazy.collect_schema().names()
+        total = lazy.select(pl.len()).collect().item()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FileError(
+            "this Parquet file cannot be read", where=str(path), found=str(error).splitlines()[0]
+        ) from error
+    given = choose(columns, "recommendations")
+    user = recognise(names, "recommendations", given, str(path))["user"]
+    digest, last_user = file_hash(Path(path)), None
+    for start in range(0, total, rows):
+        piece = lazy.slice(start, rows).collect()
+        if last_user is not None:
+            piece = pl.concat([last_user, piece])
+        last_user = None
+        if start + rows < total:
+            others = piece[user].ne_missing(piece[user][-1]).arg_true()
+            end = int(others[-1]) + 1 if len(others) else 0
+            last_user, piece = piece[end:], piece[:end]
+        if len(piece):
+            table = read_table(piece, "recommendations", columns)
+            yield replace(table, source=str(path), format="parquet", sha256=digest)
+    if not total:
+        read_table(lazy.collect(), "recommendations", columns)  # raises: nothing to evaluate

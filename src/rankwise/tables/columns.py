@@ -1,0 +1,174 @@
+"""Which column holds the users, which the items: by name, or as the caller specifies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from rankwise.errors import ColumnError, ParameterError, nearest
+
+__all__ = [
+    "KNOWN", "ROLES", "Columns", "TableRole", "choose", "known_column", "plain_name", "recognise",
+]  # fmt: skip
+
+TableRole: TypeAlias = Literal[
+    "recommendations", "truth", "train", "items", "users", "baseline", "interactions"
+]
+Columns: TypeAlias = "Mapping[str, str | None]"
+
+_USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
+_ITEM = (
+    "item", "itemid", "iid", "i", "movie", "movieid", "product", "productid", "doc", "docid",
+    "docno", "article", "articleid", "track", "trackid", "book", "bookid", "song", "songid",
+)  # fmt: skip
+_SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
+_RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
+_TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
+
+ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
+    "recommendations": {
+        "user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE,
+    },
+    "truth": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "items": {"item": _ITEM},
+    "users": {"user": _USER},
+    "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
+}  # fmt: skip
+"""For each role of a table its columns, and for each column the names that it may have."""
+
+KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
+    "items": {
+        "categories": ("category", "categories", "genre", "genres", "tag", "tags", "topics"),
+        "features": ("feature", "features", "vector", "embedding", "embeddings"),
+        "group": ("group", "itemgroup", "cluster", "segment"),
+        "propensity": ("propensity", "propensities"),
+    },
+    "users": {"group": ("group", "usergroup", "cluster", "segment")},
+}
+"""Columns that are looked for only when a measure needs them."""
+
+_OPTIONAL = {"rank", "score", "relevance", "timestamp"}
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name as it is compared: letters and digits only, in lower case."""
+    return re.sub(r"[^a-z0-9]", "", name.split(":")[0].lower())
+
+
+def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
+    """Return the part of ``columns`` that concerns the table with one role.
+
+    A key is a column (``"user"``) of all tables, or of one table (``"truth.user"``), which takes
+    precedence.
+
+    >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
+    {'user': 'uid', 'relevance': 'stars'}
+    """
+    chosen: dict[str, str | None] = {}
+    all_columns = {table: {**known, **KNOWN.get(table, {})} for table, known in ROLES.items()}
+    for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
+        table, _, column = key.rpartition(".")
+        tables = [role for role in all_columns if table in ("", role)]
+        if not any(column in all_columns[role] for role in tables):
+            names = sorted({name for known in all_columns.values() for name in known})
+            raise ParameterError(
+                f"columns: there is no {key!r}",
+                found=f"roles: {', '.join(names)}; tables: {', '.join(ROLES)}",
+                hint=nearest(column, names),
+            )
+        if role in tables and column in all_columns[role]:
+            chosen[column] = name
+    return chosen
+
+
+def known_column(
+    names: Sequence[str], role: TableRole, column: str, given: Mapping[str, str | None], where: str
+) -> str | None:
+    """Return the name of a column that only some measures need; None if there is none.
+
+    >>> known_column(["item", "genres"], "items", "categories", {}, "items")
+    'genres'
+    """
+    if column in given:
+        return given[column]
+    if column in names:
+        return column
+    matches = [name for name in names if plain_name(name) in KNOWN.get(role, {}).get(column, ())]
+    if len(matches) > 1:
+        raise _ambiguous(role, column, matches, where)
+    return matches[0] if matches else None
+
+
+def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str) -> ColumnError:
+    return ColumnError(
+        f"two columns could be the {column}",
+        where=where,
+        found=", ".join(map(repr, matches)),
+        hint=f'say which: columns={{"{role}.{column}": "{matches[0]}"}}, '
+        f"or on the command line --column {role}.{column}={matches[0]}",
+    )
+
+
+def recognise(
+    names: Sequence[str], role: TableRole, given: Mapping[str, str | None], where: str
+) -> dict[str, str]:
+    """Return the name of each column (user, item, score, …) in a table.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names in the table.
+    role : str
+        What the table is for.
+    given : mapping of str to str or None
+        Names chosen by the caller; None leaves a column out.
+    where : str
+        The table, for messages.
+
+    Returns
+    -------
+    dict of str to str
+        The name of each column that the table has.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing, or two names fit one column.
+    """
+    out: dict[str, str] = {}
+    for column, known in ROLES[role].items():
+        if column in given:
+            chosen = given[column]
+            if chosen is None:
+                continue
+            if chosen not in names:
+                raise ColumnError(
+                    f"there is no column {chosen!r} for the {column}",
+                    where=where,
+                    found=_listed(names),
+                    hint=nearest(chosen, names),
+                )
+            out[column] = chosen
+            continue
+        taken = {name for name in given.values() if name is not None}
+        matches = [n for n in names if plain_name(n) in known and n not in taken]
+        if len(matches) > 1:
+            raise _ambiguous(role, column, matches, where)
+        if matches:
+            out[column] = matches[0]
+        elif column not in _OPTIONAL:
+            raise ColumnError(
+                f"there is no column for the {column}",
+                where=where,
+                found=_listed(names),
+                hint=f'say which: columns={{"{role}.{column}": "…"}}, '
+                f"or on the command line --column {role}.{column}=…",
+            )
+    return out
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "columns " + ", ".join(map(repr, names)) if names else "no columns"

@@ -1,0 +1,126 @@
+"""The format of a file, recognised by its suffix and its first line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rankwise.errors import FileError
+
+__all__ = ["Format", "sniff"]
+
+FormatName: TypeAlias = Literal[
+    "parquet", "csv", "json lines", "movielens", "recbole", "trec run", "trec qrels"
+]
+_RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format, and the parameters needed to read it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    separator : str, default=","
+        The text between fields; empty for any run of blanks.
+    columns : tuple of str, default=()
+        Column names, from the header or given by the format.
+    has_header : bool, default=False
+        Whether the first line holds the names.
+    """
+
+    name: FormatName
+    separator: str = ","
+    columns: tuple[str, ...] = ()
+    has_header: bool = False
+
+    def __str__(self) -> str:
+        if self.name != "csv":
+            return self.name
+        separator = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}[self.separator]
+        return f"csv ({separator})"
+
+
+def sniff(name: str, head: bytes) -> Format:
+    """Return the format of a file, recognised by its name and first bytes.
+
+    Parameters
+    ----------
+    name : str
+        The file's name; ``.gz`` is ignored.
+    head : bytes
+        The first bytes, at least one line of them, uncompressed.
+
+    Returns
+    -------
+    Format
+
+    Examples
+    --------
+    >>> str(sniff("ratings.dat", b"1::1193::5::978300760"))
+    'movielens'
+    >>> sniff("run.csv", b"user_id,item_id,score").columns
+    ('user_id', 'item_id', 'score')
+    """
+    unzipped = re.sub(r"\.gz$", "", name.lower())
+    suffix = unzipped.rpartition(".")[2] if "." in unzipped else ""
+    if head[:4] == b"PAR1" or suffix in ("parquet", "pq"):
+        return Format("parquet")
+    text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    if suffix in ("jsonl", "ndjson") or line.lstrip().startswith("{"):
+        return Format("json lines")
+    if "::" in line:
+        return Format("movielens", "::", _movielens(name, len(line.split("::"))))
+    fields = line.split()
+    if len(fields) in (4, 6) and "," not in line:
+        if len(fields) == 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
+            return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
+        plain = suffix in ("qrels", "txt", "-", "") and fields[1] in ("0", "Q0")
+        if len(fields) == 4 and (plain or suffix == "qrels"):
+            return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
+    if suffix == "data" and len(fields) == 4:  # MovieLens 100K's u.data
+        return Format("movielens", "\t", _movielens(name, 4))
+    return _separated(name, line, suffix)
+
+
+def _separated(name: str, line: str, suffix: str) -> Format:
+    tab = suffix in ("tsv", "inter") or "\t" in line
+    separator = "\t" if tab else max(",;|", key=line.count)
+    header = next(csv.reader([line], delimiter=separator), [])
+    names = tuple(field.strip() for field in header)
+    if all(_RECBOLE.match(field) for field in names):
+        return Format("recbole", separator, names, has_header=True)
+    if len(names) < 2 and suffix not in ("csv", "tsv"):
+        raise FileError(
+            "the format of this file was not recognised",
+            where=name,
+            found=repr(line[:80]) if line else "an empty file",
+            hint="rankwise reads Parquet, CSV/TSV with a header, JSON lines, MovieLens '::', "
+            "RecBole .inter, TREC run and qrels",
+        )
+    if all(re.fullmatch(r"-?\d+(\.\d+)?", field) for field in names):
+        raise FileError(
+            "the first line holds numbers where column names are expected",
+            where=name,
+            found=repr(line[:80]),
+            hint="add a header line such as user,item,score",
+        )
+    return Format("csv", separator, names, has_header=True)
+
+
+def _movielens(name: str, fields: int) -> tuple[str, ...]:
+    known = {
+        3: ("item", "title", "genres"),
+        4: ("user", "item", "rating", "timestamp"),
+        5: ("user", "gender", "age", "occupation", "zip"),
+    }
+    if fields not in known:
+        raise FileError(
+            "a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields"
+        )
+    return known[fields]

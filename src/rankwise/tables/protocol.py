@@ -1,0 +1,78 @@
+"""The candidate sets that lists were ranked from: values depend on them, as on the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+__all__ = ["Protocol"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the candidate set of each user was chosen.
+
+    Attributes
+    ----------
+    candidates : str
+        The candidates, in words: ``"catalogue less seen"``, ``"given items"``, ….
+    negatives : int or None, default=None
+        Number of sampled negatives per user; None where nothing was sampled.
+    seed : int or None, default=None
+        The seed of the sample.
+    by : str, default=""
+        The distribution of sampled negatives: ``"uniform"`` or ``"popularity"``.
+    replacement : bool, default=False
+        Whether negatives were drawn with replacement.
+    digest : str or None, default=None
+        A hash of the candidates of all users; None for the catalogue.
+    relevance_threshold : float or None, default=None
+        Minimum relevance of the positives of a sample.
+
+    Examples
+    --------
+    >>> Protocol("sampled", negatives=100, seed=42).label
+    'sampled (m=100, seed=42)'
+    """
+
+    candidates: str
+    negatives: int | None = None
+    seed: int | None = None
+    by: str = ""
+    replacement: bool = False
+    digest: str | None = None
+    relevance_threshold: float | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether candidates are a sample, so that values differ from those of the catalogue."""
+        return self.negatives is not None
+
+    @property
+    def label(self) -> str:
+        """The label of all values computed from sampled negatives; else empty."""
+        if not self.sampled:
+            return ""
+        by = f", by {self.by}" if self.by not in ("", "uniform") else ""
+        replacement = ", with replacement" if self.replacement else ""
+        return f"sampled (m={self.negatives}, seed={self.seed}{by}{replacement})"
+
+    def write(self) -> str:
+        """Return the protocol as text: equal text for equal protocols."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the protocol that `write` wrote; None for empty text."""
+        return cls(**json.loads(text)) if text else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the protocol as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Self:
+        """Return the protocol from the values of `to_dict`."""
+        return cls(**saved)

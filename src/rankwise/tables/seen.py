@@ -1,0 +1,83 @@
+"""Training interactions and lists: seen items are removed, users get columns made from ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.tables.align import align, matching
+from rankwise.tables.table import Recommendations, Table
+
+__all__ = ["take_out_seen", "with_column"]
+
+
+def take_out_seen(recommendations: Recommendations, train: Table, truth: Table) -> Recommendations:
+    """Return lists without their users' training interactions, which are counted.
+
+    Ground truth rows that are training interactions cannot be found then; they are counted too.
+    """
+    if recommendations.is_exact:
+        raise InputError(
+            "exact ranks were found among candidates that were chosen already",
+            hint="say what was seen to rw.rank_relevant: exclude=",
+        )
+    seen = _seen_pairs(train, [recommendations, truth])
+    pair = ["user", "item"]
+    lists, rows = recommendations.frame, truth.frame
+    kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
+    if kept.is_empty():
+        source = recommendations.source
+        raise EmptyError("every recommended item was seen in training", where=source)
+    if "rank" in kept.columns:
+        kept = kept.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
+    counts = {
+        **recommendations.counts,
+        "seen_items_taken_out": len(lists) - len(kept),
+        "truth_rows_seen_in_training": len(rows.join(seen.cast(_types(rows)), on=pair, how="semi")),
+    }
+    protocol = recommendations.protocol
+    if protocol is not None:
+        protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")
+    return replace(recommendations, frame=kept, counts=counts, protocol=protocol)
+
+
+def _seen_pairs(train: Table, others: list[Table]) -> pl.DataFrame:
+    """Return distinct (user, item) pairs of training, with ids of the type of other tables."""
+    pairs = train.with_frame(train.frame.select("user", "item").unique())
+    for column in ("user", "item"):
+        pairs = align([*others, pairs], column)[-1]
+    return pairs.frame
+
+
+def _types(frame: pl.DataFrame) -> dict[Any, pl.DataType]:
+    return {name: frame[name].dtype for name in ("user", "item")}
+
+
+def with_column(
+    users: Table | None,
+    others: list[Table],
+    name: str,
+    option: str,
+    make: Callable[[pl.Series], pl.Series],
+) -> Table:
+    """Return the users of several tables, one row per user, with a column made from their ids."""
+    if users is not None and name in users.frame.columns:
+        raise ParameterError(
+            f"{option} makes a column {name!r} of users, and they have one already",
+            where=users.source,
+            hint="call that column something else",
+        )
+    columns = [table.frame["user"] for table in others]
+    if users is not None:
+        columns.append(matching(users, "user", columns[0])["user"])
+    ids = pl.concat([column.cast(columns[0].dtype) for column in columns])
+    ids = ids.unique(maintain_order=True)
+    frame = ids.to_frame("user").with_columns(make(ids).alias(name))
+    if users is None:
+        return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
+    known = matching(users, "user", ids)
+    return users.with_frame(frame.join(known, on="user", how="left", maintain_order="left"))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import sys
+
+import rankwise as rw
+from rankwise.results.display.view import (
+    Marked,
+    TableView,
+    html,
+    latex,
+    markdown,
+    number,
+    plain,
+)
+
+
+def test_numbers():
+    assert [number(v) for v in (None, 0.5, 0.0, 1.0, 12.0, -3.0, 1e6)] == [
+        "–", "0.5000", "0.0000", "1.0000", "12", "-3", "1000000",
+    ]  # fmt: skip
+
+
+def test_one_row_a_measure_one_column_a_cutoff():
+    result = rw.evaluate({1: [5, 6]}, {1: {6}}, ["recall@[1,2]", "mrr", "precision@2"])
+    (view,) = result._views()
+    assert [view.head, *view.rows] == [
+        ("measure", "@1", "@2", "whole"),
+        ("recall", "0.0000", "1.0000", ""),
+        ("mrr", "", "", "0.5000"),
+        ("precision", "", "0.5000", ""),
+    ]
+
+
+def test_the_footnote_says_what_was_out_of_the_ordinary():
+    lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
+    (note,) = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr")._views()[-1].notes
+    for part in ("3 users", "1 without a list", "2 rows with tied scores", "ties=expected"):
+        assert part in note
+
+
+WIDE = TableView(["measure", "a", "bb", "ccc"], [["recall", "0.5000", "0.25", "1"]], ["two words"])
+
+
+def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "21")  # says nothing of a file or a pipe
+    assert plain(WIDE) == "measure       a    bb  ccc\nrecall   0.5000  0.25    1\n\ntwo words"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert plain(WIDE).splitlines() == [
+        "measure       a    bb", "recall   0.5000  0.25", "", "measure  ccc", "recall     1", "",
+        "two words",
+    ]  # fmt: skip
+    monkeypatch.setenv("COLUMNS", "6")  # no room for a number beside its name: it is not cut
+    assert "recall   0.5000\n\nmeasure    bb\n" in plain(WIDE)
+    assert plain(WIDE).endswith("two\n  words")
+
+
+def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
+    for stdout in (sys.stdout, None):
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert plain(WIDE).splitlines()[0] == "measure       a    bb  ccc"
+
+
+def test_wide_characters_take_two_columns():
+    view = TableView(["group", "映画館"], [["  映", "1.0000"], ["aa", "2"]])
+    assert plain(view) == "group  映画館\n  映   1.0000\naa          2"
+
+
+def test_foreign_text_is_text_in_every_medium():
+    name = "a|b\n<i>*x*</i> $1_000 \x1b[0m"
+    view = TableView(["", name], [[name, Marked("1", "bold", "a,b")]], [name], name)
+    assert plain(view).count("\n") == 4
+    assert "\x1b" not in plain(view)
+    assert "&lt;i&gt;*x*&lt;/i&gt; $1_000" in html(view)
+    assert "<td style" in html(view)
+    assert "<b>1</b><sup>a,b</sup>" in html(view)
+    assert r"| a\|b \<i\>\*x\*\</i\> $1\_000  [0m | " in markdown(view).splitlines()[2]
+    assert markdown(view).splitlines()[2].endswith(" **1**<sup>a,b</sup> |")
+    assert r"a|b $<$i$>$*x*$<$/i$>$ \$1\_000  [0m & " in latex(view)
+    assert r" \textbf{1}$^{a,b}$ \\" in latex(view)
+    assert latex(view).startswith("\\begin{table}\n\\caption{a|b $<$i")
+
+
+def test_a_table_without_rows():
+    view = TableView(["measure", "@1"], [])
+    assert plain(view) == "measure  @1"
+    assert html(view).count('<th scope="col"') == 2
+    assert markdown(view).splitlines() == ["| measure |   @1 |", "| ---     | ---: |"]

@@ -1,0 +1,156 @@
+"""Intervals of single results: by users where a value is their mean, else by the jackknife."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise import stats
+from rankwise.errors import MeasureError, ParameterError
+
+MEASURES = ["recall@5", "catalog_coverage@5", "gini@5", "shannon_entropy@5", "reo(item_group=kind)@5",
+            "group_gap(recall,user_group=team)@5"]  # fmt: skip
+ITEMS = pl.DataFrame({"item": range(60), "kind": ["a", "b", "c"] * 20})
+
+
+def data(users=60, seed=0):
+    rng = np.random.default_rng(seed)
+    lists = {u: rng.choice(60, 5, replace=False, p=weights()).tolist() for u in range(users)}
+    truth = {u: set(rng.choice(60, 3, replace=False).tolist()) for u in range(users)}
+    return lists, truth, pl.DataFrame({"user": range(users), "team": ["x", "y"] * (users // 2)})
+
+
+def weights():
+    p = 1 / np.arange(1, 61)
+    return p / p.sum()
+
+
+def test_replicates_are_evaluations_without_each_group():
+    lists, truth, users = data()
+    known = {"items": ITEMS, "users": users}
+    result = rw.evaluate(lists, truth, MEASURES, jackknife=10, **known)
+    plain = rw.evaluate(lists, truth, MEASURES, **known)
+    assert result.values == plain.values
+    assert result.slices is None
+    assert len(result.replicates) == 10
+    groups = dict(zip(result.per_user["user"], groups_of(result, lists, truth, users), strict=True))
+    sizes = np.unique(list(groups.values()), return_counts=True)[1]
+    assert sizes.min() == sizes.max() == 6
+    for row in result.replicates.iter_rows(named=True):
+        kept = [u for u in lists if groups[u] != row["group"]]
+        without = rw.evaluate(
+            {u: lists[u] for u in kept}, {u: truth[u] for u in kept}, MEASURES,
+            items=ITEMS, users=users.filter(pl.col("user").is_in(kept)),
+        )  # fmt: skip
+        for cell, value in row.items():
+            if cell != "group":
+                assert value == pytest.approx(without.values[cell], rel=1e-12), cell
+
+
+def groups_of(result, lists, truth, users):
+    from rankwise.evaluation.jackknife import JACKKNIFE, deal_groups
+    from rankwise.tables.read import read_tables
+
+    made = deal_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users
+    frame = result.per_user.select("user").join(
+        made.frame, on="user", how="left", maintain_order="left"
+    )
+    return frame[JACKKNIFE].to_list()
+
+
+def test_intervals_of_means():
+    lists, truth, _ = data(1200)
+    result = rw.evaluate(lists, truth, ["recall@5", "mrr@5"])
+    values = result.per_user["recall@5"].to_numpy()
+    assert result.interval("recall@5") == stats.t_interval(values)
+    assert result.interval("recall@5", method="bca", seed=3) == stats.bootstrap(values, seed=3)
+    few = rw.evaluate(
+        {u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5"
+    )
+    assert few.interval("recall@5").method == "bootstrap (bca)"
+    assert few.interval("recall@5", confidence=0.5).high < few.interval("recall@5").high
+
+
+def test_what_is_no_mean_needs_the_jackknife(tmp_path):
+    lists, truth, _ = data()
+    result = rw.evaluate(lists, truth, "gini@5")
+    with pytest.raises(MeasureError, match="needs the jackknife") as caught:
+        result.interval("gini@5")
+    assert "jackknife=64" in str(caught.value)
+    with_it = rw.evaluate(lists, truth, "gini@5", jackknife=12)
+    with pytest.raises(ParameterError, match="drawing users again"):
+        with_it.interval("gini@5", method="bca")
+    loaded = rw.load(with_it.save(tmp_path / "out"))
+    assert loaded.interval("gini@5") == with_it.interval("gini@5")
+    with pytest.raises(ParameterError, match="jackknife must be a whole number from 2"):
+        rw.evaluate(lists, truth, "gini@5", jackknife=1)
+    with pytest.raises(MeasureError, match="was not evaluated"):
+        result.interval("ndcg@5")
+
+
+def test_weighted_means_have_the_jackknife_too():
+    lists, truth, _ = data()
+    weights = {u: 1.0 + u % 3 for u in lists}
+    result = rw.evaluate(lists, truth, "recall@5", weights=weights, jackknife=20)
+    found = result.interval("recall@5")
+    values = result.per_user["recall@5"].to_numpy()
+    w = np.array([weights[u] for u in result.per_user["user"]])
+    mean = (w * values).sum() / w.sum()
+    error = np.sqrt((w**2 * (values - mean) ** 2).sum()) / w.sum()
+    assert found.estimate == pytest.approx(mean)
+    assert (found.high - found.low) / 2 / 2.09 == pytest.approx(error, rel=0.35)
+
+
+@pytest.mark.slow
+def test_the_jackknife_covers_the_truth_and_a_naive_bootstrap_does_not():
+    """500 users, 2,000 items of Zipf popularity: what §3.7 of the protocols measured."""
+    rng = np.random.default_rng(0)
+    p = 1 / np.arange(1, 2001)
+    scale = np.log(p / p.sum())
+    truth = {user: {0} for user in range(500)}
+    measures = ["catalog_coverage@10", "gini@10", "shannon_entropy@10"]
+
+    def lists():
+        noise = rng.gumbel(size=(500, 2000)) + scale
+        return np.argpartition(-noise, 10, axis=1)[:, :10]
+
+    def evaluated(drawn, jackknife=None):
+        return rw.evaluate(drawn, truth, measures, items=range(2000), jackknife=jackknife)
+
+    runs = [evaluated(lists()).values for _ in range(120)]
+    real = {name: np.mean([run[name] for run in runs]) for name in measures}
+    spread = {name: np.std([run[name] for run in runs]) for name in measures}
+    assert real["catalog_coverage@10"] == pytest.approx(0.5654, abs=0.004)
+    assert real["gini@10"] == pytest.approx(0.8107, abs=0.002)
+    held = dict.fromkeys(measures, 0)
+    for _ in range(100):
+        result = evaluated(lists(), 32)
+        for name in measures:
+            found = result.interval(name)
+            held[name] += found.low <= real[name] <= found.high
+            assert (found.high - found.low) / 2 < 4 * spread[name]
+    assert all(count >= 88 for count in held.values()), held
+    again = [lists()[rng.integers(0, 500, 500)] for _ in range(40)]
+    drawn = [evaluated(one).values for one in again]
+    for name in measures[:2]:  # a draw of users is not even near
+        ends = np.quantile([run[name] for run in drawn], [0.025, 0.975])
+        assert not ends[0] <= real[name] <= ends[1]
+
+
+def test_power_of_a_comparison():
+    lists, truth, _ = data(400)
+    first = rw.evaluate(lists, truth, "recall@5")
+    second = rw.evaluate({u: own[::-1] for u, own in lists.items()}, truth, ["recall@5", "mrr@5"])
+    spread = first.per_user["recall@5"].std()
+    expected = stats.power_of(400, 0.05 / (spread * 2**0.5))
+    assert rw.power(first, "recall@5", difference=0.05) == pytest.approx(expected)
+    assert rw.power(first, "recall@5", difference=0.05, correlation=0.8) > expected
+    assert rw.power(first, difference=0.05) == pytest.approx(expected)  # the only measure
+    n = rw.sample_size(first, "recall@5", difference=0.05)
+    assert stats.power_of(n, 0.05 / (spread * 2**0.5)) >= 0.8
+    with pytest.raises(ParameterError, match="do not vary"):
+        rw.power(first, "recall@5", difference=0.1, other=second)  # the same recall
+    with pytest.raises(ParameterError, match="other than 0"):
+        rw.power(first, "recall@5", difference=0.0)

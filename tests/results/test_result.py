@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+
+
+@pytest.fixture
+def result():
+    users = pl.DataFrame({"user": ["ann", "bob"], "group": ["a_1", "b<2"]})
+    return rw.evaluate(
+        {"ann": ["x", "y"], "bob": ["y", "z"]},
+        {"ann": {"y": 2.0}, "bob": {"q": 1.0}},
+        ["ndcg@[1,2]", "map(normaliser=k)@2", "rbp", "coverage@2"],
+        users=users,
+        by="group",
+        relevance_threshold=1,
+    )
+
+
+def test_lookup(result):
+    assert result["nDCG@2"] == result["ndcg@2"] == result[rw.NDCG() @ 2]
+    with pytest.raises(rw.RankwiseError, match="did you mean 'ndcg@1'"):
+        result["ndcg@10"]
+
+
+def test_save_and_load(result, tmp_path):
+    back = rw.load(result.save(tmp_path / "deep" / "out"))
+    assert back.values == result.values
+    assert back.measures == result.measures
+    assert back.per_user.equals(result.per_user)
+    assert back.slices.equals(result.slices)
+    assert back.provenance == result.provenance
+    assert sorted(p.name for p in (tmp_path / "deep" / "out").iterdir()) == [
+        "per_user.parquet", "result.json",
+    ]  # fmt: skip
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+    result.save(tmp_path / "deep" / "out")  # again, over it
+
+
+def test_nan_survives_saving(tmp_path):
+    result = rw.evaluate({1: {2: 1.0}}, {1: {3: 1}}, "rmse")
+    assert math.isnan(result["rmse"])
+    assert "NaN" not in result.export("json")
+    assert math.isnan(rw.load(result.save(tmp_path / "out"))["rmse"])
+
+
+def test_loading_something_else(tmp_path, result):
+    with pytest.raises(rw.RankwiseError, match="does not hold a saved result"):
+        rw.load(tmp_path)
+    folder = result.save(tmp_path / "out")
+    data = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(data | {"schema_version": 99}))
+    with pytest.raises(rw.RankwiseError, match="another version"):
+        rw.load(folder)
+
+
+def test_an_unwritable_folder_leaves_nothing(tmp_path, result):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(rw.RankwiseError, match="cannot be written"):
+        result.save(tmp_path / "file" / "out")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_provenance_says_it_all(result):
+    said = result.provenance
+    assert said["measures"]["map(normaliser=k)@2"] == {"normaliser": "k"}
+    assert said["measures"]["ndcg@[1,2]"] == {
+        "gain": "linear", "log_base": 2.0, "ideal": "relevant",
+    }  # fmt: skip
+    assert said["settings"]["relevance_threshold"] == 1
+    assert said["versions"]["rankwise"] == rw.__version__
+    assert said["inputs"]["recommendations"]["rows"] == 4
+    assert said["inputs"]["truth"]["columns"]["relevance"] == "relevance"
+
+
+def test_exports(result):
+    csv = pl.read_csv(result.export("csv").encode())
+    assert csv.columns == [
+        "measure",
+        "k",
+        "cell",
+        "value",
+        "users",
+        "better",
+        "label",
+        "by",
+        "group",
+    ]
+    assert csv["value"][0] == result["ndcg@1"]
+    assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
+    markdown = result.export("markdown")
+    head = [cell.strip() for cell in markdown.splitlines()[0].split("|")]
+    assert head == ["", "measure", "@1", "@2", "whole", ""]
+    latex = result.export("latex")
+    assert r"\toprule" in latex
+    assert r"a\_1" in latex
+    assert r"b$<$2" in latex
+    with pytest.raises(rw.RankwiseError, match="format must be one of"):
+        result.export("pdf")
+
+
+def test_displays(result):
+    assert repr(result).splitlines()[0].split() == ["measure", "@1", "@2", "whole"]
+    assert "b&lt;2" in result._repr_html_()
+    assert result.scores.columns == ["measure", "k", "cell", "value", "users", "better", "label"]
+
+
+def test_per_user_has_every_value_that_a_user_has(result):
+    assert result.per_user.columns == [
+        "user", "n_relevant", "list_length", "ndcg@1", "ndcg@2", "map(normaliser=k)@2", "rbp",
+    ]  # fmt: skip
+    assert np.isclose(result.per_user["rbp"].mean(), result["rbp"])

@@ -1,0 +1,343 @@
+"""Every check L1 to L20: a split that breaks it, one that does not, and the number by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+
+import rankwise as rw
+import split_reference as plain
+from rankwise import splits
+from rankwise.errors import ColumnError, IdError, ParameterError
+from rankwise.splits.audit.parts import Limits
+
+CODES = [f"L{number}" for number in range(1, 21)]
+
+
+def rows(*given, columns=("user", "item", "timestamp")):
+    return pl.DataFrame(given, schema=list(columns), orient="row")
+
+
+TRAIN = rows((1, 10, 1), (1, 11, 2), (2, 10, 3), (2, 12, 4))
+TEST = rows((1, 12, 6), (2, 11, 7))
+
+
+def status(code, *parts, **options):
+    return rw.audit(*parts, **options)[code].status
+
+
+def test_a_clean_split_passes():
+    found = rw.audit(TRAIN, TEST, claim="time")
+    assert not found.failed
+    assert [check.code for check in found.checks] == CODES
+    assert {check.status for check in found.checks} <= {"pass", "not run", "warn"}
+    assert all(
+        check.said.startswith("needs") for check in found.checks if check.status == "not run"
+    )
+
+
+def test_l1_same_pair():
+    test = rows((1, 10, 9), (2, 11, 9), (2, 11, 9))
+    found = rw.audit(TRAIN, test)
+    assert (found["L1"].status, found["L1"].value) == ("fail", 1)
+    assert found.rows("L1").select("user", "item").rows() == [(1, 10)]
+    assert "1 pairs again within test" in found["L1"].said
+    assert status("L1", TRAIN, test, repeats=True) == "pass"
+
+
+def test_l2_same_event():
+    found = rw.audit(TRAIN, rows((1, 10, 1), (1, 10, 9)), repeats=True)
+    assert (found["L2"].status, found["L2"].value) == ("fail", 1)
+    assert status("L2", TRAIN.drop("timestamp"), TEST) == "not run"
+
+
+def test_l3_boundary():
+    late = rows((1, 12, 3), (2, 11, 7))
+    found = rw.audit(TRAIN, late)["L3"]
+    assert (found.status, found.value) == ("warn", 2)
+    assert "1 training rows after the first test row, 1 at the same time" in found.said
+    assert "overlap by 1 s" in found.said
+    assert status("L3", TRAIN, late, claim="time") == "fail"
+    assert status("L3", TRAIN, rows((1, 12, 4)), claim="time") == "fail"  # ties break it too
+    assert status("L3", TRAIN, TEST, claim="time") == "pass"
+
+
+def test_l4_ids_of_the_test():
+    found = rw.audit(TRAIN, rows((1, 13, 6)), vocabulary={"user": [1, 2], "item": {10: 0, 13: 1}})
+    assert (found["L4"].status, found["L4"].value) == ("fail", 1)
+    assert found.rows("L4").rows() == [("13", "item")]
+    assert status("L4", TRAIN, TEST, vocabulary={"item": [10, 11, 12]}) == "pass"
+    coded = rows((0, 0, 1), (1, 2, 2)), rows((0, 1, 3), (2, 0, 4))
+    assert status("L4", *coded) == "warn"
+    text = [part.cast({"user": pl.String, "item": pl.String}) for part in (TRAIN, TEST)]
+    assert status("L4", *text) == "not run"
+
+
+def test_l5_validation():
+    assert status("L5", TRAIN, TEST) == "not run"
+    assert status("L5", TRAIN, TEST, rows((1, 13, 5)), claim="time") == "pass"
+    assert status("L5", TRAIN, TEST, rows((1, 13, 8))) == "pass"
+    assert status("L5", TRAIN, TEST, rows((1, 13, 8)), claim="time") == "fail"
+    assert status("L5", TRAIN, TEST, rows((1, 12, 6))) == "fail"
+    assert status("L5", TRAIN, TEST, rows((1, 10, 1))) == "fail"
+
+
+def test_l6_users_and_sessions():
+    assert status("L6", TRAIN, TEST) == "not run"
+    found = rw.audit(TRAIN, TEST, claim="users")
+    assert (found["L6"].status, len(found.rows("L6"))) == ("fail", 2)
+    assert status("L6", TRAIN, rows((3, 10, 6)), claim="users") == "pass"
+    parts = [part.with_columns(session_id=pl.Series(values)) for part, values in
+             ((TRAIN, [1, 1, 2, 2]), (TEST, [2, 3]))]  # fmt: skip
+    assert rw.audit(*parts)["L6"].value == 1
+    assert status("L6", parts[0].with_columns(session_id=9), parts[1]) == "pass"
+
+
+def test_l7_items_that_do_not_exist_yet():
+    test = rows((1, 13, 6), (2, 11, 7), (2, 14, 9))
+    found = rw.audit(TRAIN, test)["L7"]
+    assert (found.status, found.value) == ("warn", pytest.approx(2 / 3))
+    # User 1 is asked at 6: item 14 appears at 9. User 2 is asked at 7.
+    lists = {1: [13, 14, 10], 2: [13, 10]}
+    found = rw.audit(TRAIN, test, recommendations=lists)
+    assert (found["L7"].status, found["L7"].value) == ("warn", pytest.approx(1 / 5))
+    assert found.rows("L7").select("user", "item").rows() == [(1, 14)]
+    assert status("L7", TRAIN, TEST, recommendations={1: [10], 2: [12]}) == "pass"
+
+
+def test_l8_leak_index():
+    found = rw.audit(TRAIN, rows((1, 12, 2), (2, 11, 7)))
+    assert (found["L8"].status, found["L8"].value) == ("warn", 0.25)  # 2 of 4 rows, and none
+    assert status("L8", TRAIN, rows((1, 12, 2)), claim="time") == "fail"
+    assert status("L8", TRAIN, TEST, claim="time") == "pass"
+
+
+def test_l9_horizon():
+    found = rw.audit(TRAIN, rows((1, 12, 5), (2, 11, 9)))["L9"]
+    assert (found.status, found.value) == ("warn", pytest.approx(4 / 3))
+    assert status("L9", TRAIN, TEST, limits=Limits(test_span=0.1)) == "warn"
+    assert status("L9", TRAIN, TEST) == "pass"
+
+
+def test_l10_popularity():
+    # In the last tenth of training everybody has taken to item 99, and in test too.
+    early = [(user, user % 50, user) for user in range(900)]
+    late = [(user, 99, 1000 + user) for user in range(100)]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
+        "L10"
+    ]
+    assert (found.status, found.value) == ("pass", 1)  # item 99 is popular over all time as well
+    late = [(user, 99, 1000 + user) for user in range(15)]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
+        "L10"
+    ]
+    assert (found.status, found.value) == ("warn", float("inf"))
+    same = rw.audit(TRAIN, TRAIN.with_columns(pl.col("timestamp") + 9), repeats=True)["L10"]
+    assert "divergence 0.000" in same.said
+
+
+def test_l11_cold():
+    found = rw.audit(TRAIN, rows((1, 12, 6), (3, 12, 6), (1, 13, 6), (4, 14, 6)))
+    assert (found["L11"].status, found["L11"].value) == ("warn", 0.75)
+    assert len(found.rows("L11")) == 3
+    assert status("L11", TRAIN, rows((3, 10, 6)), claim="users") == "pass"  # that is its point
+
+
+def test_l12_filter_before_the_split():
+    both = rows((1, 10, 1), (1, 11, 2), (2, 10, 3), (2, 11, 9))
+    found = rw.audit(both.head(3), both.tail(1))
+    assert (found["L12"].status, found["L12"].value) == ("warn", 2)
+    assert "every user has at least 2 rows over all parts" in found["L12"].said
+    assert status("L12", TRAIN, rows((1, 13, 6))) == "pass"
+
+
+def test_l13_features():
+    features = pl.DataFrame({"item": [10, 12, 11], "time": [5, 5, 8], "price": [1, 2, 3]})
+    found = rw.audit(TRAIN, TEST, features=features)
+    assert (found["L13"].status, found["L13"].value) == ("fail", 1)
+    assert found.rows("L13")["item"].to_list() == [11]
+    assert status("L13", TRAIN, TEST, features=features.filter(pl.col("time") < 6)) == "pass"
+    both = pl.concat([TRAIN, TEST]).group_by("item").len("raters")
+    assert status("L13", TRAIN, TEST, items=both) == "fail"
+    assert status("L13", TRAIN, TEST, items=TRAIN.group_by("item").len("raters")) == "pass"
+    assert (
+        status("L13", TRAIN, TEST, items=pl.DataFrame({"item": [10, 11], "year": [7, 8]})) == "pass"
+    )
+
+
+def test_l13_mean_ratings():
+    train = TRAIN.with_columns(rating=pl.Series([1.0, 2.0, 3.0, 4.0]))
+    test = TEST.with_columns(rating=pl.Series([5.0, 1.0]))
+    means = pl.concat([train, test]).group_by("user").agg(mean=pl.col("rating").mean())
+    assert status("L13", train, test, users=means) == "fail"
+    means = train.group_by("user").agg(mean=pl.col("rating").mean())
+    assert status("L13", train, test, users=means) == "pass"
+
+
+def test_l14_tuned_on_test():
+    log = pl.DataFrame({"run": ["a", "a", "b"], "part": ["validation", "test", "test"],
+                        "purpose": ["select", "report", "select"]})  # fmt: skip
+    found = rw.audit(TRAIN, TEST, runs=log)
+    assert (found["L14"].status, found["L14"].value) == ("fail", 1)
+    assert found.rows("L14")["run"].to_list() == ["b"]
+    assert status("L14", TRAIN, TEST, runs=log.head(2)) == "pass"
+    again = log.with_columns(run=pl.lit("a"), purpose=pl.lit("report"))
+    assert status("L14", TRAIN, TEST, runs=again) == "warn"
+    with pytest.raises(ColumnError, match="run, part and purpose"):
+        rw.audit(TRAIN, TEST, runs=log.drop("purpose"))
+
+
+def test_l15_copies():
+    train = rows(*[(user, item, 1) for user in (1, 2) for item in (10, 11, 12)], (3, 10, 1))
+    found = rw.audit(train, rows((3, 11, 5), (3, 13, 5)))
+    assert (found["L15"].status, found["L15"].value) == ("warn", 2)
+    assert found.rows("L15")["user"].to_list() == [1, 2]
+    assert status("L15", train, rows((2, 13, 5))) == "pass"
+    items = pl.DataFrame({"item": [10, 11, 12], "title": ["Heat", "Alien", "Heat"]})
+    assert status("L15", TRAIN, TEST, items=items) == "warn"
+
+
+def test_l16_equal_times():
+    found = rw.audit(TRAIN, rows((1, 12, 2), (2, 11, 7)))
+    assert (found["L16"].status, found["L16"].value) == ("warn", 0.5)
+    assert found.rows("L16")["user"].to_list() == [1]
+
+
+def test_l17_order_of_candidates():
+    train = rows(*[(user, 99, 1) for user in range(60)])
+    test = rows(*[(user, user % 10, 5) for user in range(60)])
+    first = {user: [user % 10, *(i for i in range(10) if i != user % 10)] for user in range(60)}
+    found = rw.audit(train, test, candidates=first)["L17"]
+    assert found.status == "warn"
+    # Every positive stands first: (0 - 1/2) * 60 over sqrt(60 * 11 / 108).
+    assert found.value == pytest.approx(-30 / (60 * 11 / 108) ** 0.5)
+    assert "100.0% of positives stand first" in found.said
+    sorted_ = {user: list(range(10)) for user in range(60)}
+    assert status("L17", train, test, candidates=sorted_) == "pass"
+    assert status("L17", train, test, candidates={1: [50, 51]}) == "warn"
+
+
+def test_l18_too_good():
+    train = rows(*[(user, user % 40, 1) for user in range(400)])
+    test = rows(*[(user, (user * 7 + 1) % 40, 5) for user in range(400)])
+    answers = {user: [(user * 7 + 1) % 40] for user in range(400)}
+    found = rw.audit(train, test, recommendations=answers, repeats=True, limits=Limits(too_good=3))[
+        "L18"
+    ]
+    assert found.status == "warn"
+    assert "recall@10 1.0000" in found.said
+    popular = {user: list(range(10)) for user in range(400)}
+    assert status("L18", train, test, recommendations=popular, repeats=True) == "pass"
+
+
+def test_l19_two_stages():
+    table = rows(*[(user, time, time) for time in range(20) for user in range(6)])
+    split = splits.TwoStage(share=0.25, validation_share=0.5).split(table)
+    parts = {name: split.part(name) for name in split.masks}
+    stages = {name: parts[name] for name in parts if name not in ("train", "test")}
+    assert rw.audit(split)["L19"].status == "pass"
+    assert status("L19", parts["train"], parts["test"], stages=stages) == "pass"
+    seen = {
+        **stages,
+        "candidate_train": parts["train"],
+    }  # the candidate model saw the ranker's rows
+    assert status("L19", parts["train"], parts["test"], stages=seen) == "fail"
+    users = {**stages, "ranker_validation": parts["ranker_train"]}
+    assert (
+        "ranker users on both sides"
+        in rw.audit(parts["train"], parts["test"], stages=users)["L19"].said
+    )
+    slip = rw.audit(parts["candidate_train"], parts["test"], stages=stages)["L19"]
+    assert slip.status == "fail"
+    assert "which is refitted and gives the seen items" in slip.said
+    lists = {0: [int(parts["ranker_train"]["item"][0])]} | {u: [14] for u in range(1, 6)}
+    found = rw.audit(parts["train"], parts["test"], recommendations=lists, stages=stages)["L19"]
+    assert "not filtered as seen" in found.said
+    with pytest.raises(ParameterError, match="no stage 'second'"):
+        rw.audit(TRAIN, TEST, stages={"second": TRAIN})
+
+
+def test_l20_heavy_users():
+    test = rows(*[(user, 10, 5) for user in range(60)], *[(7, item, 5) for item in range(100, 140)])
+    found = rw.audit(TRAIN, test)
+    assert (found["L20"].status, found["L20"].value) == ("warn", 0.41)
+    assert found.rows("L20").row(0) == (7, 41)
+    assert status("L20", TRAIN, rows(*[(user, 10, 5) for user in range(60)])) == "pass"
+
+
+@given(plain.tables(min_size=4))
+def test_numbers_of_any_split(table):
+    try:
+        split = splits.Holdout(0.4).split(table)
+    except rw.RankwiseError:
+        return
+    found = rw.audit(split)
+    train, test = split.train.rows(), split.test.rows()
+    pairs, events = {r[:2] for r in train}, {r[:3] for r in train}
+    assert found["L1"].value == sum(r[:2] in pairs for r in test)
+    assert found["L2"].value == sum(r[:3] in events for r in test)
+    assert found["L3"].value == sum(r[2] >= min(t[2] for t in test) for r in train)
+    leaks = plain.leak([r[2] for r in train], [r[2] for r in test])
+    assert found["L8"].value == pytest.approx(float(np.mean(leaks)))
+    cold = [r[0] not in {t[0] for t in train} or r[1] not in {t[1] for t in train} for r in test]
+    assert found["L11"].value == pytest.approx(float(np.mean(cold)))
+    end = max(r[2] for r in train)
+    first = {item: min(r[2] for r in train + test if r[1] == item) for item in {r[1] for r in test}}
+    assert found["L7"].value == pytest.approx(np.mean([first[r[1]] > end for r in test]))
+    heavy = Counter(r[0] for r in test).most_common(1)[0][1]
+    assert found["L20"].value == pytest.approx(heavy / len(test))
+
+
+def test_any_source(tmp_path):
+    split = splits.GlobalTime(at=5).split(pl.concat([TRAIN, TEST]))
+    expected = rw.audit(TRAIN, TEST, claim="time").to_dict()
+    folder = split.save(tmp_path / "split")
+    TRAIN.write_csv(tmp_path / "train.csv")
+    for sources in (
+        (split,),
+        (folder,),
+        (folder / "train.parquet", folder / "test.parquet"),
+        (TRAIN.to_pandas(), TEST.cast(pl.Int32).to_arrow()),
+        (tmp_path / "train.csv", TEST.with_columns(pl.col("timestamp").cast(pl.Float64))),
+    ):
+        assert rw.audit(*sources, claim="time").to_dict() == expected
+    assert rw.audit(split).to_dict() == expected  # its card says that it is a split in time
+    assert isinstance(TRAIN.to_pandas(), pd.DataFrame)
+
+
+def test_strong_generalisation_is_claimed_by_its_card():
+    table = rows(*[(user, item, item) for user in range(10) for item in range(6)])
+    assert rw.audit(splits.UserHoldout(0.3).split(table))["L6"].status == "pass"
+    weak = rw.audit(splits.UserHoldout(0.3, strong=False).split(table))
+    assert weak["L6"].status == "not run"
+
+
+def test_what_cannot_be_audited():
+    with pytest.raises(ParameterError, match="needs the test part"):
+        rw.audit(TRAIN)
+    with pytest.raises(ParameterError, match="claim must be one of"):
+        rw.audit(TRAIN, TEST, claim="global")
+    with pytest.raises(ParameterError, match="audit is of one split"):
+        rw.audit(splits.KFold(2).split(TRAIN))
+    with pytest.raises(IdError, match="integers in one table and strings"):
+        rw.audit(TRAIN, TEST.cast({"item": pl.String}))
+    with pytest.raises(ColumnError, match="different units"):
+        rw.audit(TRAIN, TEST.with_columns(pl.col("timestamp") * 10**12))
+    with pytest.raises(ColumnError, match="others none"):
+        rw.audit(TRAIN, TEST, TEST.drop("timestamp"))
+    with pytest.raises(ParameterError, match="no check 'L21'"):
+        rw.audit(TRAIN, TEST)["L21"]
+
+
+def test_displays():
+    found = rw.audit(TRAIN, TEST)
+    assert repr(found).splitlines()[0].startswith("PASS")
+    assert found.export("markdown").count("\n") == 22
+    assert '"failed": false' in found.export("json")
+    assert found.table.height == 20
+    assert found.rows("L1").is_empty()
