@@ -104,4 +104,4 @@ class Evaluator:
 
     def result(self) -> Result:
         """Return the result of everything so far; more may be added afterwards."""
-        return finish(self._job, [self.partial()])
+        return finish(self._job, self._partials)

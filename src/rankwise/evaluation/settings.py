@@ -111,6 +111,7 @@ class Settings:
         "default where scores order the lists), ``\"input\"``, ``\"item\"``, ``\"item_desc\"``, "
         "``\"optimistic\"``, ``\"pessimistic\"``. Measures that describe lists take tied items in "
         "order of item id unless told otherwise.", by_default="expected where scores order",
+        type="str",
     )  # fmt: skip
     duplicates: Duplicates = _option(
         "error", "What to do with an item that occurs twice in one list. Or twice for one user in "
@@ -239,7 +240,7 @@ class Settings:
             "ties": self.ties,
             "by": list(self.by),
             "weights": weights,
-            "exclude_seen": bool(self.exclude_seen),
+            "exclude_seen": self.exclude_seen,
             "exact": self.exact,
         }
 
@@ -278,8 +279,6 @@ def _description(name: str, default: Any) -> str:
         if choices
         else " or ".join(arg.__name__ for arg in get_args(kind) or (kind,) if arg is not type(None))
     )
-    if name == "ties":
-        named = "str"
     shown = f'"{default}"' if isinstance(default, str) else default
     ending = "optional" if default is None else f"default={shown}"
     text = textwrap.fill(entry.metadata["text"], 91)
