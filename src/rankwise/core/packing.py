@@ -45,7 +45,10 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
             return head["values"], {
                 name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]
             }
-    except (ValueError, KeyError, TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+    except (
+        ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError,
+        pl.exceptions.PolarsError, pl.exceptions.PanicException,
+    ) as error:  # fmt: skip
         size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__
         raise InputError(f"these bytes do not hold a {what}", found=size) from error
     raise InputError(
