@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from rankwise.errors import FileError
 
-__all__ = ["read_bytes", "unpacked"]
+__all__ = ["local_file", "read_bytes", "unpacked"]
 
 _STEP = 2**24
 _SMALL = 2**30
@@ -39,16 +39,32 @@ def read_bytes(source: str | Path) -> bytes:
     name = str(source)
     if name == "-":
         return _bounded(sys.stdin.buffer, _memory(), "standard input")
+    path = local_file(source)
+    with _told(name), path.open("rb") as stream:
+        return _bounded(stream, _memory(), name)
+
+
+def local_file(source: str | Path) -> Path:
+    """Return the path of a file or a pipe of this machine; addresses of networks are none.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or it is a folder or a device.
+    """
+    name = str(source)
     with _told(name):
         path = Path(source)
         if path.is_dir():
             raise FileError("this is a folder", where=name)
         if not path.exists():
-            raise FileError("there is no such file", where=name)
+            hint = None
+            if "://" in name:
+                hint = "addresses are not opened: pass the table, or download the file"
+            raise FileError("there is no such file", where=name, hint=hint)
         if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
             raise FileError("this is a device, which may have no end", where=name)
-        with path.open("rb") as stream:
-            return _bounded(stream, _memory(), name)
+    return path
 
 
 @contextmanager

@@ -239,6 +239,7 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
             schema=None if layout.has_header else dict.fromkeys(layout.columns, pl.String),
             # A run's last field, its name, may have several words; no measure reads it.
             truncate_ragged_lines=layout.name == "trec run",
+            extra_columns="ignore" if layout.name == "trec run" else "raise",
         )
     except POLARS_FAILURES as error:
         number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
@@ -255,7 +256,7 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
     last = frame.columns[-1]
     # A line with too few fields leaves the last one empty, and so does an empty last field.
     if frame[last].null_count():
-        number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
+        number, line = file.locate(lambda fields: len(fields) < len(layout.columns))
         if number:
             raise malformed(problem, name, number, line)
     return frame
