@@ -20,7 +20,9 @@ ITEMS = {
 }
 USERS = {"user": [1, 2, 3], "group": ["m", "n", "m"]}
 KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "baseline": {1: [5], 2: [6, 5]}}
-SCORED = {user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()}
+SCORED = {
+    user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()
+}
 
 
 def every_measure():
