@@ -6,11 +6,12 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "Claim", "Cold", "Duplicates", "Family", "FileFormat", "FilterOn", "Missing", "Population",
-    "Seen", "Test", "Ties", "TimeUnit", "Undefined",
+    "Ranks", "Seen", "Test", "Ties", "TimeUnit", "Undefined",
 ]  # fmt: skip
 
 Duplicates: TypeAlias = Literal["error", "first"]
 Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
+Ranks: TypeAlias = Literal["close", "keep"]
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 Undefined: TypeAlias = Literal["skip", "zero", "nan"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.block import Needs
-from rankwise.core.choices import Duplicates, Population, Ties
+from rankwise.core.choices import Duplicates, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
 from rankwise.core.lists import Lists
 from rankwise.core.truth import Truth
@@ -27,6 +27,7 @@ from rankwise.encoding.encode_lists import (
 from rankwise.encoding.exact_ranks import encode_ranks, no_ranks
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.encoding.id_space import IdSpace
+from rankwise.encoding.rank_gaps import fill_gaps
 from rankwise.errors import ParameterError
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
@@ -59,7 +60,7 @@ class EncodingRules:
         Whether something is counted or known by item, so that items need numbers.
     exact : bool, default=False
         Whether recommendations are exact ranks of judged items.
-    population, ties, duplicates, relevance_threshold
+    population, ties, duplicates, relevance_threshold, ranks
         As in `rankwise.evaluate`.
     """
 
@@ -70,6 +71,7 @@ class EncodingRules:
     ties: Ties | None = None
     duplicates: Duplicates = "error"
     relevance_threshold: float | None = None
+    ranks: Ranks = "close"
     required: bool = True
     """Whether some item must be relevant."""
 
@@ -156,6 +158,8 @@ class Encoder:
         codes = self._codes(piece, tables, hashed=hashed)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, users, _, *others = ids.align(tables)
+        if rules.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
+            recommended = fill_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
                 truth_table, ids, rules.relevance_threshold, rules.duplicates, codes.truth_counts,

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
-from rankwise.core.choices import Duplicates, Population, Ties, Undefined
+from rankwise.core.choices import Duplicates, Population, Ranks, Ties, Undefined
 from rankwise.errors import ParameterError, nearest
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
@@ -45,6 +45,7 @@ class PieceOptions(TypedDict, total=False):
     population: Population
     undefined: Undefined
     duplicates: Duplicates
+    ranks: Ranks
     by: str | Sequence[str]
     weights: str | Mapping[Any, float] | None
     columns: Mapping[str, str | None] | None
@@ -120,6 +121,11 @@ class Settings:
         "the ground truth: raise, or keep the best-ranked (ground truth: the most relevant) and "
         "count what was dropped.",
     )  # fmt: skip
+    ranks: Ranks = _option(
+        "close", "What to do with gaps between the ranks of a list. Items below a gap move up, or "
+        "keep their ranks (as RecTools does), for which measures of accuracy alone are defined. "
+        "Lists with gaps are counted.",
+    )  # fmt: skip
     exclude_seen: bool = _option(
         False, "Remove items of each user's training history from the lists. Items below them "
         "move up; both are counted, and so are relevant items that can then not be found. "
@@ -166,6 +172,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice("undefined", self.undefined, Undefined)
         check_choice("duplicates", self.duplicates, Duplicates)
+        check_choice("ranks", self.ranks, Ranks)
         check_choice("ties", "input" if self.ties is None else self.ties, Ties)
         check_choice("population", self.population, Population)
         check_number("relevance_threshold", self.relevance_threshold)
@@ -250,6 +257,7 @@ class Settings:
             "relevance_threshold": self.relevance_threshold,
             "duplicates": self.duplicates,
             "ties": self.ties,
+            "ranks": self.ranks,
             "by": list(self.by),
             "weights": weights,
             "exclude_seen": self.exclude_seen,

@@ -28,6 +28,7 @@ from rankwise.core.threads import default_threads
 from rankwise.core.vocabulary import HashCollision, IntegerVocabulary
 from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.encoding.fact_tables import FactTables
+from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.plan import Plan
@@ -146,10 +147,12 @@ def prepare(settings: Settings, reference: Tables) -> Job:
     if settings.exact:
         check_exact(plan, tables)
     facts = FactTables(plan.facts, tables, settings.columns)
+    if settings.ranks == "keep":
+        check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
         needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
         population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
-        relevance_threshold=settings.relevance_threshold,
+        relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
         required=settings.population in ("truth", "both") or settings.undefined == "skip",
     )  # fmt: skip
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}

@@ -14,7 +14,7 @@ from rankwise.core.ragged import Ints, UserItems, bucket
 from rankwise.core.threads import default_threads, gather
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.ranking.axes import Axis, read_ids
-from rankwise.ranking.labels import read_labels
+from rankwise.ranking.labelled import read_labels
 from rankwise.ranking.scores import Scores, open_scores
 from rankwise.tables.columns import Columns
 from rankwise.tables.protocol import Protocol
