@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
-import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +16,7 @@ import polars as pl
 from tabulate import DataRow, TableFormat, tabulate
 
 from rankwise.core.arguments import check_choice
+from rankwise.core.terminal import terminal_width
 
 __all__ = [
     "Cell", "Format", "Marked", "Style", "TableView", "export", "finite", "html", "latex",
@@ -124,7 +123,7 @@ def plain(*views: TableView) -> str:
     A table that is too wide for the terminal is continued below with its first column repeated, so
     that no number is cut. Without a terminal lines are as long as they are.
     """
-    limit = _terminal_width()
+    limit = terminal_width()
     blocks = []
     for view in views:
         rows = _Medium().cells(view)
@@ -136,13 +135,6 @@ def plain(*views: TableView) -> str:
         parts[0] = "\n".join([*_wrapped([view.caption], limit), parts[0]])
         blocks += [*parts, "\n".join(_wrapped(view.notes, limit))]
     return "\n\n".join(block for block in blocks if block)
-
-
-def _terminal_width() -> int | None:
-    """Return the width of the terminal; None if output goes elsewhere."""
-    if sys.stdout is not None and sys.stdout.isatty():
-        return shutil.get_terminal_size(fallback=(0, 0)).columns or None
-    return None
 
 
 def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
