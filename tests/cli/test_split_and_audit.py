@@ -137,6 +137,7 @@ def test_audit(folder):
     done = rankwise(folder, "audit", "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("PASS    L1")
+    assert "needs --features FILE with timestamps, or --items FILE and --users FILE" in done.stdout
     files = ["out/train.parquet", "out/test.parquet"]
     assert rankwise(folder, "audit", *files, "--claim", "time").stdout == done.stdout
     failed = rankwise(folder, "audit", *reversed(files), "--claim", "time", "--format", "json")

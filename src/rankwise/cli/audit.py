@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from rankwise.cli.options import choice_option, column_option, time_unit_option
+from rankwise.cli.spelling import in_options
 from rankwise.core.choices import Claim
+
+if TYPE_CHECKING:
+    from rankwise.splits.audit.findings import Audit
 
 __all__ = ["command"]
 
@@ -62,7 +67,7 @@ def command(
     if wrong is not None:
         raise click.UsageError(f"--stage {wrong!r} is not NAME=FILE", ctx)
     named = dict(text.split("=", 1) for text in stages)
-    report = audit(train, test, stages=named, **options)
+    report = _respelled(ctx, audit(train, test, stages=named, **options))
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
@@ -75,3 +80,13 @@ def command(
     else:
         click.echo(report.export(form), nl=False)
     return int(report.failed)
+
+
+def _respelled(ctx: click.Context, report: Audit) -> Audit:
+    """Return an audit whose findings name options as the command line does."""
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    checks = (
+        replace(check, said=in_options(check.said, ctx.command, group)) for check in report.checks
+    )
+    return replace(report, checks=tuple(checks))
