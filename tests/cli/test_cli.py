@@ -100,7 +100,7 @@ def test_errors(folder, arguments, code, said):
 def test_measures(folder):
     listing = rankwise(folder, "measures").stdout
     assert "accuracy" in listing
-    assert "ndcg " in listing
+    assert "ndcg[@k] " in listing
     assert "DCG@k / IDCG@k" in rankwise(folder, "measures", "nDCG").stdout
     known = json.loads(rankwise(folder, "measures", "--format", "json").stdout)
     assert {"name", "aliases", "family", "range", "needs"} <= set(known[0])
