@@ -85,6 +85,36 @@ def test_gates(folder):
         (["measures", "ndgc"], 2, "did you mean"),
         (["inspect", "none.csv"], 3, "no such file"),
         (["nonsense"], 2, "No such command"),
+        (["evaluate", "run.csv", "truth.csv", "--by", ""], 2, "--by is empty"),
+        (["evaluate", "run.csv", "truth.csv", "--weights="], 2, "--weights is empty"),
+        (["evaluate", "run.csv", "truth.csv", "-m", ""], 2, "-m is empty"),
+        (["evaluate", "", "truth.csv"], 2, "an argument is empty"),
+        (["evaluate", "run.csv", "truth.csv", "--column", "=x"], 2, "is not ROLE=COLUMN"),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"],
+            2,
+            "user is given twice",
+        ),
+        (["inspect", "run.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= nan"],
+            2,
+            "does not read as",
+        ),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= 1e999"],
+            2,
+            "does not read as",
+        ),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@5,10 >= 0.1"],
+            2,
+            "has several cut-offs",
+        ),
+        (["compare", "=run.csv", "truth.csv"], 2, "is not [NAME=]PATH"),
+        (["compare", "a=", "truth.csv"], 2, "is not [NAME=]PATH"),
+        (["demo", "--seed", "-1"], 2, "Invalid value for '--seed'"),
+        (["demo", "--save", "run.csv"], 2, "File exists"),
     ],
 )
 def test_errors(folder, arguments, code, said):
@@ -115,19 +145,6 @@ def test_inspect(folder):
     assert facts["as recommendations"]["repeated user-item pairs"] == 0
     (folder / "odd.csv").write_text("a,b\n1,2\n")
     assert "there is no column for the user" in rankwise(folder, "inspect", "odd.csv").stdout
-
-
-@pytest.mark.slow
-def test_demo(folder):
-    done = rankwise(folder, "demo", "--save", "kept")
-    assert done.returncode == 0, done.stderr
-    values = {
-        name: rw.load(folder / "kept" / name)["ndcg@10"]
-        for name in ("random", "popularity", "neighbours")
-    }
-    assert values["random"] < values["popularity"] < values["neighbours"]
-    again = rankwise(folder, "demo", "--save", "again")
-    assert again.stdout == done.stdout
 
 
 def test_what_was_seen(folder):

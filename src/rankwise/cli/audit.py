@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.options import choice_option, column_option, time_unit_option
+from rankwise.cli.options import choice_option, column_option, examples, time_unit_option
 from rankwise.cli.spelling import in_options
 from rankwise.core.choices import Claim
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("audit")
+@click.command(
+    "audit",
+    epilog=examples(
+        "rankwise audit split",
+        "rankwise audit split/train.csv split/test.csv --claim time",
+        "rankwise audit split --recommendations runs/neighbours.csv --format json",
+    ),
+)
 @click.argument("train")
 @click.argument("test", required=False)
 @click.option("--validation", metavar="FILE", help="The validation part.")

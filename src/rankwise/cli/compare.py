@@ -11,6 +11,7 @@ import click
 from rankwise.cli.options import (
     choice_option,
     column_option,
+    examples,
     measures_option,
     output_options,
     settings_options,
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    epilog=examples(
+        "rankwise compare results/popularity results/neighbours -m ndcg@10",
+        "rankwise compare results/neighbours --no-regression results/popularity",
+        "rankwise compare runs/random.csv runs/popularity.csv --truth split/test.csv",
+    ),
+)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
 @measures_option("What to compare, the primary measure first; may be repeated.")
 @click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
@@ -110,6 +118,8 @@ def _read_all(
         name, equals, path = text.partition("=")
         if not equals or Path(text).exists():
             name, path = Path(text).name.split(".")[0] or text, text
+        if not name or not path:
+            raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
         if name in results:
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         results[name] = read(path)

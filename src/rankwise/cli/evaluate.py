@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
 import re
 from pathlib import Path
@@ -12,6 +14,7 @@ import click
 from rankwise.cli.options import (
     PATH,
     column_option,
+    examples,
     measures_option,
     output_options,
     settings_options,
@@ -29,7 +32,14 @@ _GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
-@click.command("evaluate")
+@click.command(
+    "evaluate",
+    epilog=examples(
+        "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
+        "rankwise evaluate runs/neighbours.csv split --users users.csv --by activity",
+        'rankwise evaluate runs/neighbours.csv split --require "ndcg@10 >= 0.05"',
+    ),
+)
 @click.argument("run")
 @click.argument("truth")
 @measures_option("ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
@@ -87,7 +97,7 @@ def command(
     from rankwise.evaluation.settings import DEFAULT_MEASURES
 
     required = [_gate(ctx, text) for text in gates]
-    requested = _with_gates(measures or DEFAULT_MEASURES, [gate[0] for gate in required])
+    requested = _with_gates(ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required])
     result = evaluate(run, truth, requested, **options)
     write_out(result, form, output)
     if per_user is not None:
@@ -120,21 +130,23 @@ def _check_outputs(
 
 def _gate(ctx: click.Context, text: str) -> tuple[str, str, float]:
     match = _GATE.match(text)
-    try:
-        if match is not None:
-            return match["measure"], match["sign"], float(match["bound"])
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        if match is not None and math.isfinite(bound := float(match["bound"])):
+            return match["measure"], match["sign"], bound
     raise click.UsageError(f"--require {text!r} does not read as 'ndcg@10 >= 0.3'", ctx)
 
 
-def _with_gates(requested: tuple[str, ...], required: list[str]) -> list[Any]:
+def _with_gates(ctx: click.Context, requested: tuple[str, ...], required: list[str]) -> list[Any]:
     """Add the measures that only a gate asks for."""
     from rankwise.measures.read import parse, parse_all
 
     out = list(parse_all(requested))
     for text in required:
         measure = parse(text)
+        if len(measure.cells) > 1:
+            raise click.UsageError(
+                f"--require {text!r} has several cut-offs: give each its own", ctx
+            )
         if not any(set(measure.cells) <= set(one.cells) for one in out):
             out.append(measure)
     return out

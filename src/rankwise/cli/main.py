@@ -9,8 +9,10 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +20,7 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
+from rankwise.cli.options import examples
 from rankwise.cli.spelling import respelled
 from rankwise.core.version import __version__
 from rankwise.errors import InputError, OutputError, RankwiseError
@@ -39,6 +42,13 @@ _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion 
 class _Lazy(click.Group):
     """A group that imports a command only when it is called."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for before, text in pairwise(["", *args]):
+            if not text or re.fullmatch("--[a-z-]+=", text):
+                name = text.rstrip("=") or (before if before.startswith("-") else "an argument")
+                raise click.UsageError(f"{name} is empty", ctx)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -56,7 +66,11 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
+    epilog=examples(
+        "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
+        "rankwise compare results/popularity results/neighbours -m ndcg@10",
+    )
+    + "\n\nExit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
     "that cannot be written; 3 bad input data; 4 an error inside rankwise; 130 interrupted; "
     "141 the reader of the output went away.",
 )

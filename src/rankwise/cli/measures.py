@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankwise.cli.options import examples
 from rankwise.core.terminal import terminal_width
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ _SIGNS = {
 }
 
 
-@click.command("measures")
+@click.command(
+    "measures",
+    epilog=examples(
+        "rankwise measures",
+        "rankwise measures ndcg",
+        "rankwise measures 'ndcg(gain=exponential)@10'",
+    ),
+)
 @click.argument("name", required=False)
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
 def command(name: str | None, format_: str) -> None:

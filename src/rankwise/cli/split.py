@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, column_option, time_unit_option
+from rankwise.cli.options import (
+    PATH,
+    choice_option,
+    column_option,
+    examples,
+    time_unit_option,
+)
 from rankwise.cli.spelling import flag_of
 from rankwise.core.choices import Cold, FileFormat, FilterOn, Seen
 
@@ -30,7 +36,14 @@ _ALLOWED = {
 }
 
 
-@click.command("split")
+@click.command(
+    "split",
+    epilog=examples(
+        "rankwise split interactions.csv --test-ratio 0.2 -o by-time",
+        "rankwise split interactions.csv --by last --n 2 -o by-user",
+        "rankwise split interactions.csv --by windows --window 30d --folds 3 -o folds",
+    ),
+)
 @click.argument("file")
 @click.option("--by", type=click.Choice(list(_ALLOWED)), help="The rule.  [default: time]")
 @click.option(
