@@ -93,7 +93,7 @@ def test_gates(folder):
         (
             ["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"],
             2,
-            "user is given twice",
+            "'user' is given twice",
         ),
         (["inspect", "run.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
         (

@@ -47,7 +47,7 @@ def test_a_reader_that_goes_away(tmp_path, environment):
 
 
 def test_what_an_encoding_cannot_write(tmp_path):
-    done = subprocess.run([*RANKWISE.split(), "measures"], capture_output=True, text=True,
+    done = subprocess.run([*RANKWISE.split(), "measures", "dcg"], capture_output=True, text=True,
                           env={**os.environ, "PYTHONIOENCODING": "latin-1"})  # fmt: skip
     assert done.returncode == 2
     assert "in latin-1" in done.stderr
@@ -115,3 +115,5 @@ def test_errors_name_options(tmp_path):
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")
     done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv")
     assert (done.returncode, "with --duplicates first" in done.stderr) == (3, True)
+    done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "novelty@2")
+    assert done.stderr.endswith("hint:  pass --train FILE\n")

@@ -40,7 +40,7 @@ def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
         if not role or not equals:
             raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
         if role in out:
-            raise click.BadParameter(f"{role} is given twice", ctx, option)
+            raise click.BadParameter(f"{role!r} is given twice", ctx, option)
         out[role] = name or None
     return out
 
