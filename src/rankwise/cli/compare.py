@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,12 +51,15 @@ __all__ = ["command"]
     metavar="FILE",
     help="A saved result or per-user table: exit 1 if a system is worse.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option("--test", kind=Test, default="auto")
 @choice_option(
-    "--correction", kind=Family, default="holm", help="Over the pairs of the primary measure."
+    "--correction",
+    kind=Family,
+    default="holm",
+    help="Correction over the pairs of the primary measure.",
 )
-@click.option("--margin", type=float, help="The largest difference that does not matter.")
+@click.option("--margin", type=float, help="Largest difference that counts as equivalent.")
 @choice_option(
     "--missing",
     kind=Missing,
@@ -66,7 +70,7 @@ __all__ = ["command"]
     "--resamples",
     "n_resamples",
     type=click.IntRange(1),
-    help="Of tests that draw some.  [default: 10,000, or more for many pairs]",
+    help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
@@ -116,7 +120,7 @@ def _read_all(
     results = {}
     for text in systems:
         name, equals, path = text.partition("=")
-        if not equals or Path(text).exists():
+        if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
             name, path = Path(text).name.split(".")[0] or text, text
         if not name or not path:
             raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)

@@ -1,4 +1,4 @@
-"""``rankwise demo``: the whole road once, on data that it makes itself."""
+"""``rankwise demo``: an end-to-end demo on synthetic data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NEXT = (
     help="Where the data, the split, the runs and the results are saved.",
 )
 def command(seed: int, folder: Path) -> None:
-    """Make data, split it by time, run three baselines, evaluate and compare them."""  # fmt: skip
+    """Make synthetic data, split it by time, and evaluate and compare three baselines."""
     from rankwise.evaluation.demo import comparison, run, save
 
     start = time.perf_counter()

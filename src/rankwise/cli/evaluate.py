@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,8 @@ def _check_outputs(
 
     if run == truth == "-":
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
-    taken = [path.resolve() for path in (Path(run), Path(truth)) if path.is_file()]
+    # A path that is too long makes Path.is_file raise; as an input it is refused where it is read.
+    taken = [Path(path).resolve() for path in (run, truth) if os.path.isfile(path)]  # noqa: PTH113
     for path in outputs:
         if path.resolve() in taken:
             raise OutputError("this file is read or written already", where=str(path))

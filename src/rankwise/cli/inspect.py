@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ __all__ = ["command"]
 )
 @click.argument("path")
 @column_option
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def command(path: str, columns: dict[str, Any], format_: str) -> None:
     """Show what PATH is: the format and columns of a file, or what a folder holds.
 
     Of a file also what each column would be taken for; of a folder the saved result, or the split
     with its card.
     """
-    facts = _of_folder(Path(path), columns) if Path(path).is_dir() else _of_file(path, columns)
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
+    facts = _of_folder(Path(path), columns) if is_folder else _of_file(path, columns)
     first_rows = facts.pop("first rows", [])
     if format_ == "json":
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))

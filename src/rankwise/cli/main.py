@@ -28,11 +28,11 @@ from rankwise.errors import InputError, OutputError, RankwiseError
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
-    "audit": "Look for leaks in a split.",
+    "audit": "Look for leakage in a split.",
     "compare": "Compare results user by user.",
-    "demo": "Run everything once on made-up data.",
-    "evaluate": "Evaluate recommendations against the truth.",
-    "inspect": "Show what is recognised in a file.",
+    "demo": "Run an end-to-end demo on synthetic data.",
+    "evaluate": "Evaluate recommendations against the ground truth.",
+    "inspect": "Show what is recognised in a file or folder.",
     "measures": "List the measures, or define one.",
     "split": "Split interactions into training and test.",
 }

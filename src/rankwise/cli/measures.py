@@ -35,7 +35,9 @@ _SIGNS = {
     ),
 )
 @click.argument("name", required=False)
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def command(name: str | None, format_: str) -> None:
     """List the measures; with NAME, print its definition."""
     from rankwise.measures.describe import Description, every_description

@@ -110,7 +110,7 @@ column_option = click.option(
 time_unit_option = choice_option(
     "--time-unit",
     kind=TimeUnit,
-    help="What numbers in timestamps count.  [default: guessed from their size]",
+    help="Unit of numeric timestamps.  [default: guessed from their size]",
 )
 
 

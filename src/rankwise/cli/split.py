@@ -53,23 +53,34 @@ _ALLOWED = {
     help="A rule as JSON instead of --by: every rule of rankwise.splits and all its parameters, "
     "or the split.json of another split.",
 )
-@click.option("--test-ratio", "share", type=float, help="The share for testing.  [default: 0.2]")
+@click.option(
+    "--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]"
+)
 @click.option("--at", help="time, two-stage: the moment, ISO 8601 or a number; or 'best'.")
 @click.option("--last", help="time, two-stage: the length at the end: 14d, 12h, 1mo.")
-@click.option("--window", help="windows: how long each is.  [default: 7d]")
-@click.option("--gap", help="time, windows: rows so long before the test are in no part.")
+@click.option("--window", help="windows: length of each test window.  [default: 7d]")
+@click.option("--gap", help="time, windows: rows within this time before the test are in no part.")
 @click.option("--train-span", help="windows: how far back training reaches.  [default: all]")
 @click.option(
     "--n",
     type=click.IntRange(1),
-    help="last, random: so many rows of every user.  [default for last: 1]",
+    help="last, random: number of test rows per user.  [default for last: 1]",
 )
 @click.option(
-    "--per-user", is_flag=True, default=None, help="random, folds: of each user's rows, not of all."
+    "--per-user",
+    is_flag=True,
+    default=None,
+    help="random, folds: split the rows of each user, not all rows at once.",
 )
-@click.option("--folds", type=click.IntRange(1), help="folds, windows: how many.  [default: 5]")
-@click.option("--seed", type=int, help="Decides what is random.  [default: 0]")
-@click.option("--validation-ratio", type=float, help="A share of training, by the same rule.")
+@click.option(
+    "--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]"
+)
+@click.option("--seed", type=int, help="Seed of what is random.  [default: 0]")
+@click.option(
+    "--validation-ratio",
+    type=float,
+    help="Share of the training rows for validation, by the same rule.",
+)
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
 @choice_option("--filter-on", kind=FilterOn, default="train", help="Where the filters look.")
