@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 
 RUN = "user,item,score\n1,5,0.9\n1,6,0.5\n2,5,0.4\n2,7,0.1\n"
 TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,5,2\n"
@@ -119,7 +119,7 @@ def test_gates(folder):
 )
 def test_errors(folder, arguments, code, said):
     before = sorted(path.name for path in folder.iterdir())
-    done = rankwise(folder, *arguments)
+    done = rankwise_here(folder, *arguments)
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr

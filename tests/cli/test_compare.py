@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 
 pytestmark = pytest.mark.slow  # every test starts processes
 
@@ -32,7 +32,7 @@ def folder(tmp_path):
         table = pl.DataFrame(lists, schema=["user", "item", "rank"], orient="row")
         table.write_csv(tmp_path / f"{name}.csv")
         for output in (["--save", name], ["--per-user", f"{name}.json"]):
-            done = rankwise(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
+            done = rankwise_here(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
                             "-m", "recall@2", *output)  # fmt: skip
             assert done.returncode == 0, done.stderr
     return tmp_path
@@ -93,7 +93,7 @@ def test_the_gate(folder):
     ],
 )
 def test_what_compare_refuses(folder, arguments, code, said):
-    done = rankwise(folder, "compare", *arguments)
+    done = rankwise_here(folder, "compare", *arguments)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
 

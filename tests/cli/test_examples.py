@@ -12,7 +12,7 @@ import click
 import pytest
 
 import rankwise as rw
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 from rankwise.cli.demo import NEXT
 from rankwise.cli.main import cli
 
@@ -90,7 +90,7 @@ def test_every_help_has_examples():
 def test_shown_commands_run(demo, line):
     program, *arguments = shlex.split(line, comments=True)
     assert program == "rankwise"
-    done = rankwise(demo[0], *arguments)
+    done = rankwise_here(demo[0], *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -103,12 +103,12 @@ def test_shown_commands_run(demo, line):
     ],
 )  # fmt: skip
 def test_inspecting_a_folder(demo, folder, holds, said):
-    text = rankwise(demo[0], "inspect", folder).stdout
+    text = rankwise_here(demo[0], "inspect", folder).stdout
     assert all(part in text for part in [f"holds: {holds}", *said])
-    facts = json.loads(rankwise(demo[0], "inspect", folder, "--format", "json").stdout)
+    facts = json.loads(rankwise_here(demo[0], "inspect", folder, "--format", "json").stdout)
     assert facts["holds"] == holds
 
 
 def test_inspecting_another_folder(demo):
-    done = rankwise(demo[0], "inspect", "runs")
+    done = rankwise_here(demo[0], "inspect", "runs")
     assert (done.returncode, "neither a saved result nor a split" in done.stderr) == (3, True)
