@@ -110,6 +110,13 @@ def test_shells_can_ask_for_completion(tmp_path):
     assert (done.returncode, done.stdout.startswith("#compdef rankwise")) == (0, True)
 
 
+def test_a_result_is_saved_although_stdout_is_full(tmp_path):
+    (tmp_path / "run.csv").write_text("user,item\n1,5\n")
+    command = f"{RANKWISE} evaluate run.csv run.csv --save kept > /dev/full"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    assert (done.returncode, (tmp_path / "kept" / "result.json").is_file()) == (2, True)
+
+
 def test_errors_name_options(tmp_path):
     (tmp_path / "run.csv").write_text("user,item,score\n1,5,0.9\n1,5,0.5\n")
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")

@@ -100,11 +100,11 @@ def command(
     required = [_gate(ctx, text) for text in gates]
     requested = _with_gates(ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required])
     result = evaluate(run, truth, requested, **options)
-    write_out(result, form, output)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
+    write_out(result, form, output)  # last, because stdout may be full or gone
     return _hold(result, required)
 
 
