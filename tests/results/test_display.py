@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import json
+import math
 import sys
+
+import polars as pl
+import pytest
 
 import rankwise as rw
 from rankwise.results.display.view import (
     Marked,
     TableView,
+    as_json,
     html,
     latex,
     markdown,
@@ -73,11 +79,39 @@ def test_foreign_text_is_text_in_every_medium():
     assert "&lt;i&gt;*x*&lt;/i&gt; $1_000" in html(view)
     assert "<td style" in html(view)
     assert "<b>1</b><sup>a,b</sup>" in html(view)
-    assert r"| a\|b \<i\>\*x\*\</i\> $1\_000  [0m | " in markdown(view).splitlines()[2]
+    assert r"| a\|b \<i\>\*x\*\</i\> $1_000  \[0m | " in markdown(view).splitlines()[2]
     assert markdown(view).splitlines()[2].endswith(" **1**<sup>a,b</sup> |")
     assert r"a|b $<$i$>$*x*$<$/i$>$ \$1\_000  [0m & " in latex(view)
     assert r" \textbf{1}$^{a,b}$ \\" in latex(view)
     assert latex(view).startswith("\\begin{table}\n\\caption{a|b $<$i")
+
+
+HOSTILE = "=1+1\n\x1b[31m\x9b\u202e\u2066\u200f\ufeff\ud800<script>_a_\\|[x](y)"
+
+
+def test_hostile_groups_are_harmless_in_every_export():
+    users = pl.DataFrame({"user": [1, 2, 3], "group": [HOSTILE.replace("\ud800", ""), "-5", "+a"]})
+    result = rw.evaluate({1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users,
+                         by="group")  # fmt: skip
+    forms = {form: result.export(form) for form in ("csv", "json", "markdown", "latex")}
+    for text in (*forms.values(), repr(result), result._repr_html_()):
+        assert "[31m" in text
+        assert not set(text) & set("\x1b\x9b\u202e\u2066\u200f\ufeff")
+    groups = pl.read_csv(forms["csv"].encode(), infer_schema=False)["group"]
+    assert groups.drop_nulls().to_list() == ["'+a", "-5", "'" + groups[3][1:]]
+    assert groups[3].startswith("'=1+1")
+    assert json.loads(forms["json"])["slices"][2]["group"] == users["group"][0]
+    assert r"\<script\>\_a\_\\\|\[x\](y)" in forms["markdown"]
+    assert "&lt;script&gt;" in result._repr_html_()
+
+
+def test_half_characters_can_be_printed():
+    assert plain(TableView([HOSTILE], [])).encode()
+
+
+@pytest.mark.parametrize(("value", "shown"), [(math.nan, None), (-math.inf, "-inf"), (0.5, 0.5)])
+def test_numbers_that_json_lacks(value, shown):
+    assert json.loads(as_json({"a": [{"b": value}]})) == {"a": [{"b": shown}]}
 
 
 def test_a_table_without_rows():

@@ -260,7 +260,7 @@ class Result:
         format : {"json", "csv", "markdown", "latex"}
             JSON holds counts and provenance as well; LaTeX needs the package booktabs.
         """
-        return export(format, self.to_dict, self._long_table, self._views, special="|")
+        return export(format, self.to_dict, self._long_table, self._views)
 
     def save(self, folder: str | Path) -> Path:
         """Write ``result.json`` and ``per_user.parquet`` into a folder, all or nothing.
