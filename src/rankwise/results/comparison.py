@@ -171,9 +171,13 @@ class Comparison:
         return rows.row(0, named=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON; NaN and infinity become None."""
-        pairs = [finite(row) for row in self.table.to_dicts()]
-        return {"settings": self.settings, "pairs": pairs, "values": self.values.to_dicts()}
+        """Return everything as plain values, ready for JSON: NaN as None, infinity as text."""
+        data: dict[str, Any] = finite({
+            "settings": self.settings,
+            "pairs": self.table.to_dicts(),
+            "values": self.values.to_dicts(),
+        })  # fmt: skip
+        return data
 
     def export(self, format: Format) -> str:  # noqa: A002
         """Return the comparison as text.

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.arguments import check_path
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse
@@ -121,7 +122,7 @@ def _is_user(name: str) -> bool:
 
 def open_result(path: str | Path) -> Result:
     """Return a saved result, given its folder or ``result.json``, or a table of per-user values."""
-    path = Path(path)
+    path = check_path("path", path)
     if path.is_dir():
         return load(path)
     return load(path.parent) if path.name == "result.json" else from_per_user(path)

@@ -11,22 +11,23 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.arguments import check_path
 from rankwise.errors import MeasureError, nearest
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.display.view import Format, TableView, export, finite, html, plain
+from rankwise.results.folder import write_folder
 from rankwise.results.intervals import IntervalMethod
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
 from rankwise.stats.differences import Interval
-from rankwise.tables.atomic_files import new_folder, write_text
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
 
 __all__ = ["SCHEMA_VERSION", "Result"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
 
 
@@ -239,18 +240,19 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.
 
-        NaN and infinity become None, which JSON can hold.
+        NaN becomes None, and infinity ``"inf"``: JSON has no such numbers.
         """
-        return {
+        data: dict[str, Any] = finite({
             "schema_version": SCHEMA_VERSION,
             "label": self.label,
-            "values": finite(self.values),
-            "kinds": dict(self.kinds),
+            "values": self.values,
+            "kinds": self.kinds,
             "counts": self.counts,
-            "slices": None if self.slices is None else [finite(r) for r in self.slices.to_dicts()],
-            "diagnostics": {name: finite(row) for name, row in self.diagnostics.items()},
+            "slices": None if self.slices is None else self.slices.to_dicts(),
+            "diagnostics": self.diagnostics,
             "provenance": self.provenance,
-        }
+        })  # fmt: skip
+        return data
 
     def export(self, format: Format) -> str:  # noqa: A002
         """Return the scores as text.
@@ -263,19 +265,21 @@ class Result:
         return export(format, self.to_dict, self._long_table, self._views)
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and ``per_user.parquet`` into a folder, all or nothing.
+        """Write ``result.json`` and the tables that it names into a folder, all or nothing.
+
+        ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
+        ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
+        replaces, even while several processes save; tables of older results are removed.
 
         Raises
         ------
         OutputError
-            If the folder cannot be written; its previous content is then untouched.
+            If the folder cannot be written; an older result in it is then untouched.
         """
-        with new_folder(Path(folder)) as part:
-            write_text(part / "result.json", self.export("json"))
-            self.per_user.write_parquet(part / "per_user.parquet")
-            if self.replicates is not None:
-                self.replicates.write_parquet(part / "replicates.parquet")
-        return Path(folder)
+        path = check_path("folder", folder)
+        frames = {"per_user": self.per_user, "replicates": self.replicates}
+        write_folder(path, self.to_dict(), {n: f for n, f in frames.items() if f is not None})
+        return path
 
 
 def _listed(names: list[str]) -> str:
