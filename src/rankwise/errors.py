@@ -10,6 +10,7 @@ RankwiseError
 │   └── FileError         a file that cannot be read, or a line in it
 ├── UsageError            the question is wrong, not the data (command line: exit 2)
 │   ├── MeasureError      an unknown measure, or one that needs something it was not given
+│   │   └── MissingValueError   a value that a result does not have; a KeyError as well
 │   └── ParameterError    a parameter outside what is allowed
 └── OutputError           a result that cannot be written (command line: exit 2)
 """
@@ -22,7 +23,8 @@ from difflib import get_close_matches
 
 __all__ = [
     "HIDDEN", "ColumnError", "DuplicateError", "EmptyError", "FileError", "IdError", "InputError",
-    "MeasureError", "OutputError", "ParameterError", "RankwiseError", "ScoreError", "UsageError",
+    "MeasureError", "MissingValueError", "OutputError", "ParameterError", "RankwiseError",
+    "ScoreError", "UsageError",
     "nearest", "printable",
 ]  # fmt: skip
 
@@ -121,6 +123,10 @@ class UsageError(RankwiseError, ValueError):
 
 class MeasureError(UsageError):
     """An unknown measure, or one that needs something it was not given."""
+
+
+class MissingValueError(MeasureError, KeyError):
+    """A value that a result does not have; a KeyError too, as whoever reads mappings expects."""
 
 
 class ParameterError(UsageError):

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import copy
 import json
+from collections import ChainMap
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.errors import MeasureError
 
 
 @pytest.fixture
@@ -26,6 +30,32 @@ def test_lookup(result):
     assert result["nDCG@2"] == result["ndcg@2"] == result[rw.NDCG() @ 2]
     with pytest.raises(rw.RankwiseError, match="did you mean 'ndcg@1'"):
         result["ndcg@10"]
+
+
+def test_a_result_is_a_mapping(result):
+    names = ["ndcg@1", "ndcg@2", "map(normaliser=k)@2", "rbp", "catalog_coverage@2"]
+    assert isinstance(result, Mapping)
+    assert list(result) == list(result.keys()) == names
+    assert len(result) == 5
+    assert dict(result) == dict(result.items()) == result.values
+    assert list(result.values()) == [result[name] for name in names]
+    for name in ("nDCG@2", rw.NDCG() @ 2):
+        assert name in result
+        assert result.get(name) == result["ndcg@2"]
+    assert result == result
+    assert result != copy.copy(result)
+    assert len({result, copy.copy(result)}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["ndcg@10", "nonsense", "ndcg@", "", 0, None, "reo@1[x=", "-" * 99]
+)
+def test_what_a_result_does_not_have(result, name):
+    assert name not in result
+    assert result.get(name) is None
+    assert ChainMap({}, result, {name: 3})[name] == 3
+    with pytest.raises(MeasureError):
+        result[name]
 
 
 def test_save_and_load(result, tmp_path):

@@ -22,7 +22,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.totals import UserColumns, kinds_of_values, totals, values_of_users
 from rankwise.evaluation.user_table import UserTable
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
-from rankwise.results.result import Result
+from rankwise.results.result import Result, Values
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
 from rankwise.tables.table import Table
@@ -67,7 +67,7 @@ class _Summary:
         return Result(
             replicates=jackknifed,
             measures=plan.measures,
-            values=totals(plan.measures, users, items),
+            values=Values(totals(plan.measures, users, items)),
             kinds=kinds_of_values(plan.measures, users),
             per_user=per_user,
             counts=self._counts(users) | catalogue_counts,

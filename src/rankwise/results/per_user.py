@@ -12,7 +12,7 @@ from rankwise.core.arguments import check_path
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse
-from rankwise.results.result import Result
+from rankwise.results.result import Result, Values
 from rankwise.results.saving import load
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.files import read_file
@@ -77,7 +77,7 @@ def from_per_user(source: Any) -> Result:
     numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell)
                for name, cell in cells.items()]  # fmt: skip
     per_user = frame.sort("user").select("user", *user_columns, *numbers)
-    values = {cell: _mean(per_user[cell]) for cell in cells.values()}
+    values = Values({cell: _mean(per_user[cell]) for cell in cells.values()})
     provenance = {"settings": {"measures": [str(measure) for measure in measures]},
                   "inputs": {"per user": {"source": where}}}  # fmt: skip
     return Result(

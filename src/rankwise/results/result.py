@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.errors import MeasureError, nearest
+from rankwise.errors import MeasureError, MissingValueError, UsageError, nearest
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
@@ -25,21 +25,32 @@ from rankwise.stats.differences import Interval
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["SCHEMA_VERSION", "Result"]
+__all__ = ["SCHEMA_VERSION", "Result", "Values"]
 
 SCHEMA_VERSION = 3
 """Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
 
 
+class Values(dict[str, float]):
+    """The values of a result by name; as `Result` is a mapping, ``values()`` works as well."""
+
+    def __call__(self) -> ValuesView[float]:
+        """Return the numbers alone."""
+        return super().values()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
-    """The result of an evaluation.
+class Result(Mapping[str, float]):
+    """The result of an evaluation: a mapping of values by name, and everything about them.
+
+    Names are canonical, ``"ndcg@10"``; every name that a measure has finds its value. Two results
+    are equal only if they are the same object.
 
     Attributes
     ----------
     measures : tuple of Measure
         The measures (metrics) evaluated.
-    values : dict of str to float
+    values : dict of str to float, also callable
         The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
         if it has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
     per_user : polars.DataFrame
@@ -67,10 +78,12 @@ class Result:
     (0.4, 0.7039)
     >>> result.scores["measure"].to_list()
     ['precision', 'ndcg']
+    >>> dict(result), "map@5" in result
+    ({'precision@5': 0.4, 'ndcg@5': 0.7039}, False)
     """
 
     measures: tuple[Measure, ...]
-    values: dict[str, float]
+    values: Values = field()
     per_user: pl.DataFrame
     counts: dict[str, int]
     slices: pl.DataFrame | None
@@ -104,17 +117,39 @@ class Result:
         """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
 
         A cell is ``result["reo@10[item_group=a]"]``.
+
+        Raises
+        ------
+        MissingValueError
+            If the result has no such value; it is a `MeasureError` and a `KeyError`.
         """
         return self.values[self.cell(measure)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
 
     def cell(self, measure: str | Measure) -> str:
         """Return the key of a value in ``values``, from any name that the measure has."""
         name = str(measure)
-        if name not in self.values:
+        if name in self.values:
+            return name
+        try:
             name = canonical_name(name, self.values)
+        except UsageError as error:
+            raise MissingValueError(
+                error.what, where=error.where, found=error.found, hint=error.hint
+            ) from error
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
-            raise MeasureError(
+            raise MissingValueError(
                 f"{measure} has several values" if cells else f"{measure} was not evaluated",
                 found=_listed(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"

@@ -12,7 +12,7 @@ from rankwise.core.arguments import check_path
 from rankwise.errors import FileError, UsageError
 from rankwise.measures.read import parse_all
 from rankwise.results.folder import read_folder
-from rankwise.results.result import SCHEMA_VERSION, Result
+from rankwise.results.result import SCHEMA_VERSION, Result, Values
 
 __all__ = ["load"]
 
@@ -41,7 +41,7 @@ def load(folder: str | Path) -> Result:
         slices = data["slices"]
         return Result(
             measures=parse_all(data["provenance"]["settings"]["measures"]),
-            values=_numbers(data["values"]),
+            values=Values(_numbers(data["values"])),
             per_user=frames["per_user"],
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
