@@ -114,6 +114,6 @@ def test_displays(result):
 
 def test_per_user_has_every_value_that_a_user_has(result):
     assert result.per_user.columns == [
-        "user", "n_relevant", "list_length", "ndcg@1", "ndcg@2", "map(normaliser=k)@2", "rbp",
+        "user", "n_relevant", "list_length", "group(group)", "ndcg@1", "ndcg@2", "map(normaliser=k)@2", "rbp",
     ]  # fmt: skip
     assert np.isclose(result.per_user["rbp"].mean(), result["rbp"])

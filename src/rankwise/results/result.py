@@ -12,13 +12,14 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.errors import MeasureError, MissingValueError, UsageError, nearest
+from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.display.view import Format, TableView, export, finite, html, plain
 from rankwise.results.folder import write_folder
+from rankwise.results.group_columns import within
 from rankwise.results.intervals import IntervalMethod
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
 from rankwise.stats.differences import Interval
@@ -54,8 +55,9 @@ class Result(Mapping[str, float]):
         The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
         if it has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
     per_user : polars.DataFrame
-        One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, and one column
-        for every value that is defined per user. NaN where a user has none.
+        One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, the groups of
+        ``by`` as ``group(country)``, and one column for every value that is defined per user. NaN
+        where a user has none.
     counts : dict of str to int
         Numbers of users, rows, ties, duplicates, …: nothing is dropped without a count here.
     slices : polars.DataFrame or None
@@ -181,6 +183,8 @@ class Result(Mapping[str, float]):
         method: IntervalMethod = "auto",
         n_resamples: int = 10_000,
         seed: int = 0,
+        by: str | None = None,
+        group: object = None,
     ) -> Interval:
         """Return the confidence interval of a value, users being sampled.
 
@@ -197,6 +201,10 @@ class Result(Mapping[str, float]):
             valid, which needs ``rankwise.evaluate(…, jackknife=64)``.
         n_resamples, seed : int, default=10_000, 0
             Number of bootstrap resamples, and their seed.
+        by, group : str, optional
+            The interval of the mean over one group of users, of those that ``slices`` has: the
+            column that ``by`` named when they were evaluated, and the group; None is the group of
+            users without one. By default all users.
 
         Examples
         --------
@@ -206,11 +214,22 @@ class Result(Mapping[str, float]):
         >>> interval = result.interval("recall@1", method="t")
         >>> interval.low, interval.high
         (0.1543, 0.5124)
+        >>> users = {"user": range(30), "country": ["AT", "DE"] * 15}
+        >>> result = rw.evaluate(lists, {user: {0} for user in lists}, users=users, by="country")
+        >>> interval = result.interval("recall@10", by="country", group="AT", method="t")
+        >>> interval.estimate, interval.n
+        (0.3333, 15)
         """
         from rankwise.results.intervals import interval_of  # imports SciPy: late
 
         cell = self.cell(measure)
-        user_values = self.per_user[cell] if self.is_mean_of_users(cell) else None
+        if by is None and group is not None:
+            raise ParameterError("a group needs by, the column that it is a group of",
+                                 found=f"group={group!r}")  # fmt: skip
+        users = self.per_user if by is None else within(self.per_user, by, group)
+        user_values = users[cell] if self.is_mean_of_users(cell) else None
+        if by is not None and user_values is None:
+            raise MeasureError(f"{cell} is no mean of users, so a group of them has no interval")
         return interval_of(
             cell, self.values[cell], user_values, self.replicates,
             confidence, method, n_resamples, seed,
