@@ -60,6 +60,22 @@ def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
     assert plain(WIDE).endswith("two\n  words")
 
 
+def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
+    long = TableView(
+        ["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]]
+    )
+    assert "another 映画館 name  0.5000" in plain(long)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert plain(long).splitlines() == [
+        "                             a",
+        "recall@10  a long name  0.5000",
+        "    − another 映画館",
+        "    name",
+        "b                            1",
+    ]  # fmt: skip
+
+
 def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
     for stdout in (sys.stdout, None):
         monkeypatch.setattr(sys, "stdout", stdout)

@@ -17,6 +17,7 @@ from rankwise.cli.options import (
     write_out,
 )
 from rankwise.core.choices import Family, Missing, Test
+from rankwise.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,5 +159,5 @@ def _hold(comparison: Comparison) -> int:
         else:
             continue
         failed = 1
-        click.echo(f"failed: {pair}: {why}", err=True)
+        click.echo(printable(f"failed: {pair}: {why}"), err=True)
     return failed

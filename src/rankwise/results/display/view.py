@@ -129,7 +129,7 @@ def plain(*views: TableView) -> str:
     limit = _terminal_width()
     blocks = []
     for view in views:
-        rows = _Medium().cells(view)
+        rows = _folded(_Medium().cells(view), limit)
         parts = []
         for columns in _parts(rows, limit):
             cells = [[row[index] for index in columns] for row in rows]
@@ -145,6 +145,23 @@ def _terminal_width() -> int | None:
     if sys.stdout is not None and sys.stdout.isatty():
         return shutil.get_terminal_size(fallback=(0, 0)).columns or None
     return None
+
+
+def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]:
+    """Return rows whose first cell goes on in rows below, where a number has no room beside it."""
+    if limit is None:
+        return [list(row) for row in rows]
+    widest = max((len(_sized(cell)) for row in rows for cell in row[1:]), default=-2)
+    out = []
+    for first, *others in rows:
+        wrapper = textwrap.TextWrapper(
+            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        head, *rest = wrapper.wrap(_sized(first)) or [""]
+        out.append([head.replace(_JOINER, ""), *others])
+        out += [[line.replace(_JOINER, ""), *("" for _ in others)] for line in rest]
+    return out
 
 
 def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
