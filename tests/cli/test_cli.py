@@ -9,6 +9,7 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise, rankwise_here
+from rankwise.errors import HIDDEN
 
 RUN = "user,item,score\n1,5,0.9\n1,6,0.5\n2,5,0.4\n2,7,0.1\n"
 TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,5,2\n"
@@ -143,6 +144,10 @@ def test_inspect(folder):
         assert said in done.stdout
     facts = json.loads(rankwise(folder, "inspect", "run.csv", "--format", "json").stdout)
     assert facts["as recommendations"]["repeated user-item pairs"] == 0
+    (folder / "hostile.csv").write_text("user,item,\x1b[2J\u202e\nann\x1b[1m,5,6\n")
+    for form in ("table", "json"):
+        text = rankwise_here(folder, "inspect", "hostile.csv", "--format", form).stdout
+        assert not HIDDEN.search(text.replace("\n", ""))
     (folder / "odd.csv").write_text("a,b\n1,2\n")
     assert "there is no column for the user" in rankwise(folder, "inspect", "odd.csv").stdout
 

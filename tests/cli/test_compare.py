@@ -38,6 +38,27 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_groups_of_users(folder):
+    lines = [f"{user},{'ab'[user % 2]}" for user in TRUTH]
+    (folder / "users.csv").write_text("\n".join(["user,team", *lines]))
+    runs = ["weak.csv", "strong.csv", "--truth", "truth.csv", "--users", "users.csv"]
+    for name in ("weak", "strong"):
+        rankwise(folder, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2", "--users",
+                 "users.csv", "--by", "team", "--save", f"{name}-teams")  # fmt: skip
+    shown = []
+    for source in (runs, ["weak=weak-teams", "strong=strong-teams"]):
+        done = rankwise(
+            folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json"
+        )
+        assert done.returncode == 0, done.stderr
+        shown.append(json.loads(done.stdout)["pairs"])
+    assert [row["group"] for row in shown[0]] == ["a", "b"]
+    assert shown[0] == shown[1]
+    done = rankwise(folder, "compare", "weak", "strong", "--by", "team")
+    assert done.returncode == 2
+    assert "no result has groups of users by 'team'" in done.stderr
+
+
 def test_all_sources_give_the_same(folder):
     expected = rw.compare(
         {name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2"

@@ -19,6 +19,7 @@ from rankwise.cli.options import (
     write_out,
 )
 from rankwise.core.choices import Family, Missing, Test
+from rankwise.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,12 @@ __all__ = ["command"]
 @click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
 @settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
+@click.option("--users", metavar="FILE", help="With --truth: the table of users of --by.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Compare within each group of users. Saved results need to be evaluated with --by.",
+)
 @click.option(
     "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
 )
@@ -85,6 +92,8 @@ def command(
     truth: str | None,
     relevance_threshold: float | None,
     train: str | None,
+    users: str | None,
+    by: str | None,
     columns: dict[str, Any],
     baseline: str | None,
     gate: str | None,
@@ -97,8 +106,8 @@ def command(
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
     or with --truth a run file. The exit code is 1 if --no-regression fails.
     """  # fmt: skip
-    read = partial(_read, measures=measures, train=train, columns=columns,
-                   relevance_threshold=relevance_threshold)  # fmt: skip
+    read = partial(_read, measures=measures, train=train, users=users, by=by or (),
+                   columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
     results = _read_all(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
@@ -108,8 +117,8 @@ def command(
     from rankwise.results.compare import compare
 
     primary = measures[0] if measures else None
-    comparison = compare(results, baseline=baseline, primary=primary,
-                    measures=list(measures) or None, **options)  # fmt: skip
+    comparison = compare(results, baseline=baseline, primary=primary, by=by,
+                         measures=list(measures) or None, **options)  # fmt: skip
     write_out(comparison, form, output)
     return 0 if gate is None else _hold(comparison)
 
@@ -150,6 +159,8 @@ def _hold(comparison: Comparison) -> int:
         if not row["primary"]:
             continue
         pair = f"{row['system']} against {row['baseline']} in {row['measure']}"
+        by = comparison.settings["by"]
+        pair += "" if by is None else f", {by}={row['group']}"
         if row["p"] != row["p"] or row["users"] < 2:
             why = "it could not be tested: fewer than two users"
         elif row["verdict"] == "different":
@@ -162,5 +173,5 @@ def _hold(comparison: Comparison) -> int:
         else:
             continue
         failed = 1
-        click.echo(f"failed: {pair}: {why}", err=True)
+        click.echo(printable(f"failed: {pair}: {why}"), err=True)
     return failed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from rankwise.cli.options import column_option, examples
+from rankwise.errors import printable
 
 __all__ = ["command"]
 
@@ -33,15 +33,16 @@ def command(path: str, columns: dict[str, Any], format_: str) -> None:
     Of a file also what each column would be taken for; of a folder the saved result, or the split
     with its card.
     """
+    from rankwise.results.display.view import as_json
+
     is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
     facts = _of_folder(Path(path), columns) if is_folder else _of_file(path, columns)
     first_rows = facts.pop("first rows", [])
     if format_ == "json":
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        click.echo(as_json(facts), nl=False)
         return
-    click.echo("\n".join(_lines(facts)))
-    if first_rows:
-        click.echo("\n".join(["first rows:", *(f"  {row}" for row in first_rows)]))
+    rows = ["first rows:", *(f"  {row}" for row in first_rows)] if first_rows else []
+    click.echo("\n".join(map(printable, [*_lines(facts), *rows])))
 
 
 def _lines(facts: dict[str, Any], indent: str = "") -> list[str]:
@@ -77,7 +78,6 @@ def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_result(folder: Path) -> dict[str, Any]:
-    from rankwise.results.display.view import finite
     from rankwise.results.saving import load
 
     result = load(folder)
@@ -89,7 +89,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "date": provenance["date"],
         "versions": provenance["versions"],
         "users": result.counts["users"],
-        "values": finite(result.values),
+        "values": result.values,
         "settings": settings,
         "inputs": {
             name: f"{source['source']}, {source['rows']} rows"

@@ -384,6 +384,14 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         assert found.export("markdown").count("\n") == 22
 
 
+def test_names_of_columns_are_shown_harmlessly():
+    column = "\x1b[2J<b>|"
+    items = {"item": [10, 11, 12], column: ["x", "x", "y"]}
+    found = rw.audit(TRAIN, TEST, items=items)
+    assert found["L15"].said.endswith("share their  [2J<b>| with another")
+    assert r"share their  [2J\<b\>\| with" in found.export("markdown")
+
+
 def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
     found = rw.audit(TRAIN, TEST)
     wide = repr(found).splitlines()

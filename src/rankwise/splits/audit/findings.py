@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.core.terminal import terminal_width
-from rankwise.errors import ParameterError, nearest
+from rankwise.errors import ParameterError, nearest, printable
 
 __all__ = ["Audit", "Check", "Status", "not_run", "verdict"]
 
@@ -45,6 +46,9 @@ class Check:
     value: float | None
     said: str
     find_rows: Callable[[], pl.DataFrame] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "said", printable(self.said))  # it may name columns of strangers
 
 
 def not_run(code: str, name: str, needs: str) -> Check:
@@ -123,7 +127,7 @@ class Audit:
             raise ParameterError("format must be one of json, markdown", found=f"{format!r}")
         lines = ["| check | verdict | number | what was found |", "|---|---|---:|---|"]
         for check in self.checks:
-            finding = check.said.replace("|", r"\|")
+            finding = re.sub(r"[\\|<>*`]", r"\\\g<0>", check.said)
             name = f"{check.code} {check.name}"
             lines.append(f"| {name} | {check.status} | {_number(check.value)} | {finding} |")
         return "\n".join(lines) + "\n"
