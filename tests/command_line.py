@@ -1,10 +1,14 @@
-"""The command line in another process."""
+"""The command line in another process, and in this one where the process does not matter."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
+
+from rankwise.cli.main import main
 
 
 def rankwise(folder, *arguments, stdin=None):
@@ -13,3 +17,14 @@ def rankwise(folder, *arguments, stdin=None):
         cwd=folder, capture_output=True, text=True, input=stdin, timeout=120,
         env={**os.environ, "COLUMNS": "100"},
     )  # fmt: skip
+
+
+def rankwise_here(folder, *arguments):
+    """Run in this process, which takes a tenth of the time."""
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as exit_:
+            code = exit_.code
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())

@@ -58,6 +58,23 @@ def text_ids_beside_integers(folder):
     return rw.evaluate(folder / "run.csv", TRUTH, "ndcg@2")
 
 
+def changed_by_hand(folder):
+    head = rw.evaluate(LISTS, TRUTH, "ndcg@2").save(folder) / "result.json"
+    head.write_text(head.read_text().replace('"users": 2', '"users": 3'))
+    return rw.load(folder)
+
+
+def without_its_data(folder):
+    rw.evaluate(LISTS, TRUTH, "ndcg@2").save(folder)
+    next(folder.glob("*.parquet")).rename(folder / "per_user-0123456789ab.parquet")
+    try:
+        return rw.load(folder)
+    except rw.RankwiseError as error:
+        stamp = error.found.split("-")[1].split(".")[0]
+        raise type(error)(error.what, where=error.where, hint=error.hint,
+                          found=error.found.replace(stamp, "…")) from None  # fmt: skip
+
+
 def rank(scores=None, k=2, **options):
     return lambda folder: rw.rank(scores, k=k, **options)
 
@@ -239,6 +256,10 @@ CASES = {
         "a": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
         "b": rw.evaluate(LISTS[:2], TRUTH, "mrr", population="both")}),
     "comparison of one result": lambda _: rw.compare({"a": rw.evaluate(LISTS, TRUTH, "mrr")}),
+    "saved result that was changed by hand": changed_by_hand,
+    "saved result without its data": without_its_data,
+    "folder without a result": lambda folder: rw.load(folder),
+    "path that is none": lambda _: rw.load(5),
     "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval("gini@2"),
     "pairs of different lengths": lambda _: rw.stats.paired_t_test([1.0, 2.0], [1.0]),
     "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),

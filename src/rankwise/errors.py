@@ -10,20 +10,30 @@ RankwiseError
 │   └── FileError         a file that cannot be read, or a line in it
 ├── UsageError            the question is wrong, not the data (command line: exit 2)
 │   ├── MeasureError      an unknown measure, or one that needs something it was not given
+│   │   └── MissingValueError   a value that a result does not have; a KeyError as well
 │   └── ParameterError    a parameter outside what is allowed
 └── OutputError           a result that cannot be written (command line: exit 2)
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
-    "ColumnError", "DuplicateError", "EmptyError", "FileError", "IdError", "InputError",
-    "MeasureError", "OutputError", "ParameterError", "RankwiseError", "ScoreError", "UsageError",
-    "nearest",
+    "HIDDEN", "ColumnError", "DuplicateError", "EmptyError", "FileError", "IdError", "InputError",
+    "MeasureError", "MissingValueError", "OutputError", "ParameterError", "RankwiseError",
+    "ScoreError", "UsageError",
+    "nearest", "printable",
 ]  # fmt: skip
+
+HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ud800-\udfff\ufeff"
+    "\U000e0000-\U000e007f]"
+)
+"""Characters that a terminal obeys or hides: controls, line ends, marks of direction, halves."""
+_LONGEST = 600  # characters of one line of a message
 
 
 class RankwiseError(Exception):
@@ -64,7 +74,8 @@ class RankwiseError(Exception):
 
     def __str__(self) -> str:
         rows = [("where: ", self.where), ("found: ", self.found), ("hint:  ", self.hint)]
-        return "\n".join([self.what, *(f"  {label}{text}" for label, text in rows if text)])
+        lines = [self.what, *(f"  {label}{text}" for label, text in rows if text)]
+        return "\n".join(_shortened(printable(line)) for line in lines)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments do not survive the default pickling of exceptions, and errors
@@ -114,12 +125,35 @@ class MeasureError(UsageError):
     """An unknown measure, or one that needs something it was not given."""
 
 
+class MissingValueError(MeasureError, KeyError):
+    """A value that a result does not have; a KeyError too, as whoever reads mappings expects."""
+
+
 class ParameterError(UsageError):
     """A parameter outside what is allowed."""
 
 
 class OutputError(RankwiseError, OSError):
     """A result that cannot be written where it was asked for."""
+
+
+def printable(text: str) -> str:
+    r"""Return text of strangers, such as ids and paths, on one line and as it reads.
+
+    Control characters, of which terminals make commands and line ends, and marks that reverse the
+    direction of text become blanks.
+
+    >>> printable("a\n\x1b[31mb")
+    'a  [31mb'
+    """
+    return HIDDEN.sub(" ", text)
+
+
+def _shortened(line: str) -> str:
+    """Return a line without its middle if it is long, as an id of a megabyte would make it."""
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[: _LONGEST - 100]} … {line[-60:]} ({len(line):,} characters)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

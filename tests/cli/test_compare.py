@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 
 pytestmark = pytest.mark.slow  # every test starts processes
 
@@ -32,10 +32,31 @@ def folder(tmp_path):
         table = pl.DataFrame(lists, schema=["user", "item", "rank"], orient="row")
         table.write_csv(tmp_path / f"{name}.csv")
         for output in (["--save", name], ["--per-user", f"{name}.json"]):
-            done = rankwise(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
+            done = rankwise_here(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
                             "-m", "recall@2", *output)  # fmt: skip
             assert done.returncode == 0, done.stderr
     return tmp_path
+
+
+def test_groups_of_users(folder):
+    lines = [f"{user},{'ab'[user % 2]}" for user in TRUTH]
+    (folder / "users.csv").write_text("\n".join(["user,team", *lines]))
+    runs = ["weak.csv", "strong.csv", "--truth", "truth.csv", "--users", "users.csv"]
+    for name in ("weak", "strong"):
+        rankwise(folder, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2", "--users",
+                 "users.csv", "--by", "team", "--save", f"{name}-teams")  # fmt: skip
+    shown = []
+    for source in (runs, ["weak=weak-teams", "strong=strong-teams"]):
+        done = rankwise(
+            folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json"
+        )
+        assert done.returncode == 0, done.stderr
+        shown.append(json.loads(done.stdout)["pairs"])
+    assert [row["group"] for row in shown[0]] == ["a", "b"]
+    assert shown[0] == shown[1]
+    done = rankwise(folder, "compare", "weak", "strong", "--by", "team")
+    assert done.returncode == 2
+    assert "no result has groups of users by 'team'" in done.stderr
 
 
 def test_all_sources_give_the_same(folder):
@@ -93,7 +114,7 @@ def test_the_gate(folder):
     ],
 )
 def test_what_compare_refuses(folder, arguments, code, said):
-    done = rankwise(folder, "compare", *arguments)
+    done = rankwise_here(folder, "compare", *arguments)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
 

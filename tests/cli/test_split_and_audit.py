@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 
 pytestmark = pytest.mark.slow  # every test starts processes
 
@@ -69,7 +69,7 @@ def test_split_by_time(folder):
     ],
 )  # fmt: skip
 def test_every_rule(folder, options, rule):
-    done = rankwise(folder, "split", "ratings.csv", "-o", "out", *options)
+    done = rankwise_here(folder, "split", "ratings.csv", "-o", "out", *options)
     assert done.returncode == 0, done.stderr
     card = json.loads((folder / "out" / "split.json").read_text())
     assert card["id"] == rule.split(folder / "ratings.csv").card["id"]
@@ -105,7 +105,7 @@ def test_folds(folder):
     ],
 )
 def test_what_split_refuses(folder, options, code, said):
-    done = rankwise(folder, "split", "ratings.csv", "-o", "out", *options)
+    done = rankwise_here(folder, "split", "ratings.csv", "-o", "out", *options)
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert not (folder / "out").exists()
@@ -137,6 +137,7 @@ def test_audit(folder):
     done = rankwise(folder, "audit", "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("PASS    L1")
+    assert "needs --features FILE with timestamps, or --items FILE and --users FILE" in done.stdout
     files = ["out/train.parquet", "out/test.parquet"]
     assert rankwise(folder, "audit", *files, "--claim", "time").stdout == done.stdout
     failed = rankwise(folder, "audit", *reversed(files), "--claim", "time", "--format", "json")
@@ -148,6 +149,6 @@ def test_audit(folder):
 
 
 def test_what_audit_refuses(folder):
-    assert rankwise(folder, "audit", "ratings.csv").returncode == 2
-    assert rankwise(folder, "audit", "ratings.csv", "none.csv").returncode == 3
-    assert "NAME=FILE" in rankwise(folder, "audit", "a", "b", "--stage", "x").stderr
+    assert rankwise_here(folder, "audit", "ratings.csv").returncode == 2
+    assert rankwise_here(folder, "audit", "ratings.csv", "none.csv").returncode == 3
+    assert "NAME=FILE" in rankwise_here(folder, "audit", "a", "b", "--stage", "x").stderr

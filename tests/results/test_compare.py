@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import polars as pl
@@ -116,9 +117,8 @@ def test_values_that_are_no_means():
              (("few", few), ("many", many))}  # fmt: skip
     assert rw.compare(plain).table["measure"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["measure"].to_list() == ["recall@5", "gini@5"]
-    assert "not compared, being no means of users (evaluate with jackknife=64): gini@5" in repr(
-        rw.compare(plain)
-    )
+    said = "not compared: gini@5: it is no mean of users (evaluate with jackknife=64)"
+    assert said in repr(rw.compare(plain))
     with pytest.raises(MeasureError, match="jackknife=64"):
         rw.compare(plain, measures="gini@5")
 
@@ -182,6 +182,10 @@ def test_force_compares_all_the_same():
     ("options", "said"),
     [
         ({"baseline": "z"}, "there is no result 'z'"),
+        ({"baseline": ["a"]}, r"there is no result \['a'\]"),
+        ({"measures": 5}, "does not read as a measure"),
+        ({"margin": "x"}, "margin must be a number"),
+        ({"margin": {"recall@2": "x"}}, "margin must be a number"),
         ({"alpha": 5}, "alpha must lie between 0 and 1"),
         ({"test": "anova"}, "test must be one of"),
         ({"correction": "scheffe"}, "correction must be one of"),
@@ -194,8 +198,58 @@ def test_force_compares_all_the_same():
 def test_options_that_make_no_sense(options, said):
     with pytest.raises((ParameterError, MeasureError), match=said):
         rw.compare({"a": run(), "b": run()}, **options)
-    with pytest.raises(ParameterError, match="needs two results"):
-        rw.compare({"a": run()})
+
+
+RUN = run()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "one after the other, or by name"),
+        ([5], "one after the other, or by name"),
+        ([{}], "one after the other, or by name"),
+        ([None, None], "one after the other, or by name"),
+        ([{"a": RUN}, RUN], "one after the other, or by name"),
+        ([[RUN, RUN]], "one after the other, or by name"),
+        ([RUN], "needs two results"),
+        ([{"a": RUN}], "needs two results"),
+        ([{"a": RUN, "b": 5}], "'b': int"),
+        ([{1: RUN, "b": RUN}], "1: Result"),
+    ],
+)
+def test_what_is_no_results(given, said):
+    with pytest.raises(ParameterError) as caught:
+        rw.compare(*given)
+    assert said in str(caught.value)
+
+
+def test_results_one_after_the_other():
+    found = rw.compare(*results().values())
+    named = rw.compare(dict(zip("ABC", results().values(), strict=True)), baseline="A")
+    assert found.table.equals(named.table)
+    assert rw.compare(*results().values(), baseline="C").settings["baseline"] == "C"
+    assert list(rw.compare(*[run()] * 28).values.columns)[-2:] == ["AA", "AB"]
+
+
+def test_the_files_of_results_without_names(tmp_path):
+    for name in ("one", "two"):
+        pl.DataFrame({"user": [*TRUTH], "item": [1] * 8}).write_csv(tmp_path / f"{name}.csv")
+    first, second = (run(tmp_path / f"{name}.csv") for name in ("one", "two"))
+    assert (
+        f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv\n" in repr(rw.compare(first, second)) + "\n"
+    )
+    assert "one.csv" not in repr(rw.compare({"a": first, "b": second}))
+
+
+def test_both_means_are_shown_within_80_columns(monkeypatch):
+    found = rw.compare(results())
+    head, row = (line.split() for line in repr(found).splitlines()[:2])
+    assert head[:3] == ["baseline", "system", "difference"]
+    assert row[4:6] == [f"{results()[name]['ndcg@10']:.4f}" for name in "ab"]
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert max(map(len, repr(found).splitlines())) <= 80
 
 
 def test_few_users_that_differ_are_flagged():
@@ -341,11 +395,144 @@ def test_any_level_and_any_scale():
         assert stats.paired_t(d * scale).p == pytest.approx(stats.paired_t(d).p)
 
 
+NAN = float("nan")
+
+
 def test_a_measure_without_values_is_not_replaced():
-    full, empty = table(**{"ndcg@10": [0.5] * 300, "mrr@3": [1.0] * 300}), table(
-        **{"ndcg@10": [float("nan")] * 300, "mrr@3": [1.0] * 300})  # fmt: skip
+    full, empty = (
+        table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN)
+    )
     with pytest.raises(ParameterError, match="value of ndcg@10 in one result"):
         rw.compare({"a": full, "b": empty})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "options", "reason"),
+    [
+        ([0.5] * 300, [NAN] * 300, {}, "one result, and none in another"),
+        ([0.5] * 300, [0.5, NAN] * 150, {}, "one result, and none in another"),
+        ([0.5] * 300, [0.5, NAN] * 150, {"missing": "zero"}, "0 is the best value of rmse"),
+        ([NAN, 0.5] * 150, [0.5, NAN] * 150, {"missing": "common"}, "no user has a value in every"),
+        ([NAN] * 300, [NAN] * 300, {}, "no user has a value in every"),
+        ([0.5] * 300, None, {}, "not evaluated in b"),
+    ],
+)
+def test_a_comparison_goes_on_past_a_measure(one, other, options, reason):
+    runs = {"a": table(x=[0.5] * 300, rmse=one),
+            "b": table(x=[0.5] * 300, **({} if other is None else {"rmse": other}))}  # fmt: skip
+    found = rw.compare(runs, **options)
+    assert found.table["measure"].to_list() == ["x"]
+    assert reason in found.settings["not_compared"]["rmse"]
+    assert f"not compared: rmse: {found.settings['not_compared']['rmse']}" in repr(found)
+    if "common" in options.values() or reason.startswith("no user"):
+        return  # it has a row, over no users
+    for ask in ({"measures": ["x", "rmse"]}, {"primary": "rmse"}):
+        with pytest.raises((ParameterError, MeasureError)):
+            rw.compare(runs, **ask, **options)
+
+
+def test_a_value_that_is_nan_in_one_result():
+    """With undefined="nan" one user leaves no mean."""
+    truth = {**TRUTH, 8: {5: 0}}
+    lists = {user: [1, 3] for user in truth}
+    runs = {name: rw.evaluate(lists, given, ["recall@2", "novelty@2"], train=TRUTH, undefined="nan",
+                              population="recommended") for name, given in (("a", truth), ("b", TRUTH))}  # fmt: skip
+    assert np.isnan(runs["a"]["recall@2"])
+    found = rw.compare(runs, force=True)
+    assert found.settings["not_compared"] == {"recall@2": "it is NaN in a, b"}
+
+
+# Groups of users.
+
+
+def grouped(shift, users=900, **options):
+    rng = np.random.default_rng(7)
+    truth = {user: {user % 5} for user in range(users)}
+    lists = {user: [user % 5 if rng.random() < 0.3 + (shift if user % 3 == 0 else 0) else 9, 8]
+             for user in truth}  # fmt: skip
+    teams = {"user": range(users), "team": [("x", "y", None)[user % 3] for user in range(users)]}
+    return rw.evaluate(lists, truth, ["recall@2", "mrr@2", "gini@2"], users=teams, by="team",
+                       **options)  # fmt: skip
+
+
+def test_a_comparison_for_each_group_corrected_over_groups():
+    one, two = grouped(0), grouped(0.4)
+    found = rw.compare(one, two, by="team", primary="recall@2")
+    rows = found.table.filter(pl.col("measure") == "recall@2")
+    assert rows["group"].to_list() == ["x", "y", None]
+    for row in rows.iter_rows(named=True):
+        x, y = (r.per_user.filter(pl.col("group(team)").eq_missing(row["group"]))["recall@2"].to_numpy()
+                for r in (two, one))  # fmt: skip
+        alone = rw.compare({"A": table(len(y), z=y), "B": table(len(x), z=x)}, n_resamples=10_000)[
+            "B"
+        ]
+        for name in ("mean_baseline", "mean_system", "difference", "low", "high", "p", "users"):
+            assert row[name] == alone[name], name
+    assert rows["p_adjusted"].to_list() == pytest.approx(
+        stats.adjust(rows["p"].to_numpy(), "holm").tolist()
+    )
+    others = found.table.filter(~pl.col("primary"))
+    assert others["measure"].unique().to_list() == ["mrr@2"]
+    assert others["p_adjusted"].to_list() == pytest.approx(
+        stats.adjust(others["p"].to_numpy(), "bh").tolist()
+    )
+    assert found["recall@2", "B", "x"]["verdict"] == "better"
+    assert found["recall@2", "B", "y"]["verdict"] == "undecided"
+    assert "no mean of users" in found.settings["not_compared"]["gini@2"]
+    with pytest.raises(MeasureError, match="no single row"):
+        _ = found["B"]
+
+
+def test_a_comparison_of_groups_is_shown():
+    found = rw.compare(grouped(0), grouped(0.4), by="team", primary="recall@2")
+    for part in ("recall@2  team=x  B − A", "team=–", "corrected by holm over groups by team"):
+        assert part in repr(found)
+    assert "mrr@2 team=y" in " ".join(found.export("markdown").split())
+    assert found.export("csv").count("\n") == 7
+    assert json.loads(found.export("json"))["pairs"][2]["group"] is None
+
+
+def test_groups_that_one_result_knows_are_those_of_all(tmp_path):
+    one, two = grouped(0), grouped(0.4)
+    alone = rw.from_per_user(two.per_user.drop("group(team)"))
+    expected = rw.compare(one, two, by="team").table
+    assert rw.compare(one, alone, by="team").table.equals(expected)
+    assert rw.compare(alone, one, by="team").table["users"].to_list() == expected["users"].to_list()
+    two.per_user.write_csv(tmp_path / "two.csv")
+    for again in (rw.load(two.save(tmp_path / "two")), rw.from_per_user(tmp_path / "two.csv")):
+        assert rw.compare(one, again, by="team").table.equals(expected)
+
+
+def test_a_group_that_cannot_be_compared_is_left_out():
+    one = table(**{"x": [0.5] * 300, "group(team)": ["a", "b"] * 150})
+    lacking = table(x=[0.5, NAN] * 150)
+    found = rw.compare(one, lacking, by="team")
+    assert found.table["group"].to_list() == ["a"]
+    assert "x, team=b" in found.settings["not_compared"]
+    empty = table(x=[NAN] * 300)
+    with pytest.raises(ParameterError, match="one result, and none in another"):
+        rw.compare(one, empty, by="team")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"by": "country"}, "no result has groups of users by 'country'"),
+        ({"by": ["team"]}, "the name of one column"),
+        ({"by": "team", "correction": "tukey"}, "not groups of users"),
+        ({"by": "team", "measures": "gini@2"}, "gini@2 cannot be compared"),
+    ],
+)
+def test_groups_that_make_no_sense(options, said):
+    with pytest.raises((ParameterError, MeasureError), match=said):
+        rw.compare(grouped(0, jackknife=5), grouped(0.4, jackknife=5), **options)
+
+
+def test_a_user_is_in_one_group():
+    one, two = (table(**{"x": [0.5] * 300, "group(team)": [name] * 300}) for name in "ab")
+    with pytest.raises(ParameterError, match="in two groups by 'team'") as caught:
+        rw.compare(one, two, by="team")
+    assert "user 0: 'a' and 'b'" in str(caught.value)
 
 
 def test_margins_by_any_name():

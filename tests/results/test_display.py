@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
+import math
 import sys
 
 import polars as pl
+import pytest
 
 import rankwise as rw
 from rankwise.results.display.view import (
     Marked,
     TableView,
+    as_json,
     html,
     latex,
     markdown,
@@ -76,6 +80,22 @@ def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
     assert plain(WIDE).endswith("two\n  words")
 
 
+def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
+    long = TableView(
+        ["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]]
+    )
+    assert "another 映画館 name  0.5000" in plain(long)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert plain(long).splitlines() == [
+        "                             a",
+        "recall@10  a long name  0.5000",
+        "    − another 映画館",
+        "    name",
+        "b                            1",
+    ]  # fmt: skip
+
+
 def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
     for stdout in (sys.stdout, None):
         monkeypatch.setattr(sys, "stdout", stdout)
@@ -95,11 +115,39 @@ def test_foreign_text_is_text_in_every_medium():
     assert "&lt;i&gt;*x*&lt;/i&gt; $1_000" in html(view)
     assert "<td style" in html(view)
     assert "<b>1</b><sup>a,b</sup>" in html(view)
-    assert r"| a\|b \<i\>\*x\*\</i\> $1\_000  [0m | " in markdown(view).splitlines()[2]
+    assert r"| a\|b \<i\>\*x\*\</i\> $1_000  \[0m | " in markdown(view).splitlines()[2]
     assert markdown(view).splitlines()[2].endswith(" **1**<sup>a,b</sup> |")
     assert r"a|b $<$i$>$*x*$<$/i$>$ \$1\_000  [0m & " in latex(view)
     assert r" \textbf{1}$^{a,b}$ \\" in latex(view)
     assert latex(view).startswith("\\begin{table}\n\\caption{a|b $<$i")
+
+
+HOSTILE = "=1+1\n\x1b[31m\x9b\u202e\u2066\u200f\ufeff\ud800<script>_a_\\|[x](y)"
+
+
+def test_hostile_groups_are_harmless_in_every_export():
+    users = pl.DataFrame({"user": [1, 2, 3], "group": [HOSTILE.replace("\ud800", ""), "-5", "+a"]})
+    result = rw.evaluate({1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users,
+                         by="group")  # fmt: skip
+    forms = {form: result.export(form) for form in ("csv", "json", "markdown", "latex")}
+    for text in (*forms.values(), repr(result), result._repr_html_()):
+        assert "[31m" in text
+        assert not set(text) & set("\x1b\x9b\u202e\u2066\u200f\ufeff")
+    groups = pl.read_csv(forms["csv"].encode(), infer_schema=False)["group"]
+    assert groups.drop_nulls().to_list() == ["'+a", "-5", "'" + groups[3][1:]]
+    assert groups[3].startswith("'=1+1")
+    assert json.loads(forms["json"])["slices"][2]["group"] == users["group"][0]
+    assert r"\<script\>\_a\_\\\|\[x\](y)" in forms["markdown"]
+    assert "&lt;script&gt;" in result._repr_html_()
+
+
+def test_half_characters_can_be_printed():
+    assert plain(TableView([HOSTILE], [])).encode()
+
+
+@pytest.mark.parametrize(("value", "shown"), [(math.nan, None), (-math.inf, "-inf"), (0.5, 0.5)])
+def test_numbers_that_json_lacks(value, shown):
+    assert json.loads(as_json({"a": [{"b": value}]})) == {"a": [{"b": shown}]}
 
 
 def test_a_table_without_rows():

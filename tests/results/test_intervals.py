@@ -73,6 +73,34 @@ def test_intervals_of_means():
     assert few.interval("recall@5", confidence=0.5).high < few.interval("recall@5").high
 
 
+def test_intervals_of_groups():
+    lists, truth, users = data()
+    users = users.with_columns(team=pl.when(pl.col("user") >= 9).then("team"), year=1999)
+    result = rw.evaluate(lists, truth, ["recall@5", "gini@5"], users=users, by=["team", "year"])
+    values = result.per_user["recall@5"].to_numpy()
+    team = [user >= 9 for user in range(60)]
+    for group, inside in (
+        ("x", [t and u % 2 == 0 for u, t in enumerate(team)]),
+        (None, np.invert(team)),
+    ):
+        found = result.interval("recall@5", by="team", group=group, method="t")
+        assert found == stats.t_interval(values[inside])
+        own = result.slices.filter(by="team").filter(pl.col("group").eq_missing(group))
+        assert found.estimate == pytest.approx(own["recall@5"].item())
+    assert result.interval("recall@5", by="year", group=1999).estimate == result["recall@5"]
+    for options, said in [
+        ({"by": "country"}, "no groups of users by 'country'"),
+        ({"by": "taem", "group": "x"}, "did you mean 'team'"),
+        ({"by": "team", "group": "z"}, "no user is in the group 'z'"),
+        ({"group": "x"}, "a group needs by"),
+    ]:
+        with pytest.raises(ParameterError) as caught:
+            result.interval("recall@5", **options)
+        assert said in str(caught.value)
+    with pytest.raises(MeasureError, match="a group of them has no interval"):
+        result.interval("gini@5", by="team", group="x")
+
+
 def test_what_is_no_mean_needs_the_jackknife(tmp_path):
     lists, truth, _ = data()
     result = rw.evaluate(lists, truth, "gini@5")

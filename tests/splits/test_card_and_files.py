@@ -172,6 +172,20 @@ def test_folds_of_ours(tmp_path):
         folds.save(tmp_path / "other", format="recbole")
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"),
+                                   pl.exceptions.ComputeError("No space left on device")])  # fmt: skip
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, error):
+    def full(*_):
+        raise error
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        splits.LeaveOut(1).split(TABLE).save(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ParameterError, match="folder must be a path"):
+        splits.LeaveOut(1).split(TABLE).save(None)
+
+
 def test_files_that_do_not_fit(tmp_path):
     folder = splits.LeaveOut(1).split(TABLE).save(tmp_path / "out")
     with pytest.raises(OutputError, match="new or empty"):

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.options import choice_option, column_option, time_unit_option
+from rankwise.cli.options import choice_option, column_option, examples, time_unit_option
+from rankwise.cli.spelling import in_options
 from rankwise.core.choices import Claim
+
+if TYPE_CHECKING:
+    from rankwise.splits.audit.findings import Audit
 
 __all__ = ["command"]
 
 
-@click.command("audit")
+@click.command(
+    "audit",
+    epilog=examples(
+        "rankwise audit split",
+        "rankwise audit split/train.csv split/test.csv --claim time",
+        "rankwise audit split --recommendations runs/neighbours.csv --format json",
+    ),
+)
 @click.argument("train")
 @click.argument("test", required=False)
 @click.option("--validation", metavar="FILE", help="The validation part.")
-@click.option("--recommendations", metavar="FILE", help="Lists made for the test users.")
+@click.option("--recommendations", metavar="FILE", help="Recommendation lists of the test users.")
 @choice_option(
     "--claim",
     kind=Claim,
-    help="What the split claims: what breaks it fails.  [default: from its card]",
+    help="What the split claims; a violated claim fails.  [default: from its card]",
 )
-@click.option("--repeats", is_flag=True, help="Users may have an item again.")
-@click.option("--items", metavar="FILE", help="What models know about items.")
-@click.option("--users", metavar="FILE", help="What models know about users.")
-@click.option("--features", metavar="FILE", help="Features with the time they are of.")
-@click.option("--candidates", metavar="FILE", help="Candidates in the order they are scored in.")
+@click.option("--repeats", is_flag=True, help="Users may consume an item again.")
+@click.option("--items", metavar="FILE", help="Item features that models use.")
+@click.option("--users", metavar="FILE", help="User features that models use.")
+@click.option(
+    "--features", metavar="FILE", help="Features with the time at which each became known."
+)
+@click.option(
+    "--candidates", metavar="FILE", help="Candidate sets in the order in which they are scored."
+)
 @click.option("--runs", metavar="FILE", help="A log with columns run, part and purpose.")
 @click.option(
     "--stage",
@@ -38,7 +54,7 @@ __all__ = ["command"]
 @column_option
 @time_unit_option
 @choice_option("--format", "form", kind=Literal["table", "json", "markdown"], default="table")
-@click.option("--rows", metavar="CODE", help="Print the rows that one check speaks of, as CSV.")
+@click.option("--rows", metavar="CODE", help="Print the rows at fault in one check, as CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -50,7 +66,7 @@ def command(
     stages: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Look for leaks in the split of TRAIN and TEST, or of the folder TRAIN that holds both.
+    """Look for leakage in the split of TRAIN and TEST, or of the folder TRAIN that holds both.
 
     Exit code 1 if a check fails.
     """  # fmt: skip
@@ -62,7 +78,7 @@ def command(
     if wrong is not None:
         raise click.UsageError(f"--stage {wrong!r} is not NAME=FILE", ctx)
     named = dict(text.split("=", 1) for text in stages)
-    report = audit(train, test, stages=named, **options)
+    report = _respelled(ctx, audit(train, test, stages=named, **options))
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
@@ -75,3 +91,13 @@ def command(
     else:
         click.echo(report.export(form), nl=False)
     return int(report.failed)
+
+
+def _respelled(ctx: click.Context, report: Audit) -> Audit:
+    """Return an audit whose findings name options as the command line does."""
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    checks = (
+        replace(check, said=in_options(check.said, ctx.command, group)) for check in report.checks
+    )
+    return replace(report, checks=tuple(checks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,14 @@ import click
 from rankwise.cli.options import (
     choice_option,
     column_option,
+    examples,
     measures_option,
     output_options,
     settings_options,
     write_out,
 )
 from rankwise.core.choices import Family, Missing, Test
+from rankwise.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,12 +30,25 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    epilog=examples(
+        "rankwise compare results/popularity results/neighbours -m ndcg@10",
+        "rankwise compare results/neighbours --no-regression results/popularity",
+        "rankwise compare runs/random.csv runs/popularity.csv --truth split/test.csv",
+    ),
+)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
 @measures_option("What to compare, the primary measure first; may be repeated.")
 @click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
 @settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
+@click.option("--users", metavar="FILE", help="With --truth: the table of users of --by.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Compare within each group of users. Saved results need to be evaluated with --by.",
+)
 @click.option(
     "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
 )
@@ -42,12 +58,15 @@ __all__ = ["command"]
     metavar="FILE",
     help="A saved result or per-user table: exit 1 if a system is worse.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option("--test", kind=Test, default="auto")
 @choice_option(
-    "--correction", kind=Family, default="holm", help="Over the pairs of the primary measure."
+    "--correction",
+    kind=Family,
+    default="holm",
+    help="Correction over the pairs of the primary measure.",
 )
-@click.option("--margin", type=float, help="The largest difference that does not matter.")
+@click.option("--margin", type=float, help="Largest difference that counts as equivalent.")
 @choice_option(
     "--missing",
     kind=Missing,
@@ -58,7 +77,7 @@ __all__ = ["command"]
     "--resamples",
     "n_resamples",
     type=click.IntRange(1),
-    help="Of tests that draw some.  [default: 10,000, or more for many pairs]",
+    help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
@@ -73,6 +92,8 @@ def command(
     truth: str | None,
     relevance_threshold: float | None,
     train: str | None,
+    users: str | None,
+    by: str | None,
     columns: dict[str, Any],
     baseline: str | None,
     gate: str | None,
@@ -85,8 +106,8 @@ def command(
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
     or with --truth a run file. The exit code is 1 if --no-regression fails.
     """  # fmt: skip
-    read = partial(_read, measures=measures, train=train, columns=columns,
-                   relevance_threshold=relevance_threshold)  # fmt: skip
+    read = partial(_read, measures=measures, train=train, users=users, by=by or (),
+                   columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
     results = _read_all(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
@@ -96,8 +117,8 @@ def command(
     from rankwise.results.compare import compare
 
     primary = measures[0] if measures else None
-    comparison = compare(results, baseline=baseline, primary=primary,
-                    measures=list(measures) or None, **options)  # fmt: skip
+    comparison = compare(results, baseline=baseline, primary=primary, by=by,
+                         measures=list(measures) or None, **options)  # fmt: skip
     write_out(comparison, form, output)
     return 0 if gate is None else _hold(comparison)
 
@@ -108,8 +129,10 @@ def _read_all(
     results = {}
     for text in systems:
         name, equals, path = text.partition("=")
-        if not equals or Path(text).exists():
+        if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
             name, path = Path(text).name.split(".")[0] or text, text
+        if not name or not path:
+            raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
         if name in results:
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         results[name] = read(path)
@@ -136,6 +159,8 @@ def _hold(comparison: Comparison) -> int:
         if not row["primary"]:
             continue
         pair = f"{row['system']} against {row['baseline']} in {row['measure']}"
+        by = comparison.settings["by"]
+        pair += "" if by is None else f", {by}={row['group']}"
         if row["p"] != row["p"] or row["users"] < 2:
             why = "it could not be tested: fewer than two users"
         elif row["verdict"] == "different":
@@ -148,5 +173,5 @@ def _hold(comparison: Comparison) -> int:
         else:
             continue
         failed = 1
-        click.echo(f"failed: {pair}: {why}", err=True)
+        click.echo(printable(f"failed: {pair}: {why}"), err=True)
     return failed

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +15,7 @@ import click
 from rankwise.cli.options import (
     PATH,
     column_option,
+    examples,
     measures_option,
     output_options,
     settings_options,
@@ -29,7 +33,14 @@ _GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
-@click.command("evaluate")
+@click.command(
+    "evaluate",
+    epilog=examples(
+        "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
+        "rankwise evaluate runs/neighbours.csv split --users users.csv --by activity",
+        'rankwise evaluate runs/neighbours.csv split --require "ndcg@10 >= 0.05"',
+    ),
+)
 @click.argument("run")
 @click.argument("truth")
 @measures_option("ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
@@ -87,13 +98,13 @@ def command(
     from rankwise.evaluation.settings import DEFAULT_MEASURES
 
     required = [_gate(ctx, text) for text in gates]
-    requested = _with_gates(measures or DEFAULT_MEASURES, [gate[0] for gate in required])
+    requested = _with_gates(ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required])
     result = evaluate(run, truth, requested, **options)
-    write_out(result, form, output)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
+    write_out(result, form, output)  # last, because stdout may be full or gone
     return _hold(result, required)
 
 
@@ -105,7 +116,8 @@ def _check_outputs(
 
     if run == truth == "-":
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
-    taken = [path.resolve() for path in (Path(run), Path(truth)) if path.is_file()]
+    # A path that is too long makes Path.is_file raise; as an input it is refused where it is read.
+    taken = [Path(path).resolve() for path in (run, truth) if os.path.isfile(path)]  # noqa: PTH113
     for path in outputs:
         if path.resolve() in taken:
             raise OutputError("this file is read or written already", where=str(path))
@@ -120,21 +132,23 @@ def _check_outputs(
 
 def _gate(ctx: click.Context, text: str) -> tuple[str, str, float]:
     match = _GATE.match(text)
-    try:
-        if match is not None:
-            return match["measure"], match["sign"], float(match["bound"])
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        if match is not None and math.isfinite(bound := float(match["bound"])):
+            return match["measure"], match["sign"], bound
     raise click.UsageError(f"--require {text!r} does not read as 'ndcg@10 >= 0.3'", ctx)
 
 
-def _with_gates(requested: tuple[str, ...], required: list[str]) -> list[Any]:
+def _with_gates(ctx: click.Context, requested: tuple[str, ...], required: list[str]) -> list[Any]:
     """Add the measures that only a gate asks for."""
     from rankwise.measures.read import parse, parse_all
 
     out = list(parse_all(requested))
     for text in required:
         measure = parse(text)
+        if len(measure.cells) > 1:
+            raise click.UsageError(
+                f"--require {text!r} has several cut-offs: give each its own", ctx
+            )
         if not any(set(measure.cells) <= set(one.cells) for one in out):
             out.append(measure)
     return out

@@ -1,58 +1,127 @@
-"""``rankwise inspect``: what is recognised in a file, before it is trusted."""
+"""``rankwise inspect``: what is recognised in a file or a folder, before it is trusted."""
 
 from __future__ import annotations
 
-import json
+import os
+from pathlib import Path
 from typing import Any
 
 import click
 
+from rankwise.cli.options import column_option, examples
+from rankwise.errors import printable
+
 __all__ = ["command"]
 
 
-@click.command("inspect")
-@click.argument("file")
-@click.option("--column", "columns", multiple=True, metavar="ROLE=COLUMN", help="As for evaluate.")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
-def command(file: str, columns: tuple[str, ...], format_: str) -> None:
-    """Show the format of FILE, its columns, and what each would be taken for."""  # fmt: skip
+@click.command(
+    "inspect",
+    epilog=examples(
+        "rankwise inspect runs/neighbours.csv",
+        "rankwise inspect results/neighbours",
+        "rankwise inspect split",
+    ),
+)
+@click.argument("path")
+@column_option
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def command(path: str, columns: dict[str, Any], format_: str) -> None:
+    """Show what PATH is: the format and columns of a file, or what a folder holds.
+
+    Of a file also what each column would be taken for; of a folder the saved result, or the split
+    with its card.
+    """
+    from rankwise.results.display.view import as_json
+
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
+    facts = _of_folder(Path(path), columns) if is_folder else _of_file(path, columns)
+    first_rows = facts.pop("first rows", [])
+    if format_ == "json":
+        click.echo(as_json(facts), nl=False)
+        return
+    rows = ["first rows:", *(f"  {row}" for row in first_rows)] if first_rows else []
+    click.echo("\n".join(map(printable, [*_lines(facts), *rows])))
+
+
+def _lines(facts: dict[str, Any], indent: str = "") -> list[str]:
+    """Return facts as lines, those of a group below its name."""
+    lines = []
+    for name, fact in facts.items():
+        if isinstance(fact, dict) and fact:
+            lines += [f"{indent}{name}:", *_lines(fact, indent + "  ")]
+        else:
+            text = ", ".join(map(str, fact)) if isinstance(fact, list) else fact
+            lines.append(f"{indent}{name}: {'–' if text in (None, '', {}) else text}")
+    return lines
+
+
+def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return what a folder holds: a saved result, or the parts of a split."""
+    from rankwise.errors import FileError
+    from rankwise.splits import read
+    from rankwise.splits.split import Folds
+
+    if (folder / "result.json").is_file():
+        return _of_result(folder)
+    try:
+        split = read(folder, columns=columns or None)
+    except FileError as error:
+        raise FileError(
+            "this folder holds neither a saved result nor a split that can be read",
+            where=error.where, found=f"{error.what}: {error.found}", hint=error.hint,
+        ) from error  # fmt: skip
+    if isinstance(split, Folds):
+        return {"folder": str(folder), "holds": f"{len(split)} folds", "fold 0": split[0].card}
+    return {"folder": str(folder), "holds": "a split", **split.card}
+
+
+def _of_result(folder: Path) -> dict[str, Any]:
+    from rankwise.results.saving import load
+
+    result = load(folder)
+    provenance = result.provenance
+    settings = {name: value for name, value in provenance["settings"].items() if name != "measures"}
+    return {
+        "folder": str(folder),
+        "holds": "a saved result",
+        "date": provenance["date"],
+        "versions": provenance["versions"],
+        "users": result.counts["users"],
+        "values": result.values,
+        "settings": settings,
+        "inputs": {
+            name: f"{source['source']}, {source['rows']} rows"
+            for name, source in provenance["inputs"].items()
+        },
+    }
+
+
+def _of_file(path: str, columns: dict[str, Any]) -> dict[str, Any]:
     from rankwise.tables.files import read_file
 
-    named = dict(pair.partition("=")[::2] for pair in columns)
-    raw = read_file(file)
-    facts: dict[str, Any] = {
+    raw = read_file(path)
+    return {
         "file": raw.name,
         "format": str(raw.format),
         "rows": len(raw.frame),
         "sha256": raw.sha256,
         "columns": {name: str(dtype) for name, dtype in raw.frame.schema.items()},
-        "as recommendations": _as(raw, "recommendations", named),
-        "as truth": _as(raw, "truth", named),
+        "as recommendations": _as(raw, "recommendations", columns),
+        "as truth": _as(raw, "truth", columns),
+        "first rows": ["  ".join(map(str, row)) for row in raw.frame.head(3).iter_rows()],
     }
-    if format_ == "json":
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        return
-    for name, fact in facts.items():
-        if isinstance(fact, dict):
-            click.echo(f"{name}:")
-            for key, value in fact.items():
-                click.echo(f"  {key}: {value}")
-        else:
-            click.echo(f"{name}: {fact}")
-    click.echo("first rows:")
-    for row in raw.frame.head(3).iter_rows():
-        click.echo("  " + "  ".join(map(str, row)))
 
 
-def _as(raw: Any, kind: Any, named: dict[str, str]) -> dict[str, Any]:
+def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     """Say what the file would be as a table of some kind, or why it cannot be one."""
     from rankwise.errors import RankwiseError
     from rankwise.tables.columns import choose
     from rankwise.tables.read import from_file
 
     try:
-        chosen = choose({key: value or None for key, value in named.items()}, kind)
-        table = from_file(raw, kind, chosen)
+        table = from_file(raw, kind, choose(columns, kind))
     except RankwiseError as error:
         return {"problem": "; ".join(line.strip() for line in str(error).splitlines())}
     frame = table.frame

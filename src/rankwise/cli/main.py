@@ -5,31 +5,49 @@ Only what ``--help`` needs is imported here; every command imports its own work 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
+import re
 import sys
 import traceback
+from itertools import pairwise
+from pathlib import Path
+from typing import TextIO
 
 import click
+from click.exceptions import Exit
+from click.shell_completion import shell_complete
 
+from rankwise.cli.options import examples
+from rankwise.cli.spelling import respelled
 from rankwise.core.version import __version__
-from rankwise.errors import InputError, RankwiseError
+from rankwise.errors import InputError, OutputError, RankwiseError
 
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
-    "audit": "Look for leaks in a split.",
+    "audit": "Look for leakage in a split.",
     "compare": "Compare results user by user.",
-    "demo": "Run everything once on made-up data.",
-    "evaluate": "Evaluate recommendations against the truth.",
-    "inspect": "Show what is recognised in a file.",
+    "demo": "Run an end-to-end demo on synthetic data.",
+    "evaluate": "Evaluate recommendations against the ground truth.",
+    "inspect": "Show what is recognised in a file or folder.",
     "measures": "List the measures, or define one.",
     "split": "Split interactions into training and test.",
 }
+_COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion of a word
 
 
 class _Lazy(click.Group):
     """A group that imports a command only when it is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for before, text in pairwise(["", *args]):
+            if not text or re.fullmatch("--[a-z-]+=", text):
+                name = text.rstrip("=") or (before if before.startswith("-") else "an argument")
+                raise click.UsageError(f"{name} is empty", ctx)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -48,8 +66,13 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
-    "that cannot be written; 3 bad input data; 4 an error inside rankwise; 130 interrupted.",
+    epilog=examples(
+        "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
+        "rankwise compare results/popularity results/neighbours -m ndcg@10",
+    )
+    + "\n\nExit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
+    "that cannot be written; 3 bad input data; 4 an error inside rankwise; 130 interrupted; "
+    "141 the reader of the output went away.",
 )
 @click.version_option(__version__, prog_name="rankwise")
 def cli() -> None:
@@ -58,30 +81,90 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
-    sys.exit(_run(arguments))
+    sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(arguments: list[str]) -> int:
+    """Run a command and return its exit code, whatever happens.
+
+    Click's own ``main`` is not used because it exits by itself when the output breaks.
+    """
+    _open_closed_streams()
+    ctx = None
     try:
-        outcome = cli.main(arguments, prog_name="rankwise", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except RankwiseError as error:
-        click.echo(f"error: {error}", err=True)
-        return 3 if isinstance(error, InputError) else 2
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has gone; what is left to flush must not raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        click.echo(f"error: this cannot be written or read: {error.strerror or error}", err=True)
-        return 2
-    except Exception:  # noqa: BLE001 - the last line of defence: told, not hidden
-        traceback.print_exc()
-        click.echo("error inside rankwise: please report it with the lines above", err=True)
-        return 4
+        if _COMPLETION in os.environ:
+            return shell_complete(cli, {}, "rankwise", _COMPLETION, os.environ[_COMPLETION])
+        with cli.make_context("rankwise", arguments) as ctx:
+            outcome = cli.invoke(ctx)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - the last line of defence: told, not hidden
+        code, message = _verdict(error, ctx)
+        with contextlib.suppress(OSError):  # nowhere is left to say it; the code does
+            click.echo(message, err=True, nl=bool(message))
+        _discard_unwritten(sys.stdout, sys.stderr)
+        return code
     return outcome if isinstance(outcome, int) else 0
+
+
+def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]:
+    """Return the exit code of an error, and what to say of it."""
+    if isinstance(error, Exit):  # --help and --version end so
+        return error.exit_code, ""
+    if isinstance(error, BrokenPipeError):
+        return 141, ""  # as if SIGPIPE had ended it: a gate that nobody heard has not passed
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted"
+    if isinstance(error, click.ClickException):
+        shown = io.StringIO()
+        error.show(shown)
+        return 2, shown.getvalue().rstrip("\n")
+    if isinstance(error, OSError | UnicodeEncodeError):
+        error = _unwritable(error)
+    if isinstance(error, RankwiseError):
+        name = None if ctx is None else ctx.invoked_subcommand
+        command = None if ctx is None or name is None else cli.get_command(ctx, name)
+        said = error if command is None else respelled(error, command, cli)
+        return 3 if isinstance(error, InputError) else 2, f"error: {said}"
+    if isinstance(error, MemoryError):
+        return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()
+    lines = traceback.format_exception(error, limit=-20)  # the innermost calls, if it is recursion
+    return 4, "".join(lines) + "error inside rankwise: please report it with the lines above"
+
+
+def _unwritable(error: OSError | UnicodeEncodeError) -> RankwiseError:
+    """Return what a stream or a file of the operating system raised, as an error of ours."""
+    if isinstance(error, RankwiseError):
+        return error
+    if isinstance(error, io.UnsupportedOperation):
+        return OutputError("standard output is closed")
+    if isinstance(error, UnicodeEncodeError):
+        return OutputError(
+            "the output has a character that its encoding cannot write",
+            found=f"{error.object[error.start : error.end]!a} in {error.encoding}",
+            hint="set PYTHONIOENCODING=utf-8",
+        )
+    where = None if error.filename is None else str(error.filename)
+    found = error.strerror or str(error)
+    return OutputError("this cannot be written or read", where=where, found=found)
+
+
+def _open_closed_streams() -> None:
+    """Replace the streams that were closed when the command began.
+
+    Writing to a closed stdout is an error, which a file that is open for reading raises; stderr is
+    for people, and may be closed. In this order each gets its own descriptor, so that no file
+    that is opened later takes its place.
+    """
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or null.open()
+    sys.stdout = sys.stdout or null.open()
+    sys.stderr = sys.stderr or null.open("w")
+
+
+def _discard_unwritten(*streams: TextIO) -> None:
+    """Flush streams; what cannot be written must not raise again when the interpreter exits."""
+    for stream in streams:
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

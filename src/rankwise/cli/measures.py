@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
+
+from rankwise.cli.options import examples
+from rankwise.core.terminal import terminal_width
 
 if TYPE_CHECKING:
     from rankwise.measures.describe import Description
 
 __all__ = ["command"]
 
+_UNLIMITED = 10_000  # columns: where there is no terminal, each measure has one line
+_PAGE = 80  # columns of a definition where there is no terminal
+_SIGNS = {
+    "R_u": "the relevant items of user u",
+    "L_u": "the recommendation list of user u; L_u^k its top k",
+    "H_u": "the training history of user u",
+    "rel_i": "1 if the item at rank i is relevant, else 0",
+}
 
-@click.command("measures")
+
+@click.command(
+    "measures",
+    epilog=examples(
+        "rankwise measures",
+        "rankwise measures ndcg",
+        "rankwise measures 'ndcg(gain=exponential)@10'",
+    ),
+)
 @click.argument("name", required=False)
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def command(name: str | None, format_: str) -> None:
     """List the measures; with NAME, print its definition."""
     from rankwise.measures.describe import Description, every_description
@@ -25,35 +47,104 @@ def command(name: str | None, format_: str) -> None:
 
         description = Description(type(parse(name)))
         click.echo(
-            json.dumps(description.as_dict()) if format_ == "json" else _definition(description)
+            json.dumps(description.as_dict()) if format_ == "json" else definition(description)
         )
     elif format_ == "json":
         click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
     else:
-        click.echo(_listing(every_description()))
+        click.echo(listing(every_description()))
 
 
-def _listing(every: list[Description]) -> str:
+def listing(every: list[Description]) -> str:
+    """Return one line per measure, wrapped in a terminal."""
     from rankwise.measures.describe import FAMILIES
 
-    lines = []
-    width = max(len(description.cls.name) for description in every)
+    width = terminal_width()
+    formatter = click.HelpFormatter(width=width or _UNLIMITED)
     for family in dict.fromkeys(description.cls.family for description in every):
-        lines += ["", FAMILIES.get(family, family)]
-        for one in every:
-            if one.cls.family == family:
-                needs = f"  (needs {', '.join(one.needs)})" if one.needs else ""
-                lines.append(
-                    f"  {one.cls.name:{width}} {one.cutoff:4}  {one.range:11} "
-                    f"{one.better:6}  {one.summary}{needs}"
-                )
-    return "\n".join(lines[1:])
+        own = (description for description in every if description.cls.family == family)
+        with formatter.section(FAMILIES.get(family, family)):
+            rows = [(one.cls.name + one.cutoff, _line(one)) for one in own]
+            formatter.write_dl(rows, col_max=30 if width else _UNLIMITED)
+    return formatter.getvalue().strip("\n")
 
 
-def _definition(description: Description) -> str:
+def _line(description: Description) -> str:
+    needs = f"; needs {', '.join(description.needs)}" if description.needs else ""
+    return f"{description.summary} {description.range}, {_direction(description)}{needs}."
+
+
+def _direction(description: Description) -> str:
+    neither = description.cls.higher_is_better is None
+    return "neither direction is better" if neither else f"{description.better} is better"
+
+
+def definition(description: Description) -> str:
+    """Return what a measure is as plain text, no wider than the terminal."""
+    from rankwise.cli.formulas import plain_text
+
+    formatter = click.HelpFormatter(width=terminal_width() or _PAGE)
+    sections = description.sections
+    formatter.write(f"{description.cls.name}\n")
+    for paragraph in sections[""].split("\n\n"):
+        formatter.write_paragraph()
+        if paragraph.startswith(".. math::"):
+            _write_formula(formatter, paragraph.removeprefix(".. math::"))
+        else:
+            _write_paragraph(formatter, plain_text(paragraph))
+    formatter.write_paragraph()
+    formatter.write_dl(_facts(description))
+    if description.parameters:
+        with formatter.section("Parameters"):
+            formatter.write_dl([
+                (one.name, f"{one.values}; default {one.default}. {plain_text(one.text)}")
+                for one in description.parameters
+            ])  # fmt: skip
+    for title in ("Notes", "References"):
+        if title in sections:
+            with formatter.section(title):
+                _write_paragraph(formatter, plain_text(sections[title]))
+    if "Examples" in sections:
+        formatter.write(f"\nExamples:\n{sections['Examples']}\n")
+    return formatter.getvalue().rstrip("\n")
+
+
+def _write_formula(formatter: click.HelpFormatter, latex: str) -> None:
+    from rankwise.cli.formulas import plain_formula
+
+    formula = plain_formula(latex)
+    for line in formula.split("\n"):
+        formatter.write(textwrap.fill(line, formatter.width, initial_indent="    ",
+                                      subsequent_indent="        ") + "\n")  # fmt: skip
+    signs = [(sign, meaning) for sign, meaning in _SIGNS.items() if sign in formula]
+    if signs:
+        formatter.write_paragraph()
+        formatter.write_dl(signs)
+
+
+def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
+    indent = " " * formatter.current_indent
+    lines = textwrap.fill(" ".join(text.split()), formatter.width, initial_indent=indent,
+                          subsequent_indent=indent, break_on_hyphens=False)  # fmt: skip
+    formatter.write(f"{lines}\n")
+
+
+def _facts(description: Description) -> list[tuple[str, str]]:
+    """Return what is known about a measure besides its definition, and how to ask for it."""
+    from rankwise.measures.describe import FAMILIES
+
     cls = description.cls
-    head = [cls.name + (f"  (also {', '.join(cls.aliases)})" if cls.aliases else "")]
-    facts = [f"{name}: {getattr(description, name)}" for name in ("range", "better")]
-    facts.insert(0, f"family: {cls.family}")
-    facts += [f"needs: {', '.join(description.needs)}"] if description.needs else []
-    return "\n".join([*head, "; ".join(facts), "", description.text])
+    at = "" if cls.cutoff == "none" else "@10"
+    call = f"{cls.__module__.split('.')[0]}.{cls.__name__}()" + (" @ 10" if at else "")
+    cutoffs = {"required": "needed", "optional": "optional: without it, the whole list",
+               "none": "none"}  # fmt: skip
+    facts = {
+        "also called": ", ".join(cls.aliases),
+        "family": FAMILIES.get(cls.family, cls.family),
+        "range": f"{description.range}; {_direction(description)}",
+        "cut-off k": cutoffs[cls.cutoff],
+        "needs": ", ".join(["recommendations", "truth", *description.needs]),
+        "command line": f"rankwise evaluate RUN TRUTH -m {cls.name}{at}",
+        "Python": f'"{cls.name}{at}", or {call}',
+    }
+    return [(name, text) for name, text in facts.items() if text]

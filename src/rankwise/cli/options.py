@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "PATH", "choice_option", "column_option", "measures_option", "output_options",
+    "PATH", "choice_option", "column_option", "examples", "measures_option", "output_options",
     "settings_options", "time_unit_option", "write_out",
 ]  # fmt: skip
 
@@ -27,12 +27,20 @@ _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
 
+def examples(*commands: str) -> str:
+    """Return the end of a help text: commands that run as they stand after ``rankwise demo``."""
+    head = "Examples, in the folder that `rankwise demo` leaves:"
+    return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
+
+
 def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for text in given:
         role, equals, name = text.partition("=")
-        if not equals:
+        if not role or not equals:
             raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
+        if role in out:
+            raise click.BadParameter(f"{role!r} is given twice", ctx, option)
         out[role] = name or None
     return out
 
@@ -102,7 +110,7 @@ column_option = click.option(
 time_unit_option = choice_option(
     "--time-unit",
     kind=TimeUnit,
-    help="What numbers in timestamps count.  [default: guessed from their size]",
+    help="Unit of numeric timestamps.  [default: guessed from their size]",
 )
 
 

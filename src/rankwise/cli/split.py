@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, column_option, time_unit_option
+from rankwise.cli.options import (
+    PATH,
+    choice_option,
+    column_option,
+    examples,
+    time_unit_option,
+)
+from rankwise.cli.spelling import flag_of
 from rankwise.core.choices import Cold, FileFormat, FilterOn, Seen
 
 if TYPE_CHECKING:
@@ -18,18 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _ALLOWED = {
-    "time": {"test_ratio", "at", "last", "gap"},
+    "time": {"share", "at", "last", "gap"},
     "windows": {"window", "folds", "gap", "train_span"},
-    "last": {"n", "test_ratio"},
-    "random": {"test_ratio", "n", "per_user", "seed"},
+    "last": {"n", "share"},
+    "random": {"share", "n", "per_user", "seed"},
     "folds": {"folds", "per_user", "seed"},
-    "users": {"test_ratio", "seed"},
-    "items": {"test_ratio", "seed"},
-    "two-stage": {"test_ratio", "at", "last", "seed"},
+    "users": {"share", "seed"},
+    "items": {"share", "seed"},
+    "two-stage": {"share", "at", "last", "seed"},
 }
 
 
-@click.command("split")
+@click.command(
+    "split",
+    epilog=examples(
+        "rankwise split interactions.csv --test-ratio 0.2 -o by-time",
+        "rankwise split interactions.csv --by last --n 2 -o by-user",
+        "rankwise split interactions.csv --by windows --window 30d --folds 3 -o folds",
+    ),
+)
 @click.argument("file")
 @click.option("--by", type=click.Choice(list(_ALLOWED)), help="The rule.  [default: time]")
 @click.option(
@@ -39,23 +53,34 @@ _ALLOWED = {
     help="A rule as JSON instead of --by: every rule of rankwise.splits and all its parameters, "
     "or the split.json of another split.",
 )
-@click.option("--test-ratio", type=float, help="The share for testing.  [default: 0.2]")
+@click.option(
+    "--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]"
+)
 @click.option("--at", help="time, two-stage: the moment, ISO 8601 or a number; or 'best'.")
 @click.option("--last", help="time, two-stage: the length at the end: 14d, 12h, 1mo.")
-@click.option("--window", help="windows: how long each is.  [default: 7d]")
-@click.option("--gap", help="time, windows: rows so long before the test are in no part.")
+@click.option("--window", help="windows: length of each test window.  [default: 7d]")
+@click.option("--gap", help="time, windows: rows within this time before the test are in no part.")
 @click.option("--train-span", help="windows: how far back training reaches.  [default: all]")
 @click.option(
     "--n",
     type=click.IntRange(1),
-    help="last, random: so many rows of every user.  [default for last: 1]",
+    help="last, random: number of test rows per user.  [default for last: 1]",
 )
 @click.option(
-    "--per-user", is_flag=True, default=None, help="random, folds: of each user's rows, not of all."
+    "--per-user",
+    is_flag=True,
+    default=None,
+    help="random, folds: split the rows of each user, not all rows at once.",
 )
-@click.option("--folds", type=click.IntRange(1), help="folds, windows: how many.  [default: 5]")
-@click.option("--seed", type=int, help="Decides what is random.  [default: 0]")
-@click.option("--validation-ratio", type=float, help="A share of training, by the same rule.")
+@click.option(
+    "--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]"
+)
+@click.option("--seed", type=int, help="Seed of what is random.  [default: 0]")
+@click.option(
+    "--validation-ratio",
+    type=float,
+    help="Share of the training rows for validation, by the same rule.",
+)
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
 @choice_option("--filter-on", kind=FilterOn, default="train", help="Where the filters look.")
@@ -105,7 +130,7 @@ def command(
     click.echo(f"written to {output}", err=True)
 
 
-_SHARED = ("test_ratio", "seed", "gap", "per_user")
+_SHARED = ("share", "seed", "gap", "per_user")
 _KEPT = ("filter_on", "cold_users", "cold_items", "seen")
 _EXTRAS = ("validation_ratio", "k_core", "min_rating", *_KEPT)
 
@@ -117,8 +142,8 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
     usual = {option.name: option.default for option in ctx.command.params}
     given_options = [name for name, value in chosen.items() if usual.get(name) != value]
     if by is not None or given_options:
-        wrong = "by" if by is not None else given_options[0].replace("_", "-")
-        raise click.UsageError(f"--rule says everything; leave --{wrong} out", ctx)
+        wrong = _flag(ctx, "by" if by is not None else given_options[0])
+        raise click.UsageError(f"--rule says everything; leave {wrong} out", ctx)
     try:
         rule = json.loads(path.read_text(encoding="utf-8"))
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
@@ -128,6 +153,10 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
     return from_dict(rule)
 
 
+def _flag(ctx: click.Context, name: str) -> str:
+    return next(flag_of(option) for option in ctx.command.params if option.name == name)
+
+
 def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
     """Make the rule that the options describe."""
     from rankwise.splits import KCore, MinRating
@@ -135,16 +164,16 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
     rule = {name: value for name, value in chosen.items() if name not in _EXTRAS}
     wrong = next((name for name in rule if name not in _ALLOWED[by]), None)
     if wrong is not None:
-        raise click.UsageError(f"--by {by} takes no --{wrong.replace('_', '-')}", ctx)
+        raise click.UsageError(f"--by {by} takes no {_flag(ctx, wrong)}", ctx)
     kinds: dict[str, Any] = {"min_rating": MinRating, "k_core": KCore}
     filters = [make(chosen[name]) for name, make in kinds.items() if name in chosen]
     extras = {name: chosen[name] for name in _KEPT} | {"filters": filters}
-    if {"n", "test_ratio"} <= set(rule):
+    if {"n", "share"} <= set(rule):
         raise click.UsageError("rows are said in one way: --n or --test-ratio", ctx)
     if "validation_ratio" in chosen:
         if by not in ("time", "random", "last"):
             raise click.UsageError(f"--by {by} takes no --validation-ratio", ctx)
-        inner = {**rule, "test_ratio": chosen["validation_ratio"]}
+        inner = {**rule, "share": chosen["validation_ratio"]}
         inner = {name: inner[name] for name in _SHARED if name in inner}
         extras["validation"] = _made(by, inner, {})
     return _made(by, rule, extras)
@@ -153,11 +182,11 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
 def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
     from rankwise import splits
 
-    share, seed = rule.get("test_ratio", 0.2), rule.get("seed", 0)
+    share, seed = rule.get("share", 0.2), rule.get("seed", 0)
     if by in ("time", "two-stage"):
         lengths = ("at", "last", "gap")
         moment: dict[str, Any] = {name: _number(rule[name]) for name in lengths if name in rule}
-        if not {"at", "last"} & set(moment) or "test_ratio" in rule:
+        if not {"at", "last"} & set(moment) or "share" in rule:
             moment["share"] = share
         if by == "two-stage":
             return splits.TwoStage(**moment, seed=seed, **extras)
@@ -173,7 +202,7 @@ def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
         kind = splits.UserHoldout if by == "users" else splits.ItemHoldout
         return kind(share, seed=seed, **extras)
     which: Any = by  # last or random
-    if "n" in rule or (by == "last" and "test_ratio" not in rule):
+    if "n" in rule or (by == "last" and "share" not in rule):
         return splits.LeaveOut(rule.get("n", 1), which, seed=seed, **extras)
     per: Any = "user" if by == "last" or rule.get("per_user") else "rows"
     return splits.Holdout(share, per, which, seed=seed, **extras)

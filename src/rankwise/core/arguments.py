@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, get_args
 
 from rankwise.errors import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_number", "check_positive"]
+__all__ = [
+    "check_choice", "check_count", "check_flag", "check_number", "check_path", "check_positive",
+]  # fmt: skip
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
@@ -48,6 +52,14 @@ def check_flag(**values: object) -> None:
     for name, value in values.items():
         if type(value).__name__ != "bool":
             raise ParameterError(f"{name} must be True or False", found=f"{name}={value!r}")
+
+
+def check_path(name: str, value: object) -> Path:
+    """Return a path of the file system; raise if it cannot be one."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(f"{name} must be a path", found=f"{name}={value!r}")
+    return Path(text)
 
 
 def check_positive(*, least: int = 1, **values: int | None) -> None:

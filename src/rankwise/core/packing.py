@@ -1,7 +1,11 @@
-"""Tables and plain values in one string of bytes: JSON for the values, Arrow for the tables."""
+"""Tables and plain values in one string of bytes: JSON for the values, Arrow for the tables.
+
+A hash of all bytes stands first, so that bytes that were changed on their way are never parsed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Mapping
@@ -22,7 +26,8 @@ def pack(what: str, version: int, values: Any, frames: Mapping[str, pl.DataFrame
         body = io.BytesIO()
         frame.write_ipc(body)
         parts.append(body.getvalue())
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    packed = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return hashlib.sha256(packed).digest() + packed
 
 
 def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
@@ -31,7 +36,7 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
     Raises
     ------
     InputError
-        If it is something else, of another version, or cut short.
+        If it is something else, of another version, cut short, or changed.
     """
 
     def part() -> bytes:
@@ -39,6 +44,9 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
 
     try:
         stream = io.BytesIO(data)
+        digest = stream.read(hashlib.sha256().digest_size)
+        if digest != hashlib.sha256(stream.getbuffer()[stream.tell() :]).digest():
+            raise ValueError("the bytes were changed")
         head = json.loads(part())
         known = head["what"], head["version"]
         if known == (what, version):
@@ -46,7 +54,7 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
                 name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]
             }
     except (
-        ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError,
+        OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError,
         pl.exceptions.PolarsError, pl.exceptions.PanicException,
     ) as error:  # fmt: skip
         size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__

@@ -82,7 +82,7 @@ class FactTables:
                         f"{measure} needs "
                         + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
                         found=f"no {kind}",
-                        hint=f"pass {kind}=, on the command line --{kind} FILE",
+                        hint=f"pass {kind}=",
                     )
         _ = self.columns_of  # raises if a column is missing
         if "items" in self.coded:

@@ -4,71 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
-from rankwise.datasets import synthetic
+from rankwise.datasets import Dataset, synthetic
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
 from rankwise.results.display.view import TableView, plain
 from rankwise.results.result import Result
-from rankwise.splits import time_based_split
+from rankwise.splits import GlobalTime, Split
+from rankwise.tables.atomic_files import new_file, new_folder
 
-__all__ = ["MEASURES", "Outcome", "comparison", "evaluate_baselines", "run"]
+__all__ = ["MEASURES", "Outcome", "comparison", "run", "save"]
 
 MEASURES = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
+_THRESHOLD = 4  # of the ratings that count as relevant
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of the demo by model, and a sentence on the data."""
+    """The data, its split, and the recommendation lists and results of each model."""
 
+    data: Dataset
+    split: Split
+    runs: Mapping[str, pl.DataFrame]
     results: Mapping[str, Result]
-    facts: str
 
 
 def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcome:
     """Return the results of three baselines on synthetic interactions, split by time."""
     say("making interactions of 1,500 users with 800 films over two years …")
     data = synthetic(seed=seed)
-    train, test = time_based_split(data.interactions, test_ratio=0.2)
-    relevant = test.rename({"rating": "relevance"})
-    say(f"split by time: {len(train):,} rows to learn from, {len(test):,} to test on …")
-    results = evaluate_baselines(
-        train, relevant, relevance_threshold=4, items=data.items, users=data.users, by="activity",
-        seed=seed, say=say,
-    )  # fmt: skip
-    facts = f"{len(train):,} training and {len(test):,} test interactions, split at one moment"
-    return Outcome(results, f"{facts}; relevant: rated 4 or 5")
-
-
-def evaluate_baselines(
-    train: pl.DataFrame,
-    test: pl.DataFrame,
-    *,
-    relevance_threshold: float,
-    items: pl.DataFrame | None = None,
-    users: pl.DataFrame | None = None,
-    by: str | tuple[str, ...] = (),
-    seed: int = 0,
-    say: Callable[[str], None] = lambda _: None,
-) -> dict[str, Result]:
-    """Return the results of random, popularity and item neighbours, fitted on ``train``."""
+    split = GlobalTime(share=0.2).split(data.interactions)
+    say(f"split by time: {len(split.train):,} rows to learn from, {len(split.test):,} to test on …")
     models: dict[str, Baseline] = {
         "random": Random(seed=seed),
         "popularity": Popularity(),
         "neighbours": ItemNeighbours(),
     }
-    user_ids = test["user"].unique().sort()
-    results = {}
+    users, runs, results = split.test["user"].unique().sort(), {}, {}
     for name, model in models.items():
         say(f"fitting and evaluating: {name} …")
+        runs[name] = model.fit(split.train).recommend(users, 10)
         results[name] = evaluate(
-            model.fit(train).recommend(user_ids, 10), test, MEASURES, train=train, items=items,
-            users=users, by=by, relevance_threshold=relevance_threshold, jackknife=32,
+            runs[name], split, MEASURES, items=data.items, users=data.users, by="activity",
+            relevance_threshold=_THRESHOLD, jackknife=32,
         )  # fmt: skip
-    return results
+    return Outcome(data, split, runs, results)
+
+
+def save(outcome: Outcome, folder: Path) -> None:
+    """Write everything into a folder, as files that the command line reads.
+
+    An earlier demo in the same folder is replaced, and nothing else is touched.
+    """
+    tables = {
+        "interactions": outcome.data.interactions,
+        "items": outcome.data.items,
+        "users": outcome.data.users,
+        **{f"runs/{name}": lists for name, lists in outcome.runs.items()},
+    }
+    with new_folder(folder / "split") as part:
+        outcome.split.save(part, format="csv")
+    for name, table in tables.items():
+        path = folder / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        new_file(path, table.write_csv)
+    for name, result in outcome.results.items():
+        result.save(folder / "results" / name)
 
 
 def comparison(outcome: Outcome) -> str:
@@ -78,8 +83,10 @@ def comparison(outcome: Outcome) -> str:
         [name, *(_cell(result, measure) for measure in MEASURES)]
         for name, result in outcome.results.items()
     ]
+    n_train, n_test = len(outcome.split.train), len(outcome.split.test)
+    data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
     notes = [
-        f"{first.counts['users']:,} users. {outcome.facts}.",
+        f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
         "± is the half-width of a 95 % interval over users.",
     ]
     texts = [

@@ -22,7 +22,8 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.totals import UserColumns, kinds_of_values, totals, values_of_users
 from rankwise.evaluation.user_table import UserTable
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
-from rankwise.results.result import Result
+from rankwise.results.group_columns import group_column
+from rankwise.results.result import Result, Values
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
 from rankwise.tables.table import Table
@@ -46,7 +47,8 @@ class _Summary:
         items, catalogue_counts = self._items()
         users = self._users(0 if items is None else items.size)
         protocol = Protocol.read(merged.protocol)
-        per_user = merged.users.select("user", "n_relevant", "list_length").with_columns(
+        per_user = merged.users.select("user", "n_relevant", "list_length", *self._groups())
+        per_user = per_user.with_columns(
             pl.Series(name, values)
             for name, values in values_of_users(plan.measures, users).items()
         )
@@ -67,7 +69,7 @@ class _Summary:
         return Result(
             replicates=jackknifed,
             measures=plan.measures,
-            values=totals(plan.measures, users, items),
+            values=Values(totals(plan.measures, users, items)),
             kinds=kinds_of_values(plan.measures, users),
             per_user=per_user,
             counts=self._counts(users) | catalogue_counts,
@@ -75,6 +77,13 @@ class _Summary:
             diagnostics={} if items is None else _diagnostics(plan, items),
             provenance=provenance,
         )
+
+    def _groups(self) -> list[pl.Series]:
+        """Return the groups of each user, one column for each of ``by``."""
+        return [
+            self.user_table.groups_of(self.merged.users, by).cast(pl.String).alias(group_column(by))
+            for by in dict.fromkeys(self.settings.by)
+        ]
 
     def _items(self) -> tuple[CatalogueSums | None, dict[str, int]]:
         """Return the sums of the catalogue's items, and what was counted on the way."""

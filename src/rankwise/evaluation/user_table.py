@@ -77,7 +77,7 @@ def _check_column(users: Table | None, name: str) -> None:
     if users is None:
         raise ParameterError(
             f"column {name!r} of the users was asked for, but there is no table of users",
-            hint="pass users=, on the command line --users FILE",
+            hint="pass users=",
         )
     if name not in users.frame.columns:
         raise ColumnError(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import typing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from rankwise.measures import registry
 from rankwise.measures.measure import Measure
 
-__all__ = ["FAMILIES", "Description", "describe", "every_description"]
+__all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
 
 FAMILIES = {
     "accuracy": "Accuracy",
@@ -35,6 +37,26 @@ _INPUTS = {
 }  # fmt: skip
 
 
+_SECTION = re.compile(r"\n+(?=\w+\n-{3,}\n)")
+_PARAMETER = re.compile(
+    r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE
+)
+_VALUES = {
+    "float": "a number", "float | None": "a number or none", "bool": "true or false",
+    "str": "text", "Measure": "a measure", "tuple[Measure, ...]": "a list of measures",
+    "tuple[float, ...]": "a list of numbers", "tuple[bool, ...]": "a list of true and false",
+}  # fmt: skip
+
+
+class Parameter(NamedTuple):
+    """A parameter of a measure: its values in words, its default, and what it does."""
+
+    name: str
+    values: str
+    default: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Description:
     """The documented properties of a measure."""
@@ -45,6 +67,25 @@ class Description:
     def text(self) -> str:
         """The docstring."""
         return inspect.getdoc(self.cls) or ""
+
+    @cached_property
+    def sections(self) -> dict[str, str]:
+        """The sections of the docstring by title; what stands above the first has none."""
+        head, *others = _SECTION.split(self.text)
+        titled = (section.split("\n", 2) for section in others)
+        return {"": head} | {title: text for title, _, text in titled}
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Every parameter; values and defaults are those of the class."""
+        documented = _PARAMETER.findall(self.sections.get("Parameters", "") + "\n")
+        texts = {name: (kind, inspect.cleandoc(text)) for name, kind, text in documented}
+        types = typing.get_type_hints(self.cls)
+        rows = []
+        for name, default in self.cls().parameters.items():
+            kind, text = texts.get(name, ("anything", ""))
+            rows.append(Parameter(name, _values(types[name], kind), _text(default), text))
+        return rows
 
     @property
     def summary(self) -> str:
@@ -114,3 +155,20 @@ def every_description() -> list[Description]:
 
 def _plain(value: object) -> object:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _values(kind: Any, documented: str) -> str:
+    """Return in words which values a parameter takes: by its type, or else as documented."""
+    if typing.get_origin(kind) is Literal:
+        return ", ".join(map(str, typing.get_args(kind)))
+    text = kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else str(kind)
+    return _VALUES.get(re.sub(r"[\w.]+\.(?=\w)", "", text), re.sub(r'[{}"]', "", documented))
+
+
+def _text(value: object) -> str:
+    """Return a default as one would write it."""
+    if isinstance(value, tuple) and value:
+        return f"[{', '.join(map(_text, value))}]"
+    if value is None or value == ():
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -99,48 +100,49 @@ def _check_truth(results: Mapping[str, Result]) -> None:
 
 
 def common_cells(
-    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None
-) -> tuple[list[str], str]:
-    """Return the values to compare, and which of them is the primary measure."""
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None,
+    *, in_groups: bool,
+) -> tuple[list[str], str, dict[str, str]]:  # fmt: skip
+    """Return the values to compare, which of them is the primary measure, and why not others."""
     first = next(iter(results.values()))
-    cells = [
-        cell for cell in first.values
-        if all(cell in r.values and _is_comparable(r, cell) for r in results.values())
-    ]  # fmt: skip
+    every = dict.fromkeys(cell for result in results.values() for cell in result.values)
+    reasons = {cell: _why_not(cell, results, in_groups=in_groups) for cell in every}
+    cells = [cell for cell, reason in reasons.items() if reason is None]
+    not_compared = {cell: reason for cell, reason in reasons.items() if reason is not None}
     if measures is not None:
-        names = [measures] if isinstance(measures, str) else list(measures)
-        requested = list(dict.fromkeys(first.cell(name) for name in names))
-        for cell in requested:
-            if cell not in cells:
-                raise _no_values(cell, results)
-        cells = requested
+        names = list(measures) if isinstance(measures, Iterable) else [measures]
+        names = [measures] if isinstance(measures, str) else names
+        cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
     if not cells:
         raise MeasureError(
             "the results have no measure in common that users have values of",
             found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
             hint="measures of all lists together need evaluate(…, jackknife=64)",
         )
+    means = [cell for cell in cells if first.is_mean_of_users(cell)]
+    main = "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
     if primary is not None:
         main = first.cell(primary)
-        if main not in cells:
-            raise _no_values(main, results)
-        return cells, main
-    means = [cell for cell in cells if first.is_mean_of_users(cell)]
-    return cells, "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
+        cells = cells if main in cells else [*cells, main]
+    for cell in cells:
+        if reasons[cell] is not None:
+            raise MeasureError(f"{cell} cannot be compared: {reasons[cell]}")
+    return cells, main, not_compared
 
 
-def _no_values(cell: str, results: Mapping[str, Result]) -> MeasureError:
+def _why_not(cell: str, results: Mapping[str, Result], *, in_groups: bool) -> str | None:
+    """Return why a value cannot be compared; None if it can."""
     without = [name for name, result in results.items() if cell not in result.values]
     if without:
-        return MeasureError(f"{cell} was not evaluated", found=f"in {', '.join(without)}")
-    jackknifed = all(result.replicates is not None for result in results.values())
-    return MeasureError(
-        f"{cell} has no value for each user, and no jackknife to compare it by",
-        hint=None if jackknifed else "evaluate with jackknife=64",
-    )
-
-
-def _is_comparable(result: Result, cell: str) -> bool:
-    """Return whether a value is a mean over users, or has jackknife replicates."""
-    jackknifed = result.replicates is not None and cell in result.replicates.columns
-    return jackknifed or result.is_mean_of_users(cell)
+        return f"it was not evaluated in {', '.join(without)}"
+    if all(result.is_mean_of_users(cell) for result in results.values()):
+        return None
+    replicates = [result.replicates for result in results.values()]
+    if not in_groups and all(r is not None and cell in r.columns for r in replicates):
+        return None
+    undefined = [name for name, result in results.items() if math.isnan(result.values[cell])]
+    if undefined:
+        return f"it is NaN in {', '.join(undefined)}"
+    if in_groups:
+        return "it is no mean of users, so groups of them cannot be tested"
+    return "it is no mean of users (evaluate with jackknife=64)"

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
+import polars as pl
 
-from rankwise.core.arguments import check_choice, check_count, check_positive
+from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
 from rankwise.core.choices import Family, Missing, Test
-from rankwise.errors import ParameterError
-from rankwise.results.align_users import Aligned, align_users
+from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.results.align_users import check_ids
 from rankwise.results.comparability import check_comparable, common_cells
-from rankwise.results.comparison import Comparison, jackknife_row, make_row, verdict
-from rankwise.results.result import Result
-from rankwise.stats.all_pairs import max_t, tukey
-from rankwise.stats.differences import (
-    MANY,
-    Differences,
-    TestResult,
-    check_level,
-    significant_digits,
-)
+from rankwise.results.comparison import Comparison, verdict
+from rankwise.results.display.comparison_view import marks
+from rankwise.results.family import JOINT, Pairs, set_adjusted
+from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
+from rankwise.results.result import Result, Values
+from rankwise.stats.differences import check_level
 from rankwise.stats.multiple import adjust
-from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
 
 __all__ = ["Comparison", "Family", "Test", "compare"]
 
-_TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
-
 
 def compare(
-    results: Mapping[str, Result],
-    *,
+    *results: Result | Mapping[str, Result],
     baseline: str | None = None,
+    by: str | None = None,
     primary: str | None = None,
     measures: str | Sequence[str] | None = None,
     alpha: float = 0.05,
@@ -52,24 +45,32 @@ def compare(
 
     Parameters
     ----------
-    results : mapping of str to Result
-        Two results or more, by name.
+    *results : Result, or one mapping of str to Result
+        Two results or more: one after the other, which are called A, B, … in this order, or by
+        name, ``{name: result, …}``.
     baseline : str, optional
-        Compare every other result with this one; by default all pairs.
+        Compare every other result with this one; by default with A, and all pairs of results that
+        have names.
+    by : str, optional
+        Compare within each group of users, in a column of the table of users that results were
+        evaluated with: ``evaluate(…, users=…, by=…)``. All groups are corrected together. By
+        default all users are compared at once.
     primary : str, optional
         The primary measure: its pairs are one family, corrected together. By default ``ndcg@10``,
         or the first measure with per-user values. All other measures are exploratory: corrected
         together by Benjamini and Hochberg, and flagged.
     measures : str or list of str, optional
-        The measures to compare; by default all that every result has.
+        The measures to compare; by default all that every result has. A measure that cannot be
+        compared is then left out, and ``settings["not_compared"]`` says why, unless it is the
+        primary one.
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
     test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
         The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
     correction : str, default="holm"
         For the primary measure: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``, ``none``,
-        or one of two that test all pairs together: ``max_t`` (sign flips) and ``tukey``
-        (randomised Tukey, for all pairs).
+        or one of two that test all pairs together, not over groups: ``max_t`` (sign flips) and
+        ``tukey`` (randomised Tukey, for all pairs).
     margin : float or mapping of measure to float, optional
         The largest difference that does not matter. Pairs whose difference is significantly
         smaller (two one-sided tests at alpha) are equivalent.
@@ -101,145 +102,164 @@ def compare(
     >>> first = rw.evaluate({user: [1, 3] for user in range(40)}, truth, "recall@2")
     >>> lists = {user: [1, 2] if user % 2 else [1, 3] for user in range(40)}
     >>> second = rw.evaluate(lists, truth, "recall@2")
+    >>> rw.compare(first, second)["B"]["verdict"]
+    'better'
     >>> comparison = rw.compare({"first": first, "second": second}, baseline="first")
     >>> row = comparison["recall@2", "second"]
-    >>> row["verdict"], row["difference"]
-    ('better', 0.25)
+    >>> row["mean_baseline"], row["mean_system"], row["difference"]
+    (0.5, 0.75, 0.25)
     """
-    _check_results(results, baseline)
+    named, in_order = _named(results)
+    baseline = in_order[0] if baseline is None and in_order else baseline
+    _check_options(named, baseline, by, correction)
     check_level("alpha", alpha)
     check_choice("test", test, Test)
-    check_choice("correction", correction, Family)
     check_choice("missing", missing, Missing)
     check_positive(n_resamples=n_resamples)
     check_count(least=0, seed=seed)
     if not force:
-        check_comparable(results)
-    cells, main = common_cells(results, measures, primary)
-    first = next(iter(results.values()))
-    if isinstance(margin, Mapping):
-        margin = {first.cell(name): float(size) for name, size in margin.items()}
-    elif margin is not None:
-        margin = float(margin)
-    pairs = list(combinations(results, 2))
+        check_comparable(named)
+    cells, main, not_compared = common_cells(named, measures, primary, in_groups=by is not None)
+    first = next(iter(named.values()))
+    margin = _by_cell(margin, first)
+    pairs = list(combinations(named, 2))
     if baseline is not None:
-        pairs = [(baseline, name) for name in results if name != baseline]
-    family = _Family(
-        results, pairs, float(alpha), test, correction, margin, missing, n_resamples, int(seed)
-    )
-    rows = [row for cell in cells for row in family.rows(cell, main=cell == main)]
-    exploratory = [row for row in rows if not row["primary"]]
-    _set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
+        pairs = [(baseline, name) for name in named if name != baseline]
+    groups = {None: named} if by is None else _in_groups(named, by)
+    families = [
+        Pairs(members, group, pairs, len(pairs) * len(groups), float(alpha), test, correction,
+              margin, missing, n_resamples, int(seed))
+        for group, members in groups.items()
+    ]  # fmt: skip
+    asked = {main} if measures is None else set(cells)
+    rows = _rows(families, cells, main, asked, by, not_compared)
+    _correct(rows, correction, joint=first.is_mean_of_users(main))
     for row in rows:
         row["verdict"] = verdict(row, alpha)
-    shared = [c for c in first.values if all(c in result.values for result in results.values())]
     settings = {
-        "not_compared": [c for c in shared if measures is None and c not in cells],
-        "baseline": baseline, "primary": main, "alpha": family.alpha,
+        "not_compared": not_compared, "by": by,
+        "baseline": baseline, "primary": main, "alpha": float(alpha),
         "test": test, "correction": correction, "margin": margin, "missing": missing,
-        "n_resamples": None if n_resamples is None else int(n_resamples), "seed": family.seed,
+        "n_resamples": None if n_resamples is None else int(n_resamples), "seed": int(seed),
         "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
+        "sources": {name: source for name in in_order if (source := _source(named[name]))},
     }  # fmt: skip
-    return Comparison.make(results, rows, settings)
+    return Comparison.make(named, rows, settings)
 
 
-def _check_results(results: object, baseline: str | None) -> None:
-    if not isinstance(results, Mapping) or not results:
-        found = type(results).__name__ + ("" if results else ", empty")
-        raise ParameterError("results to compare have names", found=found,
-                             hint="pass {name: result, …}")  # fmt: skip
-    for name, result in results.items():
+def _named(results: tuple[object, ...]) -> tuple[dict[str, Result], list[str]]:
+    """Return results by name, and the names that they were given here, in order."""
+    if results and all(isinstance(result, Result) for result in results):
+        names = [mark.upper() for mark in marks(len(results))]
+        named: Any = dict(zip(names, results, strict=True))
+    else:
+        names, named = [], results[0] if len(results) == 1 else None
+    if not isinstance(named, Mapping) or not named:
+        found = ", ".join(type(result).__name__ for result in results) or "nothing"
+        raise ParameterError(
+            "results to compare come one after the other, or by name", found=found,
+            hint="pass compare(one, two), or compare({name: result, …})",
+        )  # fmt: skip
+    for name, result in named.items():
         if not isinstance(name, str) or not isinstance(result, Result):
             raise ParameterError("results to compare come as {name: result}",
                                  found=f"{name!r}: {type(result).__name__}")  # fmt: skip
-    if len(results) < 2:
-        raise ParameterError("a comparison needs two results", found=f"{len(results)}")
-    if baseline is not None and baseline not in results:
+    if len(named) < 2:
+        raise ParameterError("a comparison needs two results", found=f"{len(named)}")
+    return dict(named), names
+
+
+def _check_options(
+    results: Mapping[str, Result], baseline: str | None, by: str | None, correction: Family
+) -> None:
+    check_choice("correction", correction, Family)
+    if baseline is not None and baseline not in list(results):
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(results))
+    if by is not None and not isinstance(by, str):
+        raise ParameterError("by is the name of one column of the users", found=f"by={by!r}")
+    if by is not None and correction in JOINT:
+        raise ParameterError(
+            f"{correction} tests the pairs of the same users together, not groups of users",
+            found=f"by={by!r}, correction={correction!r}",
+            hint='correction="holm" corrects over pairs and groups',
+        )
 
 
-@dataclass(frozen=True)
-class _Family:
-    """Pairs of results, (baseline, system), that are tested together, and how."""
-
-    results: Mapping[str, Result]
-    pairs: list[tuple[str, str]]
-    alpha: float
-    test: Test
-    correction: Family
-    margin: float | Mapping[str, float] | None
-    missing: Missing
-    n_resamples: int | None
-    seed: int
-
-    def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
-        """Return the rows of one measure, adjusted if it is the primary one."""
-        better = next(iter(self.results.values())).direction(cell)
-        margin = self.margin.get(cell) if isinstance(self.margin, Mapping) else self.margin
-        aligned = None
-        if all(result.is_mean_of_users(cell) for result in self.results.values()):
-            if self.missing == "zero" and better is False:
-                raise ParameterError(
-                    f"0 is the best value of {cell}, and would reward lists that are missing",
-                    found='missing="zero"',
-                    hint='missing="common" compares the users who have all values',
-                )
-            aligned = align_users(self.results, cell, self.missing)
-            tests = len(self.pairs) if main else 1
-            rows = [
-                make_row(cell, pair, d, self._tested(d), aligned, margin=margin, better=better,
-                         alpha=self.alpha, tests=tests, seed=self.seed)
-                for pair, d in zip(self.pairs, self._differences(aligned), strict=True)
-            ]  # fmt: skip
-        else:
-            rows = [jackknife_row(self.results, cell, p, self.alpha, better) for p in self.pairs]
-        flags = ["margin not tested"] if aligned is None and margin is not None else []
-        flags += [] if main else ["exploratory"]
-        for row in rows:
-            row["primary"] = main
-            row["flags"] += flags
-        if main:
-            _set_adjusted(rows, self._adjusted(rows, aligned))
-        return rows
-
-    def _differences(self, aligned: Aligned) -> Iterator[Differences]:
-        values = dict(zip(self.results, aligned.values.T, strict=True))
-        return (Differences(values[system], values[baseline]) for baseline, system in self.pairs)
-
-    def _resamples(self) -> int:
-        """Return the number of resamples: by default enough for a family of so many pairs."""
-        return self.n_resamples or max(10_000, math.ceil(4 * len(self.pairs) / self.alpha))
-
-    def _tested(self, differences: Differences) -> TestResult:
-        test = self.test
-        if test == "auto":
-            test = "t" if differences.n >= MANY else "sign_flip"
-        if test in _TESTS:
-            return _TESTS[test](differences.x, differences.y)
-        draw = sign_flip if test == "sign_flip" else bootstrap_test
-        count, pairs = self._resamples(), len(self.pairs)
-        tested = draw(differences.x, differences.y, n_resamples=count, seed=self.seed)
-        if tested.resamples and pairs / (1 + count) > self.alpha:
-            few = f"{count} resamples are too few for {pairs} pairs"
-            tested = replace(tested, flags=(*tested.flags, few))
-        return tested
-
-    def _adjusted(self, rows: list[dict[str, Any]], aligned: Aligned | None) -> Any:
-        """Return the adjusted p-values of the pairs of the primary measure.
-
-        Holm stands in for tests of all pairs together where there are no per-user values.
-        """
-        if self.correction in ("max_t", "tukey") and aligned is not None:
-            if self.correction == "max_t":
-                d = np.stack([pair.d for pair in self._differences(aligned)], axis=1)
-                return max_t(d, n_resamples=self._resamples(), seed=self.seed)
-            column = {name: index for index, name in enumerate(self.results)}
-            p = tukey(significant_digits(aligned.values))
-            return [p[column[baseline], column[system]] for baseline, system in self.pairs]
-        method: Any = "holm" if self.correction in ("max_t", "tukey") else self.correction
-        return adjust([row["p"] for row in rows], method)
+def _by_cell(
+    margin: float | Mapping[str, float] | None, result: Result
+) -> float | dict[str, float] | None:
+    """Return margins by the canonical names of measures, or the one margin of all measures."""
+    if isinstance(margin, Mapping):
+        for size in margin.values():
+            check_number("margin", size)
+        return {result.cell(name): float(size) for name, size in margin.items() if size is not None}
+    check_number("margin", margin)
+    return None if margin is None else float(margin)
 
 
-def _set_adjusted(rows: list[dict[str, Any]], adjusted: Any) -> None:
-    for row, p in zip(rows, adjusted, strict=True):
-        row["p_adjusted"] = float(p)
+def _source(result: Result) -> str | None:
+    """Return the file that lists were read from; None if it is unknown."""
+    card = result.provenance.get("inputs", {}).get("recommendations", {})
+    return card["source"] if card.get("sha256") else None
+
+
+def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+    """Return the results of each group of users: the values that are means of its users."""
+    check_ids(results)
+    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
+    groups = {group: None for table in tables.values() for group in group_names(table, by)}
+    ordered = sorted(groups, key=lambda group: (group is None, group or ""))
+    return {
+        group: {
+            name: _of_group(result, tables[name], by, group) for name, result in results.items()
+        }
+        for group in ordered
+    }
+
+
+def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None) -> Result:
+    inside = per_user.filter(pl.col(group_column(by)).eq_missing(group))
+    values = {
+        cell: mean_of(inside[cell]) if result.is_mean_of_users(cell) else math.nan
+        for cell in result.values
+    }
+    return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None)
+
+
+def _rows(
+    families: Sequence[Pairs], cells: Sequence[str], main: str, asked: set[str], by: str | None,
+    not_compared: dict[str, str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return the rows of every measure; why a measure has none goes into ``not_compared``."""
+    rows = []
+    for cell in cells:
+        failed: UsageError | None = None
+        found = []
+        for family in families:
+            try:
+                some = family.rows(cell, main=cell == main)
+                if not some[0]["users"] and (by is not None or cell not in asked):
+                    raise MeasureError("no user has a value in every result")
+                found += some
+            except UsageError as error:
+                failed = error
+                where = "" if by is None else f", {by}={family.group}"
+                not_compared[f"{cell}{where}"] = error.what
+        if failed is not None and cell in asked and not found:
+            raise failed
+        rows += found
+    return rows
+
+
+def _correct(rows: Sequence[dict[str, Any]], correction: Family, *, joint: bool) -> None:
+    """Adjust the p-values: of the primary measure over pairs and groups, of all others together.
+
+    Holm stands in for tests of all pairs together where there are no per-user values.
+    """
+    exploratory = [row for row in rows if not row["primary"]]
+    set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
+    if correction in JOINT and joint:
+        return
+    primary = [row for row in rows if row["primary"]]
+    method: Any = "holm" if correction in JOINT else correction
+    set_adjusted(primary, adjust([row["p"] for row in primary], method))

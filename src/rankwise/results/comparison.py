@@ -24,7 +24,8 @@ from rankwise.stats.power import minimum_detectable
 __all__ = ["Comparison", "jackknife_row", "make_row", "verdict"]
 
 _COLUMNS: dict[str, Any] = {
-    "measure": pl.String, "baseline": pl.String, "system": pl.String, "primary": pl.Boolean,
+    "measure": pl.String, "group": pl.String, "baseline": pl.String, "system": pl.String,
+    "primary": pl.Boolean,
     "mean_baseline": pl.Float64, "mean_system": pl.Float64, "difference": pl.Float64,
     "low": pl.Float64, "high": pl.Float64, "lift": pl.Float64, "lift_low": pl.Float64,
     "lift_high": pl.Float64, "test": pl.String, "p": pl.Float64, "p_adjusted": pl.Float64,
@@ -124,7 +125,8 @@ class Comparison:
     Attributes
     ----------
     table : polars.DataFrame
-        One row per measure and pair: means, ``difference`` (system minus baseline) with its
+        One row per measure, group of users (null without ``by``) and pair: both means,
+        ``difference`` (system minus baseline) with its
         confidence interval, relative ``lift`` with its interval (Fieller), test, p-value,
         ``p_adjusted``, ``verdict`` (better, worse, different, equivalent, undecided), effect sizes
         d_z and Cliff's delta, wins, ties and losses, users compared, users left out and why, users
@@ -133,7 +135,8 @@ class Comparison:
         One row per value that any result has, one column per result. Where candidates were
         sampled, the column's name carries the label.
     settings : dict
-        Baseline, primary measure, significance level, test, correction, margin, ….
+        Baseline, primary measure, significance level, test, correction, margin, …; and
+        ``not_compared``, which says of each measure that was left out why.
     """
 
     table: pl.DataFrame
@@ -158,22 +161,32 @@ class Comparison:
                              schema=_COLUMNS, orient="row")  # fmt: skip
         return cls(table, pl.DataFrame(columns, strict=False), settings)
 
-    def __getitem__(self, key: str | tuple[str, str]) -> dict[str, Any]:
-        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure."""
-        measure, system = (self.settings["primary"], key) if isinstance(key, str) else key
-        rows = self.table.filter(pl.col("measure") == measure, pl.col("system") == system)
+    def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
+        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.
+
+        Of a comparison of groups, ``["ndcg@10", "b", "women"]``.
+        """
+        names = (self.settings["primary"], key) if isinstance(key, str) else key
+        columns = ("measure", "system", "group")
+        rows = self.table.filter(
+            *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
+        )
         if len(rows) != 1:
             raise MeasureError(
-                f"there is no single row of {measure} for {system}",
+                f"there is no single row of {' and '.join(map(str, names))}",
                 found=f"{len(rows)} rows; measures {', '.join(self.table['measure'].unique())}",
-                hint="filter the table: found.table",
+                hint="filter the table: comparison.table",
             )
         return rows.row(0, named=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON; NaN and infinity become None."""
-        pairs = [finite(row) for row in self.table.to_dicts()]
-        return {"settings": self.settings, "pairs": pairs, "values": self.values.to_dicts()}
+        """Return everything as plain values, ready for JSON: NaN as None, infinity as text."""
+        data: dict[str, Any] = finite({
+            "settings": self.settings,
+            "pairs": self.table.to_dicts(),
+            "values": self.values.to_dicts(),
+        })  # fmt: skip
+        return data
 
     def export(self, format: Format) -> str:  # noqa: A002
         """Return the comparison as text.

@@ -8,10 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.arguments import check_path
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse
-from rankwise.results.result import Result
+from rankwise.results.group_columns import mean_of, read_group_column
+from rankwise.results.result import Result, Values
 from rankwise.results.saving import load
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.files import read_file
@@ -30,7 +32,7 @@ def from_per_user(source: Any) -> Result:
     source : table or path
         One row per user: a column of user ids and one numeric column per measure; NaN or null
         where a user has no value. Columns named like measures (``ndcg@10``) have a direction,
-        others have none.
+        others have none; columns named like ``group(country)`` hold groups of users.
 
     Raises
     ------
@@ -53,11 +55,12 @@ def from_per_user(source: Any) -> Result:
     frame = frame.rename({users[0]: "user"})
     if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
         raise ColumnError("a user is null, or stands twice", where=where)
+    groups = [name for name in frame.columns if read_group_column(name) is not None]
     cells: dict[str, str] = {}
     measures: list[Measure] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
-        if name in ("user", "label", *_USER_COLUMNS) or not number:
+        if name in ("user", "label", *_USER_COLUMNS, *groups) or not number:
             continue
         measure = _measure(name)
         cell = name if measure is None else measure.cells[0]
@@ -75,8 +78,9 @@ def from_per_user(source: Any) -> Result:
     ]  # fmt: skip
     numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell)
                for name, cell in cells.items()]  # fmt: skip
-    per_user = frame.sort("user").select("user", *user_columns, *numbers)
-    values = {cell: _mean(per_user[cell]) for cell in cells.values()}
+    texts = [pl.col(name).cast(pl.String) for name in groups]
+    per_user = frame.sort("user").select("user", *user_columns, *texts, *numbers)
+    values = Values({cell: mean_of(per_user[cell]) for cell in cells.values()})
     provenance = {"settings": {"measures": [str(measure) for measure in measures]},
                   "inputs": {"per user": {"source": where}}}  # fmt: skip
     return Result(
@@ -94,11 +98,6 @@ def _measure(name: str) -> Measure | None:
     return measure if len(measure.cells) == 1 else None
 
 
-def _mean(column: pl.Series) -> float:
-    mean = column.drop_nans().mean()
-    return mean if isinstance(mean, float) else float("nan")
-
-
 def _read(source: Any) -> tuple[pl.DataFrame, str]:
     if not isinstance(source, str | Path):
         return from_arrow(source, "per user"), "per user"
@@ -106,7 +105,8 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
     if path.suffix != ".json":
         raw = read_file(path)
         users = [name for name in raw.frame.columns if _is_user(name)]
-        frame = typed(raw.frame, [name for name in raw.frame.columns if name not in users])
+        groups = [name for name in raw.frame.columns if read_group_column(name) is not None]
+        frame = typed(raw.frame, [n for n in raw.frame.columns if n not in (*users, *groups)])
         return whole(frame, users) if raw.is_text else frame, raw.name
     try:
         return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
@@ -121,7 +121,7 @@ def _is_user(name: str) -> bool:
 
 def open_result(path: str | Path) -> Result:
     """Return a saved result, given its folder or ``result.json``, or a table of per-user values."""
-    path = Path(path)
+    path = check_path("path", path)
     if path.is_dir():
         return load(path)
     return load(path.parent) if path.name == "result.json" else from_per_user(path)

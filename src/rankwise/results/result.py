@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,39 +11,53 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.errors import MeasureError, nearest
+from rankwise.core.arguments import check_path
+from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.display.view import Format, TableView, export, finite, html, plain
+from rankwise.results.folder import write_folder
+from rankwise.results.group_columns import within
 from rankwise.results.intervals import IntervalMethod
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
 from rankwise.stats.differences import Interval
-from rankwise.tables.atomic_files import new_folder, write_text
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["SCHEMA_VERSION", "Result"]
+__all__ = ["SCHEMA_VERSION", "Result", "Values"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
 
 
+class Values(dict[str, float]):
+    """The values of a result by name; as `Result` is a mapping, ``values()`` works as well."""
+
+    def __call__(self) -> ValuesView[float]:
+        """Return the numbers alone."""
+        return super().values()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
-    """The result of an evaluation.
+class Result(Mapping[str, float]):
+    """The result of an evaluation: a mapping of values by name, and everything about them.
+
+    Names are canonical, ``"ndcg@10"``; every name that a measure has finds its value. Two results
+    are equal only if they are the same object.
 
     Attributes
     ----------
     measures : tuple of Measure
         The measures (metrics) evaluated.
-    values : dict of str to float
+    values : dict of str to float, also callable
         The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
         if it has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
     per_user : polars.DataFrame
-        One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, and one column
-        for every value that is defined per user. NaN where a user has none.
+        One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, the groups of
+        ``by`` as ``group(country)``, and one column for every value that is defined per user. NaN
+        where a user has none.
     counts : dict of str to int
         Numbers of users, rows, ties, duplicates, …: nothing is dropped without a count here.
     slices : polars.DataFrame or None
@@ -66,10 +80,12 @@ class Result:
     (0.4, 0.7039)
     >>> result.scores["measure"].to_list()
     ['precision', 'ndcg']
+    >>> dict(result), "map@5" in result
+    ({'precision@5': 0.4, 'ndcg@5': 0.7039}, False)
     """
 
     measures: tuple[Measure, ...]
-    values: dict[str, float]
+    values: Values = field()
     per_user: pl.DataFrame
     counts: dict[str, int]
     slices: pl.DataFrame | None
@@ -103,17 +119,39 @@ class Result:
         """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
 
         A cell is ``result["reo@10[item_group=a]"]``.
+
+        Raises
+        ------
+        MissingValueError
+            If the result has no such value; it is a `MeasureError` and a `KeyError`.
         """
         return self.values[self.cell(measure)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
 
     def cell(self, measure: str | Measure) -> str:
         """Return the key of a value in ``values``, from any name that the measure has."""
         name = str(measure)
-        if name not in self.values:
+        if name in self.values:
+            return name
+        try:
             name = canonical_name(name, self.values)
+        except UsageError as error:
+            raise MissingValueError(
+                error.what, where=error.where, found=error.found, hint=error.hint
+            ) from error
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
-            raise MeasureError(
+            raise MissingValueError(
                 f"{measure} has several values" if cells else f"{measure} was not evaluated",
                 found=_listed(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"
@@ -145,6 +183,8 @@ class Result:
         method: IntervalMethod = "auto",
         n_resamples: int = 10_000,
         seed: int = 0,
+        by: str | None = None,
+        group: object = None,
     ) -> Interval:
         """Return the confidence interval of a value, users being sampled.
 
@@ -161,6 +201,10 @@ class Result:
             valid, which needs ``rankwise.evaluate(…, jackknife=64)``.
         n_resamples, seed : int, default=10_000, 0
             Number of bootstrap resamples, and their seed.
+        by, group : str, optional
+            The interval of the mean over one group of users, of those that ``slices`` has: the
+            column that ``by`` named when they were evaluated, and the group; None is the group of
+            users without one. By default all users.
 
         Examples
         --------
@@ -170,11 +214,22 @@ class Result:
         >>> interval = result.interval("recall@1", method="t")
         >>> interval.low, interval.high
         (0.1543, 0.5124)
+        >>> users = {"user": range(30), "country": ["AT", "DE"] * 15}
+        >>> result = rw.evaluate(lists, {user: {0} for user in lists}, users=users, by="country")
+        >>> interval = result.interval("recall@10", by="country", group="AT", method="t")
+        >>> interval.estimate, interval.n
+        (0.3333, 15)
         """
         from rankwise.results.intervals import interval_of  # imports SciPy: late
 
         cell = self.cell(measure)
-        user_values = self.per_user[cell] if self.is_mean_of_users(cell) else None
+        if by is None and group is not None:
+            raise ParameterError("a group needs by, the column that it is a group of",
+                                 found=f"group={group!r}")  # fmt: skip
+        users = self.per_user if by is None else within(self.per_user, by, group)
+        user_values = users[cell] if self.is_mean_of_users(cell) else None
+        if by is not None and user_values is None:
+            raise MeasureError(f"{cell} is no mean of users, so a group of them has no interval")
         return interval_of(
             cell, self.values[cell], user_values, self.replicates,
             confidence, method, n_resamples, seed,
@@ -238,18 +293,19 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.
 
-        NaN and infinity become None, which JSON can hold.
+        NaN becomes None, and infinity ``"inf"``: JSON has no such numbers.
         """
-        return {
+        data: dict[str, Any] = finite({
             "schema_version": SCHEMA_VERSION,
             "label": self.label,
-            "values": finite(self.values),
-            "kinds": dict(self.kinds),
+            "values": self.values,
+            "kinds": self.kinds,
             "counts": self.counts,
-            "slices": None if self.slices is None else [finite(r) for r in self.slices.to_dicts()],
-            "diagnostics": {name: finite(row) for name, row in self.diagnostics.items()},
+            "slices": None if self.slices is None else self.slices.to_dicts(),
+            "diagnostics": self.diagnostics,
             "provenance": self.provenance,
-        }
+        })  # fmt: skip
+        return data
 
     def export(self, format: Format) -> str:  # noqa: A002
         """Return the scores as text.
@@ -259,22 +315,24 @@ class Result:
         format : {"json", "csv", "markdown", "latex"}
             JSON holds counts and provenance as well; LaTeX needs the package booktabs.
         """
-        return export(format, self.to_dict, self._long_table, self._views, special="|")
+        return export(format, self.to_dict, self._long_table, self._views)
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and ``per_user.parquet`` into a folder, all or nothing.
+        """Write ``result.json`` and the tables that it names into a folder, all or nothing.
+
+        ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
+        ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
+        replaces, even while several processes save; tables of older results are removed.
 
         Raises
         ------
         OutputError
-            If the folder cannot be written; its previous content is then untouched.
+            If the folder cannot be written; an older result in it is then untouched.
         """
-        with new_folder(Path(folder)) as part:
-            write_text(part / "result.json", self.export("json"))
-            self.per_user.write_parquet(part / "per_user.parquet")
-            if self.replicates is not None:
-                self.replicates.write_parquet(part / "replicates.parquet")
-        return Path(folder)
+        path = check_path("folder", folder)
+        frames = {"per_user": self.per_user, "replicates": self.replicates}
+        write_folder(path, self.to_dict(), {n: f for n, f in frames.items() if f is not None})
+        return path
 
 
 def _listed(names: list[str]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import math
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from rankwise.errors import FileError
+from rankwise.core.arguments import check_path
+from rankwise.errors import FileError, UsageError
 from rankwise.measures.read import parse_all
-from rankwise.results.result import SCHEMA_VERSION, Result
+from rankwise.results.folder import read_folder
+from rankwise.results.result import SCHEMA_VERSION, Result, Values
 
 __all__ = ["load"]
 
@@ -21,7 +23,8 @@ def load(folder: str | Path) -> Result:
     Raises
     ------
     FileError
-        If the folder holds no result, or one of another schema version.
+        If the folder holds no result, one of another schema version, or one whose files were
+        changed after it was saved.
 
     Examples
     --------
@@ -32,49 +35,45 @@ def load(folder: str | Path) -> Result:
     ...     rw.load(result.save(folder + "/out"))["mrr@2"]
     0.5
     """
-    path = Path(folder)
+    path = check_path("folder", folder)
+    data, frames = read_folder(path, SCHEMA_VERSION)
     try:
-        data = json.loads((path / "result.json").read_text(encoding="utf-8"))
-        version = data["schema_version"]
-        if version != SCHEMA_VERSION:
-            raise FileError(
-                "this result was saved by another version of rankwise",
-                where=str(path),
-                found=f"schema {version}, this version reads {SCHEMA_VERSION}",
-            )
-        per_user = pl.read_parquet(path / "per_user.parquet")
         slices = data["slices"]
-        measures = parse_all(data["provenance"]["settings"]["measures"])
-        replicates = path / "replicates.parquet"
         return Result(
-            measures=measures,
-            values=_with_nan(data["values"]),
-            per_user=per_user,
+            measures=parse_all(data["provenance"]["settings"]["measures"]),
+            values=Values(_numbers(data["values"])),
+            per_user=frames["per_user"],
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
             provenance=data["provenance"],
-            diagnostics={name: _with_nan(row) for name, row in data["diagnostics"].items()},
-            replicates=pl.read_parquet(replicates) if replicates.is_file() else None,
-            kinds=data.get("kinds") or {c: m.value_kind for m in measures for c in m.cells},
+            diagnostics={name: _numbers(row) for name, row in data["diagnostics"].items()},
+            replicates=frames.get("replicates"),
+            kinds=data["kinds"],
         )
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, FileError):
-            raise
+    except UsageError as error:
         raise FileError(
-            "this folder does not hold a saved result",
+            "a measure of this saved result is not known here",
             where=str(path),
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            hint="Result.save writes result.json and per_user.parquet",
+            found=error.what,
+            hint="import the package that defines it",
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
+        raise FileError(
+            "this saved result lacks a part", where=str(path), found=f"{error!r}"
         ) from error
 
 
-def _with_nan(row: dict[str, float | None]) -> dict[str, float]:
-    """Return a row in which None, which JSON holds for numbers that are not finite, is NaN."""
-    return {name: float("nan") if value is None else value for name, value in row.items()}
+def _numbers(row: dict[str, Any]) -> dict[str, float]:
+    """Return a row of numbers, of which JSON has None for NaN and text for infinity."""
+    return {name: math.nan if value is None else _number(value) for name, value in row.items()}
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) else value
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
     head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "label": pl.String}
     schema = {name: head.get(name, pl.Float64) for name in rows[0]}
-    frame = pl.DataFrame(rows, schema=schema)
-    return frame.with_columns(pl.exclude(*head).fill_null(float("nan")))
+    values = [{name: row.pop(name) for name in head if name in row} | _numbers(row) for row in rows]
+    return pl.DataFrame(values, schema=schema)

@@ -194,8 +194,7 @@ def read_times(table: Table, unit: TimeUnit | None) -> Times:
             "there is no column for the timestamp, and this needs one",
             where=table.source,
             found=f"columns {', '.join(map(repr, table.frame.columns))}",
-            hint='say which: columns={"timestamp": "…"}, or on the command line '
-            "--column timestamp=…",
+            hint='say which: columns={"timestamp": "…"}',
         )
     column = table.frame["timestamp"]
     if column.null_count():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankwise.core.arguments import check_choice
+from rankwise.core.arguments import check_choice, check_path
 from rankwise.errors import OutputError, ParameterError
 from rankwise.splits.card import card_text
 from rankwise.splits.rows import Mask, Rows
@@ -48,7 +48,7 @@ def write(
         If the format has no file for a part of the split.
     """
     check_choice("format", form, FileFormat)
-    path = Path(folder)
+    path = check_path("folder", folder)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise OutputError(
             "a split is written into a folder that is new or empty",

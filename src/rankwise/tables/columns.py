@@ -175,8 +175,7 @@ def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str)
         f"two columns could be the {column}",
         where=where,
         found=", ".join(map(repr, matches)),
-        hint=f'say which: columns={{"{role}.{column}": "{matches[0]}"}}, '
-        f"or on the command line --column {role}.{column}={matches[0]}",
+        hint=f'say which: columns={{"{role}.{column}": "{matches[0]}"}}',
     )
 
 
@@ -232,8 +231,7 @@ def recognise(
                 f"there is no column for the {column}",
                 where=where,
                 found=_listed(names),
-                hint=f'say which: columns={{"{role}.{column}": "…"}}, '
-                f"or on the command line --column {role}.{column}=…",
+                hint=f'say which: columns={{"{role}.{column}": "…"}}',
             )
     return out
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 
 import numpy as np
@@ -341,3 +343,60 @@ def test_displays():
     assert '"failed": false' in found.export("json")
     assert found.table.height == 20
     assert found.rows("L1").is_empty()
+
+
+def not_json(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+LAST, FIRST = 2**63 - 1, -(2**63) + 1
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "ratio", "units"),
+    [
+        ([5, 5], [6, 9], float("inf"), (None, "us", "ns")),
+        ([5, 5], [5, 5], 0.0, (None, "us")),
+        ([5], [6], 0.0, (None, "us")),
+        ([5, 6], [9], 0.0, (None, "us")),
+        ([0, 2**61], [-(2**61), 2**61], 2.0, (None, "us", "ns")),
+        ([FIRST, LAST], [LAST, FIRST], 1.0, ("us", "ns")),
+        ([FIRST, 5], [LAST, LAST - 2], 2 / (5 - FIRST), ("us", "ns")),
+    ],
+)
+def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units):
+    for unit in units:
+        dtype = pl.Int64 if unit is None else pl.Datetime(unit)
+        parts = [
+            pl.DataFrame({
+                "user": range(len(times)),
+                "item": range(first_item, first_item + len(times)),
+                "timestamp": pl.Series(times, dtype=pl.Int64).cast(dtype),
+            })
+            for first_item, times in ((1, train), (2, test))
+        ]  # fmt: skip
+        found = rw.audit(*parts, recommendations={0: [9]}, candidates={0: [2]})
+        assert found["L9"].value == pytest.approx(ratio)
+        assert f"{ratio:.4g}" in repr(found)
+        for check in json.loads(found.export("json"), parse_constant=not_json)["checks"]:
+            value = found[check["code"]].value
+            assert check["value"] == (None if value == float("inf") else value)
+        assert found.export("markdown").count("\n") == 22
+
+
+def test_names_of_columns_are_shown_harmlessly():
+    column = "\x1b[2J<b>|"
+    items = {"item": [10, 11, 12], column: ["x", "x", "y"]}
+    found = rw.audit(TRAIN, TEST, items=items)
+    assert found["L15"].said.endswith("share their  [2J<b>| with another")
+    assert r"share their  [2J\<b\>\| with" in found.export("markdown")
+
+
+def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
+    found = rw.audit(TRAIN, TEST)
+    wide = repr(found).splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "72")
+    narrow = repr(found).splitlines()
+    assert max(map(len, wide)) > 100 > 72 >= max(map(len, narrow))
+    assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(wide).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from string import ascii_lowercase
 from typing import Any
@@ -26,12 +26,25 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         if verdict == "undecided" and not _missing(detectable):
             verdict += f" (finds {number(detectable)} or more)"
         rows.append((
-            f"{row['measure']}  {_pair(row)}", f"{row['difference']:+.4f}",
+            f"{_measure(row, settings)}  {_pair(row)}",
+            number(row["mean_baseline"]), number(row["mean_system"]), f"{row['difference']:+.4f}",
             f"{number(row['low'])} to {number(row['high'])}",
             "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", _p_value(row["p"]),
             _p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", verdict,
         ))  # fmt: skip
-    head = ("", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")
+    head = (
+        "",
+        "baseline",
+        "system",
+        "difference",
+        "interval",
+        "lift",
+        "p",
+        "adjusted",
+        "d_z",
+        "users",
+        "verdict",
+    )
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
 
 
@@ -41,6 +54,13 @@ def _missing(value: float | None) -> bool:
 
 def _pair(row: Mapping[str, Any]) -> str:
     return f"{row['system']} − {row['baseline']}"
+
+
+def _measure(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return the measure of a row, and the group of users that it is about."""
+    if settings["by"] is None:
+        return str(row["measure"])
+    return f"{row['measure']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
 
 
 def _p_value(p: float) -> str:
@@ -58,14 +78,11 @@ def _labels(settings: Mapping[str, Any]) -> list[str]:
 def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return how the pairs were tested, and the first twelve caveats."""
     primary = f"primary measure: {settings['primary']}, corrected by {settings['correction']}"
+    primary += "" if settings["by"] is None else f" over groups by {settings['by']}"
     level = f"{1 - settings['alpha']:.0%}"
     notes = [f"{primary}; others are exploratory (bh). Tests: {_tests(table)}. Intervals: {level}."]
-    if settings["not_compared"]:
-        cells = ", ".join(settings["not_compared"][:6])
-        more = ", …" if len(settings["not_compared"]) > 6 else ""
-        notes.append(
-            f"not compared, being no means of users (evaluate with jackknife=64): {cells}{more}"
-        )
+    notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
+    notes += _not_compared(settings["not_compared"])
     caveats: dict[str, None] = {}
     for row in table.iter_rows(named=True):
         for flag in row["flags"]:
@@ -75,6 +92,17 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             caveats[f"{row['measure']}: {row['dropped_because']}"] = None
     more_notes = [f"… and {len(caveats) - 12} more notes"] if len(caveats) > 12 else []
     return notes + _labels(settings) + list(caveats)[:12] + more_notes
+
+
+def _not_compared(reasons: Mapping[str, str]) -> list[str]:
+    """Return why measures are left out, the first six of each reason by name."""
+    by_reason: dict[str, list[str]] = {}
+    for cell, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(cell)
+    return [
+        f"not compared: {', '.join(cells[:6])}{', …' if len(cells) > 6 else ''}: {reason}"
+        for reason, cells in by_reason.items()
+    ]
 
 
 def marks(count: int) -> list[str]:
@@ -91,10 +119,12 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     """Return systems by measures: best and second marked, and who is significantly worse."""
     systems = list(dict.fromkeys([*table["baseline"], *table["system"]]))
     letters = dict(zip(systems, marks(len(systems)), strict=True))
-    measures = list(dict.fromkeys(table["measure"]))
+    heads: dict[str, list[dict[str, Any]]] = {}
+    for row in table.iter_rows(named=True):
+        heads.setdefault(_measure(row, settings), []).append(row)
     columns = [
-        _column(table.filter(pl.col("measure") == name), letters, settings["directions"].get(name))
-        for name in measures
+        _column(pairs, letters, settings["directions"].get(pairs[0]["measure"]))
+        for pairs in heads.values()
     ]
     rows: list[tuple[Cell, ...]] = [
         (f"{system} ({letter})", *(column[system] for column in columns))
@@ -108,17 +138,17 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         f"corrected by {settings['correction']} over its pairs, the other measures exploratory, by "
         f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
     )
-    return TableView(("", *measures), rows, caption=caption)
+    return TableView(("", *heads), rows, caption=caption)
 
 
 def _column(
-    table: pl.DataFrame, letters: Mapping[str, str], higher_is_better: bool | None
+    pairs: Sequence[Mapping[str, Any]], letters: Mapping[str, str], higher_is_better: bool | None
 ) -> dict[str, Marked]:
-    """Return the marked value of each system, from the pairs of one measure."""
-    values = dict(zip(table["baseline"], table["mean_baseline"], strict=True))
-    values |= dict(zip(table["system"], table["mean_system"], strict=True))
+    """Return the marked value of each system, from the pairs of one measure and group."""
+    values = {row["baseline"]: row["mean_baseline"] for row in pairs}
+    values |= {row["system"]: row["mean_system"] for row in pairs}
     worse: dict[str, list[str]] = {system: [] for system in letters}
-    for row in table.iter_rows(named=True):
+    for row in pairs:
         if row["verdict"] == "better":
             worse[row["system"]].append(letters[row["baseline"]])
         elif row["verdict"] == "worse":

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
-import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -18,16 +16,19 @@ import polars as pl
 from tabulate import DataRow, TableFormat, tabulate
 
 from rankwise.core.arguments import check_choice
+from rankwise.core.terminal import terminal_width
+from rankwise.errors import HIDDEN, printable
 
 __all__ = [
-    "Cell", "Format", "Marked", "Style", "TableView", "export", "finite", "html", "latex",
-    "markdown", "number", "plain",
+    "Cell", "Format", "Marked", "Style", "TableView", "as_json", "export", "finite", "html",
+    "latex", "markdown", "number", "plain",
 ]  # fmt: skip
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
 Style: TypeAlias = Literal["", "bold", "underlined"]
-_MARKUP = "|<>*_`"  # what Markdown takes for markup
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MARKUP = re.compile(r"[\\|<>*`~#&!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
+_FORMULA = r"^\s*[=+\-@＝＋－＠]"  # spreadsheets take full-width signs as well
+_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
 _JOINER = "\u2060"  # WORD JOINER: a character of width 0
 
 
@@ -85,7 +86,7 @@ class _Medium:
 
     def text(self, text: str) -> str:
         """Return text on one line, escaped."""
-        return self.escape(_CONTROLS.sub(" ", text))
+        return self.escape(printable(text))
 
     def cells(self, view: TableView) -> list[list[str]]:
         """Return the cells of a table as text, its head first."""
@@ -124,10 +125,10 @@ def plain(*views: TableView) -> str:
     A table that is too wide for the terminal is continued below with its first column repeated, so
     that no number is cut. Without a terminal lines are as long as they are.
     """
-    limit = _terminal_width()
+    limit = terminal_width()
     blocks = []
     for view in views:
-        rows = _Medium().cells(view)
+        rows = _folded(_Medium().cells(view), limit)
         parts = []
         for columns in _parts(rows, limit):
             cells = [[row[index] for index in columns] for row in rows]
@@ -138,11 +139,21 @@ def plain(*views: TableView) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _terminal_width() -> int | None:
-    """Return the width of the terminal; None if output goes elsewhere."""
-    if sys.stdout is not None and sys.stdout.isatty():
-        return shutil.get_terminal_size(fallback=(0, 0)).columns or None
-    return None
+def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]:
+    """Return rows whose first cell goes on in rows below, where a number has no room beside it."""
+    if limit is None:
+        return [list(row) for row in rows]
+    widest = max((len(_sized(cell)) for row in rows for cell in row[1:]), default=-2)
+    out = []
+    for first, *others in rows:
+        wrapper = textwrap.TextWrapper(
+            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        head, *rest = wrapper.wrap(_sized(first)) or [""]
+        out.append([head.replace(_JOINER, ""), *others])
+        out += [[line.replace(_JOINER, ""), *("" for _ in others)] for line in rest]
+    return out
 
 
 def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
@@ -190,20 +201,22 @@ def html(*views: TableView) -> str:
     return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
 
 
-def markdown(*views: TableView, special: str = _MARKUP) -> str:
-    """Return Markdown tables, each with its caption and notes below; ``special`` is escaped."""
-    medium = _Medium(
-        lambda text: re.sub(f"([{re.escape(special)}])", r"\\\1", text),
-        {"bold": "**{}**", "underlined": "<u>{}</u>"},
-        "<sup>{}</sup>",
-    )
+_MARKDOWN = _Medium(
+    lambda text: _MARKUP.sub(r"\\\g<0>", text),
+    {"bold": "**{}**", "underlined": "<u>{}</u>"},
+    "<sup>{}</sup>",
+)
+
+
+def markdown(*views: TableView) -> str:
+    """Return Markdown tables, each with its caption and notes below."""
     blocks = []
     for view in views:
-        head, *rows = medium.cells(view)
+        head, *rows = _MARKDOWN.cells(view)
         rule = ["---:" if alignment == "right" else "---" for alignment in view.alignment]
         lines = _aligned([head, rule, *rows], view.alignment, ("| ", " | ", " |"))
         blocks.append("\n".join(lines))
-        blocks += [medium.text(text) for text in (view.caption, *view.notes) if text]
+        blocks += [_MARKDOWN.text(text) for text in (view.caption, *view.notes) if text]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -239,22 +252,41 @@ def export(
     data: Callable[[], dict[str, Any]],
     table: Callable[[], pl.DataFrame],
     views: Callable[[], Sequence[TableView]],
-    special: str = _MARKUP,
 ) -> str:
     """Return ``data`` as JSON, ``table`` as CSV in full precision, or ``views`` for readers."""
     check_choice("format", form, Format)
     if form == "json":
-        return json.dumps(data(), indent=2, ensure_ascii=False) + "\n"
+        return as_json(data())
     if form == "csv":
-        return table().write_csv()
-    if form == "markdown":
-        return markdown(*views(), special=special)
-    return latex(*views())
+        return _csv(table())
+    return markdown(*views()) if form == "markdown" else latex(*views())
 
 
-def finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for JSON, which cannot hold NaN and infinity: they become None."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in row.items()
-    }
+def as_json(data: Any) -> str:
+    """Return readable JSON; characters that a terminal would obey or hide are escaped."""
+    text = json.dumps(finite(data), indent=2, ensure_ascii=False)
+    return re.sub("(?!\n)" + HIDDEN.pattern, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
+
+
+def _csv(table: pl.DataFrame) -> str:
+    """Return a table as CSV in which no text is a formula to a spreadsheet.
+
+    An apostrophe before it marks it as text, which numbers are not in need of.
+    """
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    shown = table.with_columns(pl.col(name).map_elements(printable, pl.String) for name in texts)
+    risky = pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)
+    return shown.with_columns(
+        pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()
+    ).write_csv()
+
+
+def finite(data: Any) -> Any:
+    """Return data for JSON, which has no such numbers: NaN becomes None, and infinity ``"inf"``."""
+    if isinstance(data, Mapping):
+        return {name: finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    if not isinstance(data, float) or math.isfinite(data):
+        return data
+    return None if math.isnan(data) else str(data)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from rankwise.errors import ParameterError, nearest
+from rankwise.core.terminal import terminal_width
+from rankwise.errors import ParameterError, nearest, printable
 
 __all__ = ["Audit", "Check", "Status", "not_run", "verdict"]
 
@@ -42,6 +46,9 @@ class Check:
     value: float | None
     said: str
     find_rows: Callable[[], pl.DataFrame] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "said", printable(self.said))  # it may name columns of strangers
 
 
 def not_run(code: str, name: str, needs: str) -> Check:
@@ -102,27 +109,32 @@ class Audit:
         return pl.DataFrame(rows, schema=_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything except the rows as plain values, ready for JSON."""
-        return {"failed": self.failed, "checks": self.table.to_dicts()}
+        """Return everything except the rows as plain values, ready for JSON.
+
+        JSON has no NaN and no infinity: a value that is either is None.
+        """
+        checks = [
+            {**row, "value": row["value"] if math.isfinite(row["value"] or 0.0) else None}
+            for row in self.table.to_dicts()
+        ]
+        return {"failed": self.failed, "checks": checks}
 
     def export(self, format: Literal["json", "markdown"]) -> str:  # noqa: A002
         """Return the checks as text."""
         if format == "json":
-            return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+            return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if format != "markdown":
             raise ParameterError("format must be one of json, markdown", found=f"{format!r}")
         lines = ["| check | verdict | number | what was found |", "|---|---|---:|---|"]
         for check in self.checks:
-            finding = check.said.replace("|", r"\|")
+            finding = re.sub(r"[\\|<>*`]", r"\\\g<0>", check.said)
             name = f"{check.code} {check.name}"
             lines.append(f"| {name} | {check.status} | {_number(check.value)} | {finding} |")
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
-        lines = []
-        for check in self.checks:
-            head = f"{check.status.upper():8}{check.code:4} {check.name:28}"
-            lines.append(f"{head} {_number(check.value):>10}  {check.said}")
+        limit = terminal_width()
+        lines = [line for check in self.checks for line in _lines(check, limit)]
         counts = [
             f"{sum(check.status == status for check in self.checks)} {status}"
             for status in ("fail", "warn", "pass", "not run")
@@ -134,7 +146,23 @@ _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": 
             "said": pl.String}  # fmt: skip
 
 
+def _lines(check: Check, limit: int | None) -> list[str]:
+    """Return a check on one line, or with its finding below where the terminal is too narrow."""
+    head = f"{check.status.upper():8}{check.code:4} {check.name:28} {_number(check.value):>10}"
+    line = f"{head}  {check.said}"
+    if limit is None or len(line) <= limit:
+        return [line]
+    indent = " " * 13  # below the name
+    below = textwrap.wrap(
+        check.said, max(limit, 40), initial_indent=indent, subsequent_indent=indent,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return [head, *below]
+
+
 def _number(value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"

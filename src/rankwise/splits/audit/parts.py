@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -158,7 +159,8 @@ def _open(
 ) -> _Opened:
     """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
     whole = sources["train"]
-    if isinstance(whole, str | Path) and Path(whole).is_dir():
+    # Path.is_dir raises where a path is too long.
+    if isinstance(whole, str | Path) and os.path.isdir(whole):  # noqa: PTH112
         whole = read(whole, columns=columns, time_unit=unit)
     if isinstance(whole, Folds):
         raise ParameterError("an audit is of one split", found=repr(whole),

@@ -73,9 +73,10 @@ def horizon(parts: Parts) -> Check:
     if not parts.has_times:
         return not_run("L9", name, _TIMES)
     test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
-    spans = [parts.seconds(times.max() - times.min()) for times in (test, train)]
-    ratio = spans[0] / spans[1] if spans[1] else float("inf")
-    since = test - train.max()
+    # Differences of Python's numbers and of floats: those of 64-bit integers may overflow.
+    spans = [parts.seconds(times.max().item() - times.min().item()) for times in (test, train)]
+    ratio = spans[0] / spans[1] if spans[1] else (float("inf") if spans[0] else 0.0)
+    since = test.astype(np.float64) - float(train.max())
     median, far = (parts.seconds(np.quantile(since, level)) for level in (0.5, 0.95))
     finding = f"test spans {_span(spans[0])}, training {_span(spans[1])}; targets lie "
     finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"

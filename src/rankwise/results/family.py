@@ -1,0 +1,116 @@
+"""A family of comparisons: pairs of results, in each group of users, that are tested together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankwise.core.choices import Family, Missing, Test
+from rankwise.errors import ParameterError
+from rankwise.results.align_users import Aligned, align_users
+from rankwise.results.comparison import jackknife_row, make_row
+from rankwise.results.result import Result
+from rankwise.stats.all_pairs import max_t, tukey
+from rankwise.stats.differences import MANY, Differences, TestResult, significant_digits
+from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
+
+__all__ = ["JOINT", "Pairs", "set_adjusted"]
+
+JOINT = ("max_t", "tukey")
+"""The corrections that test all pairs together, from their users' values."""
+_TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of results, (baseline, system), over one group of users or all of them.
+
+    ``tests`` is the number of pairs that are corrected together, over all groups.
+    """
+
+    results: Mapping[str, Result]
+    group: str | None
+    pairs: list[tuple[str, str]]
+    tests: int
+    alpha: float
+    test: Test
+    correction: Family
+    margin: float | Mapping[str, float] | None
+    missing: Missing
+    n_resamples: int | None
+    seed: int
+
+    def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
+        """Return the rows of one measure, adjusted if one test is of all pairs together."""
+        better = next(iter(self.results.values())).direction(cell)
+        margin = self.margin.get(cell) if isinstance(self.margin, Mapping) else self.margin
+        aligned = self._aligned(cell, better)
+        if aligned is not None:
+            tests = self.tests if main else 1
+            rows = [
+                make_row(cell, pair, d, self._tested(d), aligned, margin=margin, better=better,
+                         alpha=self.alpha, tests=tests, seed=self.seed)
+                for pair, d in zip(self.pairs, self._differences(aligned), strict=True)
+            ]  # fmt: skip
+        else:
+            rows = [jackknife_row(self.results, cell, p, self.alpha, better) for p in self.pairs]
+        flags = ["margin not tested"] if aligned is None and margin is not None else []
+        flags += [] if main else ["exploratory"]
+        for row in rows:
+            row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *flags]}
+        if main and self.correction in JOINT and aligned is not None:
+            set_adjusted(rows, self._together(aligned))
+        return rows
+
+    def _aligned(self, cell: str, better: bool | None) -> Aligned | None:
+        """Return the users' values; None if the value is no mean of users."""
+        if not all(result.is_mean_of_users(cell) for result in self.results.values()):
+            return None
+        if self.missing == "zero" and better is False:
+            raise ParameterError(
+                f"0 is the best value of {cell}, and would reward lists that are missing",
+                found='missing="zero"',
+                hint='missing="common" compares the users who have all values',
+            )
+        return align_users(self.results, cell, self.missing)
+
+    def _differences(self, aligned: Aligned) -> Iterator[Differences]:
+        values = dict(zip(self.results, aligned.values.T, strict=True))
+        return (Differences(values[system], values[baseline]) for baseline, system in self.pairs)
+
+    def _resamples(self) -> int:
+        """Return the number of resamples: by default enough for a family of so many tests."""
+        return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
+
+    def _tested(self, differences: Differences) -> TestResult:
+        test = self.test
+        if test == "auto":
+            test = "t" if differences.n >= MANY else "sign_flip"
+        if test in _TESTS:
+            return _TESTS[test](differences.x, differences.y)
+        draw = sign_flip if test == "sign_flip" else bootstrap_test
+        count = self._resamples()
+        tested = draw(differences.x, differences.y, n_resamples=count, seed=self.seed)
+        if tested.resamples and self.tests / (1 + count) > self.alpha:
+            few = f"{count} resamples are too few for {self.tests} pairs"
+            tested = replace(tested, flags=(*tested.flags, few))
+        return tested
+
+    def _together(self, aligned: Aligned) -> Any:
+        """Return the p-values of a test of all pairs together."""
+        if self.correction == "max_t":
+            d = np.stack([pair.d for pair in self._differences(aligned)], axis=1)
+            return max_t(d, n_resamples=self._resamples(), seed=self.seed)
+        column = {name: index for index, name in enumerate(self.results)}
+        p = tukey(significant_digits(aligned.values))
+        return [p[column[baseline], column[system]] for baseline, system in self.pairs]
+
+
+def set_adjusted(rows: list[dict[str, Any]], adjusted: Any) -> None:
+    """Give rows their adjusted p-values."""
+    for row, p in zip(rows, adjusted, strict=True):
+        row["p_adjusted"] = float(p)

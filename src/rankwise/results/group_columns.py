@@ -1,0 +1,94 @@
+"""Groups of users in per-user values: their columns, their users, and who belongs to which."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from rankwise.errors import ParameterError, nearest
+
+__all__ = ["group_column", "group_names", "mean_of", "read_group_column", "shared_groups", "within"]
+
+
+def group_column(by: str) -> str:
+    """Return the column of per-user values that holds the users' groups.
+
+    >>> group_column("country")
+    'group(country)'
+    """
+    return f"group({by})"
+
+
+def read_group_column(column: str) -> str | None:
+    """Return what a column of per-user values groups users by; None if it is another column."""
+    match = re.fullmatch(r"group\((.*)\)", column, flags=re.DOTALL)
+    return None if match is None else match[1]
+
+
+def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
+    """Return the rows of one group of users; None is the group of users without one."""
+    known = [name for name in map(read_group_column, per_user.columns) if name is not None]
+    if by not in known:
+        raise ParameterError(
+            f"the result has no groups of users by {by!r}",
+            found=", ".join(known) or "no groups",
+            hint=nearest(str(by), known) or f"evaluate(…, users=…, by={by!r}) keeps them",
+        )
+    name = None if group is None else str(group)
+    inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
+    if not len(inside):
+        names = [str(other) for other in group_names(per_user, by)]
+        raise ParameterError(
+            f"no user is in the group {group!r} of {by!r}",
+            found=", ".join(names[:12]),
+            hint=nearest(str(group), names),
+        )
+    return inside
+
+
+def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
+    """Return the groups of users in order, users without one last."""
+    names: list[str | None] = per_user[group_column(by)].unique().sort(nulls_last=True).to_list()
+    return names
+
+
+def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.DataFrame]:
+    """Return the per-user values of several results, all with the groups that any of them knows.
+
+    Raises
+    ------
+    ParameterError
+        If none knows them, or a user is in two groups.
+    """
+    column = group_column(by)
+    id_type = (
+        pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
+    )
+    frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
+    known = [f.select("user", column) for f in frames.values() if column in f.columns]
+    if not known:
+        raise ParameterError(
+            f"no result has groups of users by {by!r}",
+            hint=f"evaluate(…, users=…, by={by!r}) keeps the group of each user",
+        )
+    groups = pl.concat(known).drop_nulls().unique()
+    twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
+    if len(twice):
+        raise ParameterError(
+            f"a user is in two groups by {by!r}",
+            found=f"user {twice['user'][0]!r}: {twice[column][0]!r} and {twice[column][1]!r}",
+            hint="evaluate every model with the same table of users",
+        )
+    return {
+        name: frame.drop(column, strict=False).join(groups, on="user", how="left")
+        for name, frame in frames.items()
+    }
+
+
+def mean_of(values: pl.Series) -> float:
+    """Return the mean of users' values, except those of users who have none."""
+    mean = values.drop_nans().mean()
+    return mean if isinstance(mean, float) else math.nan

@@ -1,0 +1,114 @@
+"""Every command that a help text, the demo or the README shows runs as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from itertools import chain
+from pathlib import Path
+
+import click
+import pytest
+
+import rankwise as rw
+from command_line import rankwise, rankwise_here
+from rankwise.cli.demo import NEXT
+from rankwise.cli.main import cli
+
+pytestmark = pytest.mark.slow  # every test starts processes
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def examples():
+    """Return the examples of every help text, by command."""
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {
+        name: re.findall(r"^  (rankwise .*)", command.epilog, re.MULTILINE)
+        for name, command in {"": cli, **commands}.items()
+    }
+
+
+def readme():
+    """Return the commands of README that follow the demo."""
+    section = README.read_text(encoding="utf-8").split("## Your own files")[1].split("## ")[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    head, *lines = block.splitlines()
+    assert head.startswith("cd rankwise-demo")
+    return lines
+
+
+SHOWN = list(dict.fromkeys(chain(NEXT, readme(), *examples().values())))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = rankwise(folder, "demo")
+    assert done.returncode == 0, done.stderr
+    return folder / "rankwise-demo", done
+
+
+def test_the_demo(demo):
+    folder, done = demo
+    values = {
+        name: rw.load(folder / "results" / name)["ndcg@10"]
+        for name in ("random", "popularity", "neighbours")
+    }
+    assert values["random"] < values["popularity"] < values["neighbours"]
+    assert done.stderr.endswith(
+        "".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n"
+    )
+    before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
+    assert len(before) == 8
+    again = rankwise(folder.parent, "demo")  # into the same folder
+    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before
+
+
+def test_files_and_tables_in_memory_have_the_same_result(demo):
+    folder, _ = demo
+    saved = rw.load(folder / "results" / "neighbours")
+    read = rw.evaluate(
+        folder / "runs" / "neighbours.csv", folder / "split", list(saved.values), relevance_threshold=4,
+        items=folder / "items.csv",
+    )  # fmt: skip
+    assert read.values == saved.values
+    assert read.split["id"] == saved.split["id"]
+
+
+def test_every_help_has_examples():
+    for name, lines in examples().items():
+        assert lines
+        assert all(line.startswith(f"rankwise {name}".strip()) for line in lines)
+        assert all(len(line) <= 76 for line in lines)  # 80 columns, less those before it
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_shown_commands_run(demo, line):
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "rankwise"
+    done = rankwise_here(demo[0], *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(
+    ("folder", "holds", "said"),
+    [
+        ("results/neighbours", "a saved result", ["date: 20", "ndcg@10: 0.0", "relevance_threshold: 4.0"]),
+        ("split", "a split", ["rule: GlobalTime", "share: 0.2", "moment: 17", "rows: 44125"]),
+    ],
+)  # fmt: skip
+def test_inspecting_a_folder(demo, folder, holds, said):
+    text = rankwise_here(demo[0], "inspect", folder).stdout
+    assert all(part in text for part in [f"holds: {holds}", *said])
+    facts = json.loads(rankwise_here(demo[0], "inspect", folder, "--format", "json").stdout)
+    assert facts["holds"] == holds
+
+
+def test_inspecting_another_folder(demo):
+    done = rankwise_here(demo[0], "inspect", "runs")
+    assert (done.returncode, "neither a saved result nor a split" in done.stderr) == (3, True)

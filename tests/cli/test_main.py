@@ -1,0 +1,126 @@
+"""Exit codes are what ``--help`` says, whatever happens to the command or to its streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from command_line import rankwise
+from rankwise.cli.main import cli
+
+RANKWISE = f"{sys.executable} -m rankwise"
+STREAMS = [
+    ("measures > /dev/null", 0, ""),
+    ("measures >&-", 2, "standard output is closed"),
+    ("--help >&-", 2, "standard output is closed"),
+    ("measures > /dev/full", 2, "No space left on device"),
+    ("--version > /dev/full", 2, "No space left on device"),
+    ("measures 1< /dev/null", 2, "Bad file descriptor"),
+    ("measures >&- 2>&- <&-", 2, ""),
+    ("inspect none.csv 2>&-", 3, ""),
+    ("inspect none.csv > /dev/full 2> /dev/full", 3, ""),
+    ("inspect - <&-", 3, "the file is empty"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "said"), STREAMS, ids=[row[0] for row in STREAMS])
+def test_streams(tmp_path, command, code, said):
+    done = subprocess.run(
+        f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert len(done.stderr.splitlines()) <= 2  # nothing is said twice, or at the end by Python
+
+
+@pytest.mark.parametrize("environment", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_a_reader_that_goes_away(tmp_path, environment):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*RANKWISE.split(), "measures"], stdout=writer, stderr=subprocess.PIPE,
+                          env={**os.environ, **environment})  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_what_an_encoding_cannot_write(tmp_path):
+    done = subprocess.run([*RANKWISE.split(), "measures", "dcg"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONIOENCODING": "latin-1"})  # fmt: skip
+    assert done.returncode == 2
+    assert "in latin-1" in done.stderr
+
+
+INSIDE = """
+import sys
+import polars
+import rankwise.cli.main as main, rankwise.tables.files as files
+def deeper(): deeper()
+def failing(error):
+    def fail(*a, **k):
+        raise error
+    return fail
+broken = {
+    "SystemExit": failing(SystemExit(0)), "Panic": failing(polars.exceptions.PanicException("boom")),
+    "GeneratorExit": failing(GeneratorExit()), "RecursionError": lambda *a: deeper(),
+    "MemoryError": failing(MemoryError("7 GiB")), "RuntimeError": failing(RuntimeError("boom")),
+    "OSError": failing(OSError(28, "No space left", "there")), "Broken": failing(BrokenPipeError()),
+    "Interrupt": failing(KeyboardInterrupt()),
+}
+for name, files.read_file in broken.items():
+    print(name, file=sys.stderr)
+    print(name, main._run(["inspect", "run.csv"]))
+"""
+
+
+def test_what_is_raised_inside():
+    done = subprocess.run(
+        [sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60
+    )
+    assert dict(line.split() for line in done.stdout.splitlines()) == {
+        "SystemExit": "4", "Panic": "4", "GeneratorExit": "4", "RecursionError": "4",
+        "MemoryError": "4", "RuntimeError": "4", "OSError": "2", "Broken": "141", "Interrupt": "130",
+    }  # fmt: skip
+    assert "error inside rankwise: there is not enough memory. 7 GiB\n" in done.stderr
+    assert "PanicException: boom\nerror inside rankwise: please report" in done.stderr
+    assert "error: this cannot be written or read\n  where: there\n" in done.stderr
+    assert done.stderr.count("\n") < 200  # a recursion is not told from its beginning
+
+
+def test_interrupted(tmp_path):
+    with subprocess.Popen([*RANKWISE.split(), "demo"], cwd=tmp_path, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # fmt: skip
+        process.stderr.readline()  # it has begun
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)
+    assert (process.returncode, said[0]) == (130, "")
+    assert said[1].endswith("interrupted\n")
+
+
+def test_help_names_every_code():
+    for code in (0, 1, 2, 3, 4, 130, 141):
+        assert f" {code} " in f" {cli.epilog} "
+
+
+def test_shells_can_ask_for_completion(tmp_path):
+    done = subprocess.run(RANKWISE.split(), capture_output=True, text=True,
+                          env={**os.environ, "_RANKWISE_COMPLETE": "zsh_source"})  # fmt: skip
+    assert (done.returncode, done.stdout.startswith("#compdef rankwise")) == (0, True)
+
+
+def test_a_result_is_saved_although_stdout_is_full(tmp_path):
+    (tmp_path / "run.csv").write_text("user,item\n1,5\n")
+    command = f"{RANKWISE} evaluate run.csv run.csv --save kept > /dev/full"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    assert (done.returncode, (tmp_path / "kept" / "result.json").is_file()) == (2, True)
+
+
+def test_errors_name_options(tmp_path):
+    (tmp_path / "run.csv").write_text("user,item,score\n1,5,0.9\n1,5,0.5\n")
+    (tmp_path / "truth.csv").write_text("user,item\n1,5\n")
+    done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv")
+    assert (done.returncode, "with --duplicates first" in done.stderr) == (3, True)
+    done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "novelty@2")
+    assert done.stderr.endswith("hint:  pass --train FILE\n")

@@ -1,0 +1,60 @@
+"""``rankwise measures``: a listing that fits the terminal, and definitions in plain text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rankwise.cli import measures as command
+from rankwise.measures.describe import describe, every_description
+
+EVERY = every_description()
+
+
+@pytest.mark.parametrize("description", EVERY, ids=[one.cls.name for one in EVERY])
+def test_definitions_are_plain_text_and_complete(description):
+    text = command.definition(description)
+    assert not re.search(r"\\|`|::|:math:|[_^]\{|\n\n\n", text)
+    words = " ".join(text.split())
+    facts = (*description.cls.aliases, f"range {description.range}", f"-m {description.cls.name}")
+    assert all(fact in words for fact in facts)
+    assert f"rankwise.{description.cls.__name__}()" in words
+    assert all(needed in words for needed in description.needs)
+    for parameter in description.parameters:
+        assert f"{parameter.name} {parameter.values}; default {parameter.default}." in words
+        assert parameter.text
+    assert len(description.parameters) == len(description.cls().parameters)
+
+
+@pytest.mark.parametrize(
+    ("measure", "name", "values", "default"),
+    [
+        ("ndcg", "gain", "linear, exponential, binary, exponential_plus_one", "linear"),
+        ("err", "max_relevance", "a number or none", "none"),
+        ("f", "second", "a measure", "recall"),
+        ("ild", "distance", "cosine, jaccard, euclidean or callable", "cosine"),
+        ("hypervolume", "measures", "a list of measures", "[ndcg, recall]"),
+        ("hypervolume", "directions", "a list of true and false", "none"),
+        ("unsatisfied", "as_share", "true or false", "false"),
+    ],
+)
+def test_parameters_in_words(measure, name, values, default):
+    (found,) = (one for one in describe(measure).parameters if one.name == name)
+    assert (found.values, found.default) == (values, default)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_everything_fits_the_terminal(monkeypatch, width):
+    monkeypatch.setattr(command, "terminal_width", lambda: width)
+    texts = [command.listing(EVERY), *map(command.definition, EVERY)]
+    lines = [line for text in texts for line in text.split("Examples:\n")[0].split("\n")]
+    assert width - 5 < max(map(len, lines)) <= width
+
+
+def test_without_a_terminal_each_measure_has_one_line():
+    lines = command.listing(EVERY).split("\n")
+    assert sum(line.startswith("  ") for line in lines) == len(EVERY)
+    (ndcg,) = (line.split(maxsplit=1) for line in lines if line.startswith("  ndcg["))
+    assert ndcg[0] == "ndcg[@k]"
+    assert ndcg[1].endswith("ideal list. [0, 1], higher is better.")
