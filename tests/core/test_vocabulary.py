@@ -91,3 +91,19 @@ def test_a_repetition_is_told_with_hashes_too():
         rw.evaluate(lists, {"u": {"b"}}, "mrr")
     with pytest.raises(rw.RankwiseError, match="item 'a' more than once"):
         rw.evaluate(lists[:2], lists, "mrr")
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int16, pl.Int32, pl.Int64])
+def test_negative_ids_are_the_same_in_every_type(dtype):
+    """Spark's hash() gives negative ids; a narrow type holds them as well as a wide one."""
+    lists = pl.DataFrame({"user": [-1, -1, 2], "item": [-3, -5, 7]}).cast(dtype)
+    truth = pl.DataFrame({"user": [-1, 2], "item": [-5, 7]})
+    result = rw.evaluate(lists, truth, ["mrr@2", "gini@2", "arp@2"], train=truth.cast(dtype))
+    assert list(result.values.values()) == [0.75, 0.0, 0.5]
+    assert rw.evaluate(lists[:2], truth[:1], "gini@2", items=[-3, -5])["gini@2"] == 0.0
+
+
+def test_a_narrow_type_beside_a_wide_one():
+    lists = pl.DataFrame({"user": [300, -1], "item": [1, 2]})
+    truth = pl.DataFrame({"user": [-1], "item": [2]}).cast(pl.Int8)
+    assert rw.evaluate(lists, truth, ["mrr", "gini@1"])["mrr"] == 1.0

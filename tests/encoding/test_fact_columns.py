@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.spatial.distance import pdist
 
 import rankwise as rw
 
@@ -82,9 +83,11 @@ def test_a_distance_of_ones_own():
     measure = rw.IntraListDiversity(distance=by_hand) @ 2
     result = rw.evaluate(LISTS, TRUTH, measure, items=items)
     assert result[measure] == pytest.approx(2.0)
-    scipy = "ild(distance='scipy.spatial.distance:pdist')@2"
     with pytest.raises(rw.RankwiseError, match=r"returns \(n, n\)"):
-        rw.evaluate(LISTS, TRUTH, scipy, items=items)
+        rw.evaluate(LISTS, TRUTH, rw.IntraListDiversity(distance=pdist) @ 2, items=items)
+    text = "ild(distance='scipy.spatial.distance:cdist')@2"  # text runs nothing
+    with pytest.raises(rw.RankwiseError, match="named in text is not run"):
+        rw.evaluate(LISTS, TRUTH, text, items=items)
 
 
 def test_a_result_with_a_distance_of_ones_own_can_be_saved(tmp_path):

@@ -39,9 +39,29 @@ def test_one_row_a_measure_one_column_a_cutoff():
 
 def test_the_footnote_says_what_was_out_of_the_ordinary():
     lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
-    (note,) = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr")._views()[-1].notes
-    for part in ("3 users", "1 without a list", "2 rows with tied scores", "ties=expected"):
-        assert part in note
+    who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr")._views()[-1].notes
+    assert who.startswith(
+        "3 users: those with a relevant item (population=truth); 1 without a list"
+    )
+    assert "2 rows with tied scores" in who
+    assert rules == (
+        "relevant: every row of the ground truth; lists ordered by score (column 'score'), "
+        "ties=expected"
+    )
+    assert read == "recommendations: {user: [(item, number)]}; truth: {user: [items]}"
+
+
+def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not():
+    lists = pl.DataFrame({"uid": [1, 1], "movieId": [5, 6], "rank": [1, 2], "note": "x", "at": "y"})
+    truth = pl.DataFrame({"user": [1], "item": [5], "stars": [4.0], "text": ["z"]})
+    for threshold, rule in ((None, "> 0"), (4, ">= 4")):
+        result = rw.evaluate(lists, truth, "mrr", relevance_threshold=threshold)
+        _, rules, read = result._views()[-1].notes
+        assert rules == f"relevant: stars {rule}; lists ordered by rank (column 'rank')"
+        assert read == (
+            "recommendations: polars table (user=uid, item=movieId, rank), not read: 'note', 'at'; "
+            "truth: polars table (user, item, relevance=stars), not read: 'text'"
+        )
 
 
 WIDE = TableView(["measure", "a", "bb", "ccc"], [["recall", "0.5000", "0.25", "1"]], ["two words"])

@@ -26,8 +26,15 @@ def check_choice(name: str, value: object, choices: Any) -> None:
 def check_number(name: str, value: object) -> None:
     """Raise unless a value is None or a finite number."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if value is not None and not (number and math.isfinite(float(value))):  # type: ignore[arg-type]
+    if value is not None and not (number and _finite(value)):
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number that is larger than any float
+        return False
 
 
 def check_count(*, least: int = 1, **values: object) -> None:

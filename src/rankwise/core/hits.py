@@ -138,28 +138,30 @@ class Hits:
         xp = namespace(self.position)
         return xp.astype(self.position == 1, xp.float64)
 
-    def cascade(self, stop: Array) -> Array:
+    def cascade(self, stop: Array, last: int) -> Array:
         """Return for each row the probability that a user who reads from the top stops there.
 
         Parameters
         ----------
         stop : array of float, shape (m,)
             The probability that each relevant item stops a user who sees it.
+        last : int
+            The last rank that is asked for; below it the probabilities of tied rows are undefined.
 
         Returns
         -------
         array of float, shape (n,)
         """
         if self.groups is not None:
-            return self._tied_cascade(self.groups.like(stop), stop)
+            return self._tied_cascade(self.groups.like(stop), stop, last)
         xp = namespace(stop)
         reached = xp.ones_like(stop)
         # The second hits of all users together, then the third hits, ….
         order = xp.argsort(self.position, stable=True)
         position = xp.take(self.position, order)
-        last = int(position[-1]) if position.shape[0] else 0
-        edges = xp.searchsorted(position, xp.arange(1, last + 2, dtype=position.dtype))
-        for index in range(1, last):
+        most = int(position[-1]) if position.shape[0] else 0
+        edges = xp.searchsorted(position, xp.arange(1, most + 2, dtype=position.dtype))
+        for index in range(1, most):
             rows = order[int(edges[index]) : int(edges[index + 1])]
             reached[rows] = reached[rows - 1] * (1 - stop[rows - 1])
         return reached * stop
@@ -180,7 +182,7 @@ class Hits:
             reached[rows] = reached[rows - 1] * (1 - hazard[rows - 1])
         return reached * hazard
 
-    def _tied_cascade(self, groups: TiedGroups, stop: Array) -> Array:
+    def _tied_cascade(self, groups: TiedGroups, stop: Array, last: int) -> Array:
         # passed[q]: the expected product of (1 - stop) over the first q + 1 items of the group in
         # random order, built by adding one relevant item at a time to those that never stop
         # anyone. An item added to t - 1 others is among q + 1 drawn with probability (q + 1) / t.
@@ -191,8 +193,10 @@ class Hits:
         rank = groups.position + 1  # in the group
         group = xp.repeat(xp.arange(sizes.shape[0]), sizes)
         passed = xp.ones(group.shape[0], dtype=xp.float64)
+        (wanted,) = xp.nonzero(self.rank <= last)
         for added in range(_largest(n_hits)):
-            (rows,) = xp.nonzero(n_hits[group] > added)
+            wanted = wanted[n_hits[group[wanted]] > added]
+            rows = wanted
             total = sizes[group[rows]] - n_hits[group[rows]] + added + 1
             drawn = xp.clip(xp.astype(rank[rows], xp.float64) / total, max=1.0)
             before = xp.where(rank[rows] == 1, 1.0, passed[rows - 1])
@@ -200,10 +204,10 @@ class Hits:
             passed[rows] = (1 - drawn) * passed[rows] + drawn * through * before
         before = xp.where(rank == 1, 1.0, xp.roll(passed, 1))
         reached = xp.ones(sizes.shape[0], dtype=xp.float64)
-        last = groups.starts[1:] - 1
+        end = groups.starts[1:] - 1
         for depth in range(1, _largest(groups.depth) + 1):
             (here,) = xp.nonzero(groups.depth == depth)
-            reached[here] = reached[here - 1] * passed[last[here - 1]]
+            reached[here] = reached[here - 1] * passed[end[here - 1]]
         return (before - passed) * reached[group]
 
 

@@ -311,7 +311,7 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
             hint="give every item of a list its own rank, or drop the column and pass scores",
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
-    jumps[starts[1:] - 1] = False  # from one list to the next
+    jumps[starts[1:] - 1] = rank[starts[:-1]] != 1  # in place of the step to the next list
     return int(np.add.reduceat(jumps, starts[:-1]).astype(bool).sum())
 
 

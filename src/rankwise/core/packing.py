@@ -55,7 +55,7 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
             }
     except (
         OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError,
-        pl.exceptions.PolarsError,
+        pl.exceptions.PolarsError, pl.exceptions.PanicException,
     ) as error:  # fmt: skip
         size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__
         raise InputError(f"these bytes do not hold a {what}", found=size) from error

@@ -19,9 +19,11 @@ from rankwise.core.about import About
 from rankwise.core.packing import pack, unpack
 from rankwise.errors import DuplicateError, ParameterError
 
-__all__ = ["Partial"]
+__all__ = ["ADDED", "Partial"]
 
 _VERSION = 1
+ADDED = ("rows", "ids_trimmed")
+"""What adds up over the cards of a table that came in pieces."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,15 +157,15 @@ class Partial:
 def _merged_cards(
     inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]],
 ) -> dict[str, tuple[dict[str, Any], ...]]:
-    """Put the cards of pieces together: cards that differ in their rows alone become one."""
+    """Put the cards of pieces together: cards that differ in their sizes alone become one."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for roles in inputs:
         for role, cards in roles.items():
             for card in cards:
-                key = repr({name: value for name, value in card.items() if name != "rows"})
+                key = repr({name: value for name, value in card.items() if name not in ADDED})
                 known = out.setdefault(role, {}).get(key)
-                rows = card["rows"] + (0 if known is None else known["rows"])
-                out[role][key] = {**card, "rows": rows}
+                sums = {name: card[name] + (known[name] if known else 0) for name in ADDED}
+                out[role][key] = {**card, **sums}
     return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
 
 

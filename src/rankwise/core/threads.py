@@ -11,9 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["default_threads", "each", "gather", "one_blas_thread"]
+from rankwise.errors import UsageError
+
+__all__ = ["check_not_forked", "default_threads", "each", "gather", "one_blas_thread"]
 
 _STEP = 1 << 18
+_process: list[int] = []
+"""The process that first read a table, whose threads no forked process has."""
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 
@@ -23,6 +27,21 @@ def default_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_not_forked() -> None:
+    """Raise in a process that was forked from one that had read tables already.
+
+    Polars' threads do not survive a fork, and the child would wait for them without end.
+    """
+    if not _process:
+        _process.append(os.getpid())
+    elif _process[0] != os.getpid():
+        raise UsageError(
+            "this process was forked from one that had used rankwise, and its threads are gone",
+            found=f"process {os.getpid()}, forked from {_process[0]}",
+            hint='start processes with multiprocessing.get_context("spawn")',
+        )
 
 
 def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator[_T]:

@@ -33,6 +33,12 @@ class Truth:
     origin: Ints | None = None
     """The row of each row in the table; None where rows have its order."""
 
+    @classmethod
+    def none(cls) -> Truth:
+        """Return a ground truth of no items: one user's, who has none."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), empty, None, None)
+
     @cached_property
     def graded(self) -> bool:
         """Whether any relevant row has a gain other than 1."""

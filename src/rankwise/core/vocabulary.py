@@ -85,8 +85,10 @@ class IntegerVocabulary:
         if not len(ids):
             return np.empty(0, dtype=np.int64)
         values = ids.to_numpy()
-        # As unsigned integers, negative ids are huge: one pass tells whether all are in range.
-        if values.view(f"u{values.dtype.itemsize}").max() < self.limit:
+        # As unsigned integers, negative ids are above all others: one pass tells whether all are
+        # in range.
+        limit = min(self.limit, 2 ** (8 * values.dtype.itemsize - (values.dtype.kind == "i")))
+        if values.view(f"u{values.dtype.itemsize}").max() < limit:
             return values.view(np.int64) if values.dtype == np.uint64 else values
         ids = whole_numbers(ids)
         outside = ~ids.is_between(0, self.limit, closed="left")
@@ -95,7 +97,7 @@ class IntegerVocabulary:
         new = new.filter(~new.is_in(self._outside.implode()))
         self._outside = pl.concat([self._outside, new])
         numbers = self.limit + np.arange(len(self._outside))
-        codes = ids.to_numpy().copy()
+        codes = ids.to_numpy(writable=True)
         codes[outside.to_numpy()] = others.replace_strict(
             self._outside, numbers, return_dtype=pl.Int64
         ).to_numpy()
@@ -226,6 +228,7 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
         return IntegerVocabulary(_NO_LIMIT)
     rows = sum(len(column) for column in columns)
     largest = max((int(column.max()) for column in columns if len(column)), default=-1)  # type: ignore[arg-type]
+    largest = max(largest, -1)
     return IntegerVocabulary(largest + 1 if largest < 4 * rows + 1024 else 0)
 
 

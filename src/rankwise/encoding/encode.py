@@ -70,6 +70,8 @@ class EncodingRules:
     ties: Ties | None = None
     duplicates: Duplicates = "error"
     relevance_threshold: float | None = None
+    required: bool = True
+    """Whether some item must be relevant."""
 
 
 @dataclass(eq=False)
@@ -156,8 +158,9 @@ class Encoder:
         recommended, truth_table, users, _, *others = ids.align(tables)
         if codes.truth is None:
             codes.truth = encode_truth(
-                truth_table, ids, rules.relevance_threshold, rules.duplicates, codes.truth_counts
-            )
+                truth_table, ids, rules.relevance_threshold, rules.duplicates, codes.truth_counts,
+                required=rules.required,
+            )  # fmt: skip
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
         counted = users_evaluated(rules.population, lists, truth, ids.users.size, counts)

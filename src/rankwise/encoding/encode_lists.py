@@ -17,7 +17,7 @@ from rankwise.core.truth import Truth, arrange_truth
 from rankwise.core.vocabulary import HashCollision, HashedStrings
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, DuplicateError, EmptyError
-from rankwise.tables.table import Table
+from rankwise.tables.table import Table, is_absent
 
 __all__ = [
     "confirmation", "encode_lists", "encode_truth", "later_rows", "repeated_item", "repeated_rows",
@@ -31,8 +31,12 @@ def encode_truth(
     threshold: float | None,
     duplicates: Duplicates,
     counts: Counter[str],
+    *,
+    required: bool = True,
 ) -> Truth:
     """Return the ground truth by user, with relevance decided and repetitions dealt with.
+
+    Relevant items are ``required`` unless users without any have a value.
 
     Raises
     ------
@@ -41,8 +45,10 @@ def encode_truth(
     DuplicateError
         If an item occurs twice for a user and ``duplicates`` is ``"error"``.
     EmptyError
-        If nothing is relevant.
+        If nothing is relevant, and something has to be.
     """
+    if is_absent(table):
+        return Truth.none()
     if table.frame.is_empty():
         raise EmptyError("the table of truth is empty", where=table.source, found="0 rows")
     if threshold is not None and "relevance" not in table.frame.columns:
@@ -76,7 +82,7 @@ def encode_truth(
         truth = _arrange_truth(table.with_frame(once), ids, threshold)
     counts["truth_rows"] += len(truth.items)
     counts["truth_users_without_relevant_items"] += int((truth.n_relevant == 0).sum())
-    if not truth.n_relevant.any():
+    if required and not truth.n_relevant.any():
         assert truth.relevance is not None
         raise EmptyError(
             "no item is relevant",

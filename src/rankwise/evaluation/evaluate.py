@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
-from rankwise.errors import ParameterError
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.evaluation.doubts import check_dense, doubts
 from rankwise.evaluation.evaluator import Evaluator
 from rankwise.evaluation.jackknife import deal_groups
 from rankwise.evaluation.settings import (
@@ -14,8 +15,9 @@ from rankwise.evaluation.settings import (
     ListOptions,
     PieceOptions,
     Settings,
-    takes_options,
+    option_fields,
 )
+from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.warm_cold import HISTORY, with_history, with_item_slices
 from rankwise.evaluation.work import finish, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
@@ -30,7 +32,7 @@ __all__ = ["evaluate"]
 @takes_options(ListOptions)
 def evaluate(
     recommendations: Any,
-    truth: Any,
+    truth: Any = None,
     measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
     *,
     train: Any = None,
@@ -56,7 +58,8 @@ def evaluate(
         ``relevance``; or ``{user: {items}}``, ``{user: {item: relevance}}``, or a sparse matrix of
         relevances. A `rankwise.splits.Split`,
         or the folder of one, stands for its test part; its training part is then ``train`` unless
-        that is given, and its card is kept in the result.
+        that is given, and its card is kept in the result. None is enough for metrics that describe
+        lists (coverage, Gini, novelty, diversity, popularity): users with a list are evaluated.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
     train : table, path or mapping, optional
@@ -102,25 +105,49 @@ def evaluate(
     [0.9197, 0.6309]
     """
     settings = Settings.read(measures, options)
+    if truth is None:
+        settings = _without_truth(settings)
     sources = {"truth": truth, "train": train, "items": items, "users": users,
                "baseline": baseline}  # fmt: skip
     if chunk_rows is not None:
         _check_whole(settings, train=train, chunk_rows=chunk_rows)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
-    required = ("recommendations", "truth")
+    required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
+    check_dense(tables)
     return evaluate_tables(settings, tables)
+
+
+def _without_truth(settings: Settings) -> Settings:
+    """Return settings for lists without a ground truth: the users with a list are evaluated."""
+    for measure in settings.measures:
+        if measure.reads_truth:
+            raise MeasureError(
+                f"{measure} compares lists with a ground truth",
+                found="no truth",
+                hint="pass truth=, or measures that describe lists: coverage, Gini, novelty, …",
+            )
+    if settings.relevance_threshold is not None or settings.population == "both":
+        raise ParameterError(
+            "without truth nothing is relevant to anybody",
+            found=f"relevance_threshold={settings.relevance_threshold}, "
+            f"population={settings.population!r}",
+            hint='leave relevance_threshold out, and take population="recommended"',
+        )
+    return replace(settings, population="recommended")
 
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one piece."""
     _check_whole(settings, train=tables.train, chunk_rows=None)
     assert tables.recommendations is not None
+    said = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
     settings, tables = _adjusted(settings, tables)
     piece = Tables(recommendations=tables.recommendations)
     job = prepare(settings, replace(tables, recommendations=None))
     result = finish(job, [work(job, piece)])
+    result = replace(result, provenance={**result.provenance, "doubts": said})
     if not settings.warm_and_cold:
         return result
 
@@ -159,7 +186,6 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         recommendations, train, truth = tables.recommendations, tables.train, tables.truth
         assert recommendations is not None
         assert train is not None
-        assert truth is not None
         tables = replace(tables, recommendations=take_out_seen(recommendations, train, truth))
     if settings.warm_and_cold:
         tables = with_history(tables)
@@ -170,7 +196,9 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
     """Evaluate a Parquet file piece by piece."""
     options: dict[str, Any] = {
-        name: getattr(settings, name) for name in PieceOptions.__annotations__
+        name: getattr(settings, name)
+        for name in option_fields()
+        if name in PieceOptions.__annotations__
     }
     evaluator = Evaluator(settings.measures, ties=settings.ties, **sources, **options)
     for chunk in read_chunks(source, rows, columns=settings.columns):

@@ -18,8 +18,8 @@ from rankwise.evaluation.settings import (
     DEFAULT_MEASURES,
     Settings,
     WholeOptions,
-    takes_options,
 )
+from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike
 from rankwise.models.recommend import asks_many, check_model

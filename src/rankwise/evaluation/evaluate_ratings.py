@@ -10,30 +10,36 @@ import polars as pl
 
 from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation.evaluate import evaluate_tables
-from rankwise.evaluation.settings import Settings, WholeOptions, takes_options
+from rankwise.evaluation.settings import (
+    RATING_MEASURES,
+    RatingOptions,
+    Settings,
+)
+from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.columns import ROLES, Columns, choose, plain_name
 from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.frames import from_arrow
+from rankwise.tables.in_memory import from_mapping_of_columns, id_series, number_series
 from rankwise.tables.read import from_file
 
 __all__ = ["evaluate_ratings"]
 
 _PREDICTED = ("prediction", "predicted", "predictedrating", "pred", "est", "estimate", "score")
 _TRUE = ("rating", "true", "truerating", "rui", "actual", "relevance", "label", "target", "stars")
-_DEFAULT = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
-@takes_options(WholeOptions, relevance_threshold=3.5, population="all")
+@takes_options(RatingOptions, relevance_threshold=3.5, population="all")
 def evaluate_ratings(
     source: Any,
-    measures: MeasureLike | Iterable[MeasureLike] = _DEFAULT,
+    measures: MeasureLike | Iterable[MeasureLike] = RATING_MEASURES,
     *,
     users: Any = None,
     items: Any = None,
     train: Any = None,
-    **options: Unpack[WholeOptions],
+    **options: Unpack[RatingOptions],
 ) -> Result:
     """Evaluate predicted ratings: their errors, and the order that they put rated items in.
 
@@ -68,8 +74,10 @@ def evaluate_ratings(
     >>> result["rmse"], result["precision@2"]
     (1.3229, 0.5)
     """
-    given: dict[str, Any] = {"relevance_threshold": 3.5, "population": "all", **options}
-    settings = Settings.read(measures, given, WholeOptions)
+    given: dict[str, Any] = {"population": "all", **options}
+    if "threshold" not in given:
+        given.setdefault("relevance_threshold", 3.5)
+    settings = Settings.read(measures, given, RatingOptions)
     frame = _frame(source, settings.columns)
     rows = len(frame)
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
@@ -103,10 +111,10 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
         return _from_users(source)
     if isinstance(source, str) or hasattr(source, "__fspath__"):
         return _from_file(read_file(source), columns)
-    if isinstance(source, pl.LazyFrame):
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__") or isinstance(source, Mapping):
-        return _named(_table(source), columns)
+    if isinstance(source, Mapping):
+        source = from_mapping_of_columns(source, "interactions")
+    if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
+        return _named(from_arrow(source, "ratings"), columns)
     if isinstance(source, Iterable):
         return _from_predictions(list(source))
     raise InputError(
@@ -114,18 +122,6 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
         found=type(source).__name__,
         hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
     )
-
-
-def _table(source: Any) -> pl.DataFrame:
-    try:
-        return pl.DataFrame(source)
-    except (
-        TypeError,
-        ValueError,
-        pl.exceptions.PolarsError,
-    ) as error:  # PyArrow's too
-        raise InputError("these ratings do not make a table",
-                         found=str(error).splitlines()[0]) from error  # fmt: skip
 
 
 def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
@@ -178,14 +174,15 @@ def _from_predictions(source: list[Any]) -> pl.DataFrame:
 def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
     if not rows:
         raise EmptyError("there are no ratings")
-    names = ("user", "item", "score", "relevance")
-    try:
-        columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
-        frame = pl.DataFrame(columns, strict=True)
-        return frame.with_columns(pl.col("score", "relevance").cast(pl.Float64))
-    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise InputError("ids are of one kind, and ratings are numbers",
-                         found=str(error).splitlines()[0]) from error  # fmt: skip
+    users, items, predicted, true = zip(*rows, strict=True)
+    return pl.DataFrame(
+        [
+            id_series("user", list(users), "interactions"),
+            id_series("item", list(items), "interactions"),
+            number_series("score", list(predicted), "recommendations"),
+            number_series("relevance", list(true), "truth"),
+        ]
+    )
 
 
 def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:

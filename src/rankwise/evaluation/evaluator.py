@@ -8,7 +8,8 @@ from typing import Any, Self, Unpack
 from rankwise.core.choices import Ties
 from rankwise.core.partial import Partial
 from rankwise.errors import ParameterError
-from rankwise.evaluation.settings import PieceOptions, Settings, takes_options
+from rankwise.evaluation.settings import PieceOptions, Settings
+from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import finish, merge, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result

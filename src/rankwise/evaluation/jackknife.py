@@ -29,9 +29,10 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
     ground truth and not on the lists: two systems have the same.
     """
     truth, recommendations = tables.truth, tables.recommendations
-    assert truth is not None
     assert recommendations is not None
-    relevant: Table = truth.with_frame(truth.relevant(threshold))
+    relevant: Table = recommendations  # without a ground truth lists must tell
+    if truth is not None:
+        relevant = truth.with_frame(truth.relevant(threshold))
 
     def group(ids: pl.Series) -> pl.Series:
         with_relevant = matching(relevant, "user", ids)["user"]
@@ -41,7 +42,8 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
         }).select(pl.struct(pl.all()).rank("ordinal").cast(pl.Int64))  # fmt: skip
         return (order.to_series() % n_groups).cast(pl.String)
 
-    users = with_column(tables.users, [truth, recommendations], JACKKNIFE, "jackknife", group)
+    given = [table for table in (truth, recommendations) if table is not None]
+    users = with_column(tables.users, given, JACKKNIFE, "jackknife", group)
     return replace(tables, users=users)
 
 

@@ -51,6 +51,11 @@ class Plan:
         """The measures that are computed on blocks."""
         return [measure for measure in self.every if not isinstance(measure, Composed | Grouped)]
 
+    @property
+    def reads_truth(self) -> bool:
+        """Whether some measure compares lists with the ground truth."""
+        return any(measure.reads_truth for measure in self.measures)
+
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
@@ -153,7 +158,7 @@ class Plan:
         return xp.where(defined[:, None], values, 0.0 if zero else math.nan)
 
     def _counts(self, block: Block) -> Counter[str]:
-        counts = Counter(tied_rows=block.n_tied_rows, relevant_rows=int(block.hits.gain.shape[0]))
+        counts = Counter(tied_rows=block.n_tied_rows, hits=int(block.hits.gain.shape[0]))
         if block.judged is not None and self.compares_scores:
             scored = int(block.judged.user.shape[0])
             counts["truth_rows_without_score"] = int(block.n_judged.sum()) - scored

@@ -2,32 +2,26 @@
 
 `Settings` has every option once, with its default, its check and its description. Functions take
 ``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see each
-option with its type, and `takes_options` gives them the whole signature and the descriptions. The
-command line makes its options from the same fields.
+option with its type; `rankwise.evaluation.signatures` gives them the whole signature and the
+descriptions. The command line makes its options from the same fields.
 """
 
 from __future__ import annotations
 
-import inspect
-import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from typing import (
     TYPE_CHECKING,
     Any,
-    Literal,
     Self,
     TypedDict,
-    TypeVar,
     get_args,
-    get_origin,
     get_type_hints,
 )
 
 from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
 from rankwise.core.choices import Duplicates, Population, Ties, Undefined
-from rankwise.core.described import described
 from rankwise.errors import ParameterError, nearest
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
@@ -35,17 +29,18 @@ if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
     from rankwise.measures.read import MeasureLike
 
 __all__ = [
-    "DEFAULT_MEASURES", "ListOptions", "PieceOptions", "Settings", "WholeOptions",
-    "check_population", "option_fields", "option_types", "takes_options",
+    "DEFAULT_MEASURES", "RATING_MEASURES", "ListOptions", "PieceOptions", "RatingOptions",
+    "Settings", "WholeOptions", "check_population", "option_fields", "option_types",
 ]  # fmt: skip
 
 DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
-_F = TypeVar("_F", bound="Callable[..., Any]")
+RATING_MEASURES = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
 class PieceOptions(TypedDict, total=False):
     """Options of every evaluation, also of one in pieces."""
 
+    threshold: float | None
     relevance_threshold: float | None
     population: Population
     undefined: Undefined
@@ -65,9 +60,16 @@ class WholeOptions(PieceOptions, total=False):
     jackknife: int | None
 
 
+class RatingOptions(WholeOptions, total=False):
+    """Options that also give cut-offs to measures; `rankwise.evaluate_model` has another k."""
+
+    k: int | Sequence[int] | None
+
+
 class ListOptions(WholeOptions, total=False):
     """Options that also concern how the lists themselves are read."""
 
+    k: int | Sequence[int] | None
     ties: Ties | None
     exclude_seen: bool
 
@@ -170,11 +172,14 @@ class Settings:
         check_positive(threads=self.threads, block_size=self.block_size)
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)
-        given: Any = self.by
+        given: Any = () if self.by is None else self.by
         by = (given,) if isinstance(given, str) else given
         if not isinstance(by, Iterable) or not all(isinstance(name, str) for name in (*by,)):
             raise ParameterError("by names columns of the users", found=f"by={given!r}")
-        if not isinstance(self.columns, Mapping | None):
+        named = self.columns if isinstance(self.columns, Mapping) else {}
+        words = all(isinstance(key, str) and isinstance(name, str | None)
+                    for key, name in named.items())  # fmt: skip
+        if not isinstance(self.columns, Mapping | None) or not words:
             raise ParameterError(
                 "columns maps roles to names of columns", found=f"columns={self.columns!r}",
                 hint='write columns={"user": "uid"}',
@@ -219,14 +224,21 @@ class Settings:
         TypeError
             If there is no such option.
         """
-        from rankwise.measures.read import parse_all
-
         for name in options:
             if name not in known.__annotations__:
                 hint = nearest(name, known.__annotations__)
                 ending = f"; {hint}" if hint else ""
                 raise TypeError(f"unexpected keyword argument {name!r}{ending}")
-        return cls(measures=parse_all(measures), **options, **explicit)
+        given = dict(options)
+        if "threshold" in given:
+            if given.get("relevance_threshold") not in (None, given["threshold"]):
+                found = f"{given['threshold']} and {given['relevance_threshold']}"
+                raise ParameterError(
+                    "threshold and relevance_threshold are the same option", found=found
+                )
+            given["relevance_threshold"] = given.pop("threshold")
+        requested = _at(measures, given.pop("k", None))
+        return cls(measures=requested, **given, **explicit)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values."""
@@ -243,6 +255,27 @@ class Settings:
             "exclude_seen": self.exclude_seen,
             "exact": self.exact,
         }
+
+
+def _at(
+    measures: MeasureLike | Iterable[MeasureLike], k: int | Sequence[int] | None
+) -> tuple[Measure, ...]:
+    """Return the measures, those without a cut-off at ``k``."""
+    from rankwise.measures.read import parse_all
+
+    if k is None:
+        return parse_all(measures)
+    if measures is DEFAULT_MEASURES or measures is RATING_MEASURES:
+        measures = [str(name).partition("@")[0] for name in measures]
+    parsed = parse_all(measures, cutoffs=False)
+    open_ = [measure for measure in parsed if not measure.k and measure.cutoff != "none"]
+    if not open_:
+        raise ParameterError(
+            "k gives a cut-off to measures that name none, and all of these name one or take none",
+            found=f"k={k}, {', '.join(map(str, parsed))}",
+            hint="leave k out, or leave the cut-offs out of the names",
+        )
+    return parse_all([measure @ k if measure in open_ else measure for measure in parsed])
 
 
 def _plain(kind: type[Any], value: Any) -> Any:
@@ -268,58 +301,3 @@ def option_fields() -> dict[str, Field[Any]]:
 def option_types() -> dict[str, Any]:
     """Return the type of each option, by name."""
     return get_type_hints(ListOptions)
-
-
-def _description(name: str, default: Any) -> str:
-    """Describe an option as numpydoc does: name, type and default, and the text below."""
-    entry, kind = option_fields()[name], option_types()[name]
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
-    named = entry.metadata.get("type") or (
-        "{" + ", ".join(f'"{choice}"' for choice in choices) + "}"
-        if choices
-        else " or ".join(arg.__name__ for arg in get_args(kind) or (kind,) if arg is not type(None))
-    )
-    shown = f'"{default}"' if isinstance(default, str) else default
-    ending = "optional" if default is None else f"default={shown}"
-    text = textwrap.fill(entry.metadata["text"], 91)
-    return f"{name} : {named}, {ending}\n{textwrap.indent(text, '    ')}"
-
-
-def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
-    """Give a function with ``**options`` the signature and the description of every option.
-
-    Parameters
-    ----------
-    known : type
-        The typed dictionary that ``**options`` unpacks.
-    **defaults : object
-        Defaults of the function, where they differ from those of `Settings`.
-
-    Returns
-    -------
-    callable
-        A decorator: a line ``%(options)s`` in the docstring becomes the descriptions.
-    """
-
-    def decorate(function: _F) -> _F:
-        signature = inspect.signature(function)
-        given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        names = [name for name in option_fields() if name in known.__annotations__]
-        names = [name for name in names if name not in signature.parameters]
-        values = {name: _default(name) for name in names} | defaults
-        added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=values[name],
-                              annotation=known.__annotations__[name].__forward_arg__)
-            for name in names
-        ]  # fmt: skip
-        function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
-        text = "\n".join(_description(name, values[name]) for name in names)
-        return described(options=text)(function)
-
-    return decorate
-
-
-def _default(name: str) -> Any:
-    default = option_fields()[name].default
-    assert default is not MISSING
-    return default

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.hashing import digest_of
-from rankwise.core.partial import Partial
+from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables
@@ -111,10 +111,13 @@ class _Summary:
         merged = self.merged
         counts = {name: count for name, count in sorted(merged.counts.items()) if count}
         counts |= {name: count for name, count in merged.reference_counts.items() if count}
-        counts["relevant_rows"] = merged.counts.get("relevant_rows", 0)
         counts["users"] = len(merged.users)
         counts["users_without_list"] = int((merged.users["list_length"] == 0).sum())
-        counts["users_without_relevant_items"] = int((merged.users["n_relevant"] == 0).sum())
+        if "truth" in merged.inputs:
+            counts["hits"] = merged.counts.get("hits", 0)
+            counts["users_without_relevant_items"] = int((merged.users["n_relevant"] == 0).sum())
+        else:  # nobody has relevant items where nothing says so
+            counts.pop("lists_without_relevant_items", None)
         for column, groups in users.groups.items():
             if column != JACKKNIFE and (groups.code < 0).any():
                 counts[f"users_without_group({column})"] = int((groups.code < 0).sum())
@@ -144,7 +147,7 @@ class _Summary:
         merged, facts = self.merged, self.facts
         cards = {role: _one_card(list(cards)) for role, cards in merged.inputs.items()}
         cards["recommendations"]["rows"] = merged.counts.get("rows", 0)
-        split = cards["truth"].pop("split")
+        split = cards["truth"].pop("split") if "truth" in cards else None
         if self.truth is not None:  # every piece was evaluated against all of it
             cards["truth"]["rows"] = len(self.truth.frame)
         return {
@@ -165,7 +168,7 @@ class _Summary:
             "measures": {
                 str(measure): _in_full(measure.parameters) for measure in self.plan.measures
             },
-            "inputs": {role: cards[role] for role in ("recommendations", "truth")}
+            "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
 
@@ -201,7 +204,7 @@ def _one_card(cards: list[dict[str, Any]]) -> dict[str, Any]:
     card = dict(cards[0])
     for name in card:
         values = [other[name] for other in cards]
-        if name == "rows":
+        if name in ADDED:
             card[name] = sum(values)
         elif any(value != values[0] for value in values):
             texts = dict.fromkeys(str(value) for value in values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,13 @@ class UserTable:
             )
         if not (joined["weight"] > 0).any():
             raise InputError("all weights are 0", where=self.weights.source)
+        if not math.isfinite(float(joined["weight"].sum()) ** 2):  # sums of products stay finite
+            raise InputError(
+                "the weights add up to more than floats can hold",
+                where=self.weights.source,
+                found=f"the largest is {joined['weight'].max()!r}",
+                hint="divide all of them by the largest",
+            )
         return joined["weight"].cast(pl.Float64).to_numpy()
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rankwise.errors import EmptyError
+from rankwise.errors import EmptyError, ParameterError
 from rankwise.results.result import Result
 from rankwise.tables.align import matching
 from rankwise.tables.seen import with_column
@@ -23,7 +23,8 @@ def with_history(tables: Tables) -> Tables:
     """Return the tables with a column of users that says whether each has a training history."""
     train, truth, recommendations = tables.train, tables.truth, tables.recommendations
     assert train is not None
-    assert truth is not None
+    if truth is None:
+        raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
     assert recommendations is not None
     training: Table = train
 

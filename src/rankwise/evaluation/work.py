@@ -39,7 +39,7 @@ from rankwise.evaluation.user_table import UserTable
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.read import read_tables
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 
 __all__ = ["Job", "finish", "prepare", "read_inputs", "work"]
 
@@ -150,6 +150,7 @@ def prepare(settings: Settings, reference: Tables) -> Job:
         needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
         population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
         relevance_threshold=settings.relevance_threshold,
+        required=settings.population in ("truth", "both") or settings.undefined == "skip",
     )  # fmt: skip
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
@@ -183,11 +184,7 @@ def work(job: Job, piece: Tables) -> Partial:
         If the piece cannot be evaluated as it is.
     """
     settings, recommendations = job.settings, piece.recommendations
-    if (piece.truth is None) == (job.reference.truth is None):
-        raise ParameterError(
-            "truth is given once to the Evaluator or with every piece, and only one of these",
-            hint="pass truth to Evaluator(…) or to update(…)",
-        )
+    piece = _with_truth(job, piece)
     if recommendations is not None:
         check_piece(job.plan, recommendations, settings.relevance_threshold)
     threads = settings.threads or default_threads()
@@ -205,13 +202,27 @@ def work(job: Job, piece: Tables) -> Partial:
     truth = piece.truth or job.reference.truth
     assert truth is not None
     split = None if truth.split is None else dict(truth.split)
-    inputs = {"truth": [{**_card(truth, encoded), "split": split}]}
+    inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, encoded), "split": split}]}
     protocol = ""
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, encoded)]
     return measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
+    )
+
+
+def _with_truth(job: Job, piece: Tables) -> Tables:
+    """Return a piece with its ground truth, or with what stands for one that nothing needs."""
+    if (piece.truth is None) != (job.reference.truth is None):
+        return piece
+    unneeded = not job.plan.reads_truth and job.settings.population == "recommended"
+    if piece.truth is None and piece.recommendations is not None and unneeded:
+        return replace(piece, truth=absent_truth(piece.recommendations))
+    raise ParameterError(
+        "truth is given once to the Evaluator or with every piece, and only one of these",
+        hint="pass truth to Evaluator(…) or to update(…); measures that describe lists need none "
+        'with population="recommended"',
     )
 
 

@@ -24,7 +24,7 @@ def bpref(
     """
     relevant = [item for item, score in relevance_scores.items() if score > 0]
     irrelevant = len(relevance_scores) - len(relevant)
-    if not relevant or (not irrelevant and without_judged == "undefined"):
+    if not relevant:
         return math.nan
     total, above = 0.0, 0
     for item in recommended:
@@ -33,6 +33,8 @@ def bpref(
             total += 1 - min(above, len(relevant)) / limit if limit else 1
         elif item in relevance_scores:
             above += 1
+    if not irrelevant and without_judged == "undefined" and total:
+        return math.nan
     return total / len(relevant)
 
 

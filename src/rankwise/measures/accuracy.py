@@ -12,7 +12,7 @@ from typing import Literal
 
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block
-from rankwise.measures.arithmetic import divide, need_cutoff
+from rankwise.measures.arithmetic import check_parameter, divide, need_cutoff
 from rankwise.measures.kinds import Composed, PerUser, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 
@@ -134,6 +134,11 @@ class F(Composed):
     first: Measure = Precision()
     second: Measure = Recall()
 
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "beta", 0 <= self.beta <= 1e100, "must lie between 0 and 1e100")
+
     @property
     def parts(self) -> tuple[Measure, ...]:
         """The two measures at the cut-offs of this one."""
@@ -149,7 +154,7 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@measure("hit_rate", "hit", "hr", "success", range=(0, 1), higher_is_better=True)
+@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True)
 class HitRate(PerUser):
     r"""Share of users with a relevant item in the top k.
 
@@ -174,7 +179,7 @@ class HitRate(PerUser):
         return block.sum_hits(block.hits.first(), k)
 
 
-@measure("mrr", "rr", "reciprocal_rank", range=(0, 1), higher_is_better=True)
+@measure("mrr", "rr", "reciprocal_rank", "recip_rank", range=(0, 1), higher_is_better=True)
 class ReciprocalRank(PerUser):
     r"""One over the rank of the first relevant item.
 
@@ -199,7 +204,7 @@ class ReciprocalRank(PerUser):
         return block.sum_hits(block.hits.first() / block.hits.rank, k)
 
 
-@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True)
+@measure("map", "ap", "average_precision", "map_cut", range=(0, 1), higher_is_better=True)
 class AveragePrecision(PerUser):
     r"""Mean of the precision at the rank of each relevant item.
 

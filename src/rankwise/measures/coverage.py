@@ -76,6 +76,7 @@ class CatalogCoverage(Catalogue):
 
 class _OfAllUsers(PerUser):
     defined_for = "user"
+    reads_truth = False
 
 
 @measure("user_coverage", range=(0, math.inf), higher_is_better=True)

@@ -114,7 +114,8 @@ class DCG(_Discounted):
         return block.sum_hits(hits.probability * gains * discount(hits.rank, self.log_base), k)
 
 
-@measure("ndcg", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}), family="accuracy")
+@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}),
+         family="accuracy")  # fmt: skip
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
@@ -260,6 +261,12 @@ class ERR(PerUser):
 
     max_relevance: float | None = None
 
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        allowed = self.max_relevance is None or 0 < self.max_relevance <= 1000
+        check_parameter(self, "max_relevance", allowed, "must lie between 0 and 1000")
+
     def values(self, block: Block, k: Array) -> Array:
         """Return expected reciprocal rank, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
@@ -272,4 +279,4 @@ class ERR(PerUser):
                 hint="write err(max_relevance=5)@10 for a scale that ends at 5",
             )
         stop = gain_of("exponential", hits.gain) / 2.0**largest
-        return block.sum_hits(hits.cascade(stop) / hits.rank, k)
+        return block.sum_hits(hits.cascade(stop, int(xp.max(k))) / hits.rank, k)

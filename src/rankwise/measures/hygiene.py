@@ -81,6 +81,7 @@ class Unsatisfied(PerUser):
     """
 
     defined_for = "user"
+    reads_truth = False
     as_share: bool = False
 
     @property

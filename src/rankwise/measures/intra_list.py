@@ -2,10 +2,8 @@ r"""Intra-list diversity: how far the items of one recommendation list are from 
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from rankwise.core.arrays import Array, count, namespace
 from rankwise.core.block import Block
@@ -38,7 +36,8 @@ class IntraListDiversity(PerUser):
         Cosine and Euclidean distances are between feature vectors, Jaccard between sets of
         categories. A callable takes the feature vectors of n items, shape (n, d), and returns the
         distances, shape (n, n): ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``.
-        In text, write it as ``"module:function"``.
+        Results name it ``"module:function"``; that text alone runs no code, and cannot be
+        evaluated.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
     categories : str, default="categories"
@@ -67,8 +66,8 @@ class IntraListDiversity(PerUser):
         """Check the parameters."""
         super().__post_init__()
         names = ("cosine", "jaccard", "euclidean")
-        importable = isinstance(self.distance, str) and ":" in self.distance
-        if self.distance not in names and not importable and not callable(self.distance):
+        named = isinstance(self.distance, str) and ":" in self.distance
+        if self.distance not in names and not named and not callable(self.distance):
             raise ParameterError(
                 f"{self.name}: distance must be one of {', '.join(names)}, or a callable",
                 found=f"distance={self.distance!r}",
@@ -83,6 +82,12 @@ class IntraListDiversity(PerUser):
 
     def values(self, block: Block, k: Array) -> Array:
         """Return mean distances, shape (U, n_k)."""
+        if isinstance(self.distance, str) and ":" in self.distance:
+            raise ParameterError(
+                f"{self.name}: a distance that is named in text is not run",
+                found=f"distance={self.distance!r}",
+                hint="pass the function itself: rw.IntraListDiversity(distance=function) @ 10",
+            )
         item = block.rows("recommended").item
         xp = namespace(item)
         items, rows = xp.arange(block.n_items), item
@@ -146,7 +151,8 @@ class IntraListDiversity(PerUser):
 
     def _sum_custom_distances(self, vectors: Array) -> Array:
         xp = namespace(vectors)
-        distance = self.distance if callable(self.distance) else _import(str(self.distance))
+        distance = self.distance
+        assert callable(distance)
         n, totals = vectors.shape[1], []
         for index in range(vectors.shape[0]):
             matrix = xp.asarray(distance(vectors[index, ...]), dtype=xp.float64)
@@ -163,19 +169,6 @@ def _sum_matrix(matrices: Array) -> Array:
     """Sum each matrix, row by row: (u, n, n) to (u,)."""
     xp = namespace(matrices)
     return xp.sum(xp.sum(matrices, axis=2), axis=1)
-
-
-def _import(name: str) -> Callable[[Any], Any]:
-    module, _, attribute = name.partition(":")
-    try:
-        distance = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ParameterError(
-            "the distance cannot be imported", found=name, hint="write 'module:function'"
-        ) from error
-    if not callable(distance):
-        raise ParameterError("the distance is not a function", found=name)
-    return distance  # type: ignore[no-any-return]
 
 
 def _batches(

@@ -26,6 +26,7 @@ class _HitsInOrder(ItemSum):
     """How often each item is a hit in the top k; tied items in the order of the list."""
 
     name: ClassVar[str] = "found"
+    reads_truth: ClassVar[bool] = True
     needs: ClassVar[Needs] = frozenset({"judged"})
 
     def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:

@@ -40,6 +40,8 @@ class ItemSum:
 
     name: ClassVar[str]
     needs: ClassVar[Needs] = frozenset()
+    reads_truth: ClassVar[bool] = False
+    """Whether the rows depend on the ground truth."""
     whole: ClassVar[bool] = True
     """Whether every term is 1."""
     has_cutoff: ClassVar[bool] = True
@@ -109,6 +111,7 @@ class HitCount(ItemSum):
     Where scores tie, an item counts with the probability that it is in the top k.
     """
 
+    reads_truth: ClassVar[bool] = True
     name: ClassVar[str] = "hits"
     whole: ClassVar[bool] = False
 
@@ -123,6 +126,7 @@ class HitCount(ItemSum):
 class RelevantCount(ItemSum):
     """To how many users each item is relevant."""
 
+    reads_truth: ClassVar[bool] = True
     name: ClassVar[str] = "relevant"
     needs: ClassVar[Needs] = frozenset({"relevant"})
     has_cutoff: ClassVar[bool] = False

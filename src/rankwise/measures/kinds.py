@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -79,7 +79,7 @@ def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> dict[str,
     return {label(item_group=name): float(value) for name, value in zip(names, values, strict=True)}
 
 
-def at_cutoffs(measure: Measure, k: tuple[int, ...]) -> Measure:
+def at_cutoffs(measure: Measure, k: int | Sequence[int]) -> Measure:
     """Set the cut-offs of a part, if it has any."""
     return measure if measure.cutoff == "none" else measure @ k
 
@@ -90,6 +90,11 @@ class PerUser(Measure):
 
     defined_for: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
     """Who has a value: users with relevant items, users with a list, or every user."""
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether it compares lists with the ground truth."""
+        return self.defined_for != "list"
 
     @property
     def aggregate(self) -> Literal["mean", "sum"]:
@@ -146,6 +151,11 @@ class Accumulated(Measure):
     value_kind = "all lists"
 
     @property
+    def reads_truth(self) -> bool:
+        """Whether what is summed for items depends on the ground truth."""
+        return any(item_sum.reads_truth for item_sum in self.item_sums)
+
+    @property
     def has_groups(self) -> bool:
         """Whether a group of users can have a value: not if the cells are groups of users."""
         return not any(item_sum.by for item_sum in self.item_sums) and not any(
@@ -174,6 +184,11 @@ class Catalogue(Accumulated):
 
 class _OfParts(Measure):
     """Made of other measures, which leave the cut-off to it."""
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether one of its parts compares lists with the ground truth."""
+        return any(part.reads_truth for part in self.parts)
 
     def __post_init__(self) -> None:
         """Check the measures that it is made of."""

@@ -12,11 +12,13 @@ import inspect
 import keyword
 import operator
 import re
+import sys
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
@@ -46,7 +48,20 @@ POPULARITY = Fact("popularity")
 WHOLE_LIST = 2**62
 """The cut-off that stands for none: larger than any list, small enough to add to."""
 
+LARGEST = 10_000_000
+"""The largest cut-off: some measures keep a number for every place up to it."""
+
 _M = TypeVar("_M", bound="type[Measure]")
+
+if TYPE_CHECKING:
+
+    class _Given:
+        """Cut-offs to type checkers: one number or several go in, a tuple comes out."""
+
+        def __get__(self, owner: object, kind: object) -> Cutoffs: ...
+        def __set__(self, owner: object, k: int | Sequence[int]) -> None: ...
+else:
+    _Given = tuple
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,11 +70,12 @@ class Measure(Registered):
 
     Parameters
     ----------
-    k : tuple of int
-        Cut-offs, set by ``@``: ``NDCG() @ 10`` or ``NDCG() @ [5, 10]``. Empty: the whole list.
+    k : int or sequence of int, default=()
+        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is
+        ``NDCG() @ [5, 10]``. Empty: the whole list.
     """
 
-    k: Cutoffs = field(default=(), repr=False)
+    k: _Given = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
 
     range: ClassVar[tuple[float, float]]
     higher_is_better: ClassVar[bool | None]
@@ -94,9 +110,7 @@ class Measure(Registered):
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
         """Set the cut-offs."""
-        cutoffs = [k] if isinstance(k, int) or hasattr(k, "__index__") else list(k)
-        plain = [c if isinstance(c, bool | float) else operator.index(c) for c in cutoffs]
-        return dataclasses.replace(self, k=tuple(plain))
+        return dataclasses.replace(self, k=k)
 
     def __str__(self) -> str:
         """Write the measure as the parser reads it, without what is at its default."""
@@ -143,6 +157,11 @@ class Measure(Registered):
     def value_kind(self) -> ValueKind:
         """What the value is made of: each kind of measure knows."""
         raise NotImplementedError
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether it compares lists with the ground truth; measures that describe lists do not."""
+        return True
 
     @property
     def requires(self) -> Needs:
@@ -260,8 +279,9 @@ def _check(owner: Measure, name: str, value: object) -> None:
         return
     elif kind in (int, float) or (choices and choices[0] in (int, float)):
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = number and -sys.float_info.max <= value <= sys.float_info.max  # type: ignore[operator]
         ok = number or (value is None and type(None) in choices)
-        want = "a number"
+        want = "a finite number"
     else:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
@@ -295,17 +315,23 @@ def _is_a(value: object, kind: type) -> bool:
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def _cutoffs(owner: Measure, k: Sequence[int]) -> Cutoffs:
-    for cutoff in k:
-        if isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 1:
+def _cutoffs(owner: Measure, k: Any) -> Cutoffs:
+    """Return cut-offs as a tuple of Python's integers."""
+    given = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
+    for cutoff in given:
+        whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        if not whole or not 1 <= operator.index(cutoff) <= LARGEST:
             raise ParameterError(
-                f"{owner.name}: a cut-off is a whole number from 1", found=f"k={cutoff!r}"
+                f"{owner.name}: a cut-off is a whole number from 1 to {LARGEST:,}",
+                found=f"k={cutoff!r}",
+                hint=f"without a cut-off {owner.name} is of the whole list"
+                if owner.cutoff != "required" and whole and cutoff > LARGEST
+                else None,
             )
-    if len(set(k)) < len(k):
-        raise ParameterError(
-            f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(tuple(k))}"
-        )
-    return tuple(k)
+    plain = tuple(operator.index(cutoff) for cutoff in given)
+    if len(set(plain)) < len(plain):
+        raise ParameterError(f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(plain)}")
+    return plain
 
 
 def _show_k(k: Cutoffs) -> str:

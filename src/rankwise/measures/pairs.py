@@ -28,7 +28,8 @@ class BPref(PerUser):
     ----------
     without_judged : {"one", "undefined"}, default="one"
         The term of a recommended relevant item for a user none of whose items is judged not
-        relevant: 1 (as in trec_eval), or the user has no value (as in ranx).
+        relevant: 1 (as in trec_eval), or the user has no value (as in ranx). Without a recommended
+        relevant item the value is 0 either way.
 
     References
     ----------
@@ -61,7 +62,8 @@ class BPref(PerUser):
         terms = rows.relevant * (1.0 - loss) * block.item_weight(rows.user, rows.item)
         value = divide(bincount(rows.user, terms, block.n_users), n_relevant)
         if self.without_judged == "undefined":
-            value = or_nan(value, n_irrelevant > 0)
+            hit = bincount(rows.user, rows.relevant, block.n_users) > 0
+            value = or_nan(value, (n_irrelevant > 0) | ~hit)
         return value[:, None]
 
 

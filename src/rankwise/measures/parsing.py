@@ -16,6 +16,8 @@ from rankwise.measures.registry import Registered
 
 __all__ = ["make", "parse_text", "several_measures"]
 
+_LONGEST = 10_000  # characters of a text that is read: nesting needs a stack
+
 
 def parse_text(text: str) -> list[Any]:
     """Return the measures that a text names: one, or several with a comma between them.
@@ -25,6 +27,8 @@ def parse_text(text: str) -> list[Any]:
     """
     # Names like hit-rate are one word to people, a subtraction to Python.
     # What stands in quotes is left alone.
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise _unreadable(text)
     joined = re.sub(
         r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
         lambda match: match[1] or "_",
@@ -32,9 +36,16 @@ def parse_text(text: str) -> list[Any]:
     )
     try:
         node = ast.parse(joined, mode="eval").body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _unreadable(text) from error
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    try:
+        return _measures(nodes, text)
+    except RecursionError as error:
+        raise _unreadable(text) from error
+
+
+def _measures(nodes: list[ast.expr], text: str) -> list[Any]:
     out: list[Any] = []
     for part in nodes:
         number = _number(part)
@@ -49,9 +60,12 @@ def parse_text(text: str) -> list[Any]:
 
 def _measure(node: ast.expr, text: str) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return _measure(node.left, text) @ _cutoffs(node.right, text)
+        measure = _measure(node.left, text)
+        if measure.k:  # ndcg@10@5
+            raise _unreadable(text)
+        return measure @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
-        return registry.find(node.id)()
+        return _named(node.id)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
         cls = registry.find(node.func.id)
         given = {word.arg or "": _value(word.value, text) for word in node.keywords}
@@ -62,6 +76,14 @@ def _measure(node: ast.expr, text: str) -> Any:
             given[name] = _value(node.args[0], text)
         return make(cls, given)
     raise _unreadable(text)
+
+
+def _named(name: str) -> Any:
+    """Return the measure of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
+    ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
+    if ending is None or registry.knows(name):
+        return registry.find(name)()
+    return registry.find(ending[1])() @ int(ending[2])
 
 
 def make(cls: type[Any], given: dict[str, Any]) -> Any:
@@ -127,7 +149,7 @@ def _value(node: ast.expr, text: str) -> Any:
 def _unreadable(text: str) -> UsageError:
     return MeasureError(
         "this does not read as a measure",
-        found=text,
+        found=text if isinstance(text, str) and len(text) < 200 else repr(text)[:200] + "…",
         hint="write name@k, name@[5,10] or name(parameter=value)@k",
     )
 

@@ -285,6 +285,7 @@ class PopularityLift(Pooled):
     0.5
     """
 
+    reads_truth = False
     facts = (POPULARITY,)
 
     def sums(self, block: Block, k: Array) -> Array:

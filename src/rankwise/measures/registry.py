@@ -10,13 +10,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
-from rankwise.errors import MeasureError, ParameterError, nearest
+from rankwise.errors import MeasureError, ParameterError
 
-__all__ = ["Registered", "add", "every", "find", "names"]
+__all__ = ["Registered", "add", "every", "find", "knows", "names"]
 
 
 class Registered:
@@ -69,6 +70,19 @@ def names() -> list[str]:
     return [cls.name for cls in every()]
 
 
+def knows(name: str) -> bool:
+    """Return whether there is a measure of a name or alias."""
+    _load()
+    return _key(name) in _known
+
+
+def _nearest(name: str) -> str | None:
+    """Say which measure was probably meant, by a name that people write."""
+    spelled = {_key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
+    near = get_close_matches(_key(name), spelled, n=1, cutoff=0.6)
+    return f"did you mean '{spelled[near[0]]}'?" if near else None
+
+
 def find(name: str) -> type[Any]:
     """Return the measure of a name or alias; case, ``_`` and ``-`` do not matter.
 
@@ -78,9 +92,8 @@ def find(name: str) -> type[Any]:
     _load()
     cls = _known.get(_key(name))
     if cls is None:
-        near = nearest(_key(name), _known)
         raise MeasureError(
             f"there is no measure called {name!r}",
-            hint=near or "'rankwise measures' lists all of them",
+            hint=_nearest(name) or "'rankwise measures' lists all of them",
         )
     return cls

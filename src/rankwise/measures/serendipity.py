@@ -81,6 +81,11 @@ class Serendipity(Pooled):
         return (Fact("features", self.features),)
 
     @property
+    def reads_truth(self) -> bool:
+        """Whether only relevant items count."""
+        return self.relevance == "binary"
+
+    @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
         """Users with relevant items, if only these count."""
         return "relevance" if self.relevance == "binary" else "list"

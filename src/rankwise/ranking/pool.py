@@ -14,6 +14,7 @@ from rankwise.core.ragged import Ints, UserItems, bucket
 from rankwise.core.threads import default_threads, gather
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.ranking.axes import Axis, read_ids
+from rankwise.ranking.labels import read_labels
 from rankwise.ranking.scores import Scores, open_scores
 from rankwise.tables.columns import Columns
 from rankwise.tables.protocol import Protocol
@@ -24,15 +25,18 @@ __all__ = ["SHARED", "Pool", "make_pool"]
 
 SHARED = {
     "scores": """\
-scores : array, shape (U, I), optional
-    The score matrix; minus infinity excludes an item from the user's candidate set.
+scores : array or frame, shape (U, I), optional
+    The score matrix; minus infinity excludes an item from the user's candidate set. In a frame
+    of Polars or pandas columns are called by the ids of items, and rows by the index, or by a
+    column of users.
 users, items : array, shape (U, d) and (I, d), optional
     User and item factors, instead of scores. In float32, BLAS may round equal scores
     differently; use float64 if exact ties matter.
 bias : array, shape (I,), optional
     Item biases, added to the scores.
 user_ids, item_ids : iterable, optional
-    The ids of rows and columns of scores; by default numbers from 0.""",
+    The ids of rows and columns of scores; by default the labels of a frame, else numbers from
+    0.""",
     "candidates": """\
 candidates : Candidates, optional
     The candidate set, from the functions of `rankwise.candidates`; by default all items with
@@ -82,6 +86,7 @@ def make_pool(
     columns: Columns | None,
 ) -> Pool:
     """Return the pool of `rankwise.rank` or `rankwise.rank_relevant` from their parameters."""
+    scores, user_ids, item_ids = read_labels(scores, user_ids, item_ids)
     source = open_scores(scores, users, items, bias)
     user_axis = Axis("user", user_ids, source.n_users)
     item_axis = Axis("item", item_ids, source.n_items)

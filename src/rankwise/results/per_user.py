@@ -17,7 +17,7 @@ from rankwise.results.result import Result, Values
 from rankwise.results.saving import load
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.files import read_file
-from rankwise.tables.read import from_arrow, typed, whole
+from rankwise.tables.frames import from_arrow, typed, whole
 
 __all__ = ["from_per_user", "open_result"]
 

@@ -281,9 +281,8 @@ class Result(Mapping[str, float]):
 
     def _views(self) -> list[TableView]:
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
-        settings = self.provenance["settings"]
-        note = footnote(self.counts, self.diagnostics, settings, candidates, self.tested_on)
-        return result_views(self.measures, self.values, self.slices, self.label, note)
+        notes = footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
+        return result_views(self.measures, self.values, self.slices, self.label, notes)
 
     def __repr__(self) -> str:
         return plain(*self._views())

@@ -8,7 +8,7 @@ import polars as pl
 
 from rankwise.core.choices import FileFormat
 from rankwise.splits.rows import Mask, Rows
-from rankwise.tables.read import from_arrow
+from rankwise.tables.frames import from_arrow
 
 __all__ = ["FileFormat", "as_polars", "cut_rows", "library_of"]
 

@@ -23,7 +23,7 @@ from rankwise.splits.split import Folds, Split
 from rankwise.splits.times import TimeUnit
 from rankwise.tables.cards import one_line
 from rankwise.tables.columns import Columns
-from rankwise.tables.read import from_arrow
+from rankwise.tables.frames import from_arrow
 
 __all__ = ["Cold", "FoldSplitter", "Masks", "SingleSplitter", "Splitter"]
 

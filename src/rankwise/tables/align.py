@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import IdError
 from rankwise.tables.table import Table
 
@@ -50,6 +51,9 @@ def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
         table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True
     )
     aligned = align([evaluated, table], column)[1].frame
+    if aligned.schema[column] == pl.String and ids.dtype != pl.String:
+        # Only text that is written as integers are can be meant: "01" is another id than 1.
+        aligned = aligned.filter(pl.col(column).str.contains(WHOLE_NUMBER))
     cast = aligned.with_columns(pl.col(column).cast(ids.dtype, strict=False))
     return cast.filter(pl.col(column).is_not_null())
 

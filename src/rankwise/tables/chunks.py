@@ -9,9 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.arguments import check_count
+from rankwise.core.threads import check_not_forked
 from rankwise.errors import FileError, ParameterError
 from rankwise.tables.columns import Columns, choose, recognise
-from rankwise.tables.files import file_hash
+from rankwise.tables.compressed import local_file
+from rankwise.tables.files import POLARS_FAILURES, file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -51,19 +54,20 @@ def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iter
             found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
             hint="leave chunk_rows out, or write the recommendations to Parquet first",
         )
-    if rows < 1:
-        raise ParameterError("chunk_rows must be positive", found=str(rows))
+    check_count(chunk_rows=rows)
+    check_not_forked()
+    file = local_file(path)
     try:
-        lazy = pl.scan_parquet(path)
+        lazy = pl.scan_parquet(file, glob=False)
         names = lazy.collect_schema().names()
         total = lazy.select(pl.len()).collect().item()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (*POLARS_FAILURES, OSError) as error:
         raise FileError(
             "this Parquet file cannot be read", where=str(path), found=str(error).splitlines()[0]
         ) from error
     given = choose(columns, "recommendations")
     user = recognise(names, "recommendations", given, str(path))["user"]
-    digest, last_user = file_hash(Path(path)), None
+    digest, last_user = file_hash(file), None
     for start in range(0, total, rows):
         piece = lazy.slice(start, rows).collect()
         if last_user is not None:

@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 from rankwise.errors import ColumnError, ParameterError, nearest
 
 __all__ = [
-    "KNOWN", "ROLES", "Columns", "TableRole", "choose", "known_column", "plain_name", "recognise",
+    "KNOWN", "ROLES", "Columns", "TableRole", "choose", "could_decide", "known_column", "names_of",
+    "plain_name", "recognise", "undecided",
 ]  # fmt: skip
 
 TableRole: TypeAlias = Literal[
@@ -37,7 +38,27 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "users": {"user": _USER},
     "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
 }  # fmt: skip
-"""For each role of a table its columns, and for each column the names that it may have."""
+"""For each role of a table its columns, and for each column the names that it usually has."""
+
+_RARE = {
+    "user": ("customer", "customerid", "visitor", "visitorid", "session", "sessionid"),
+    "item": ("asin", "parentasin"),
+    "score": (
+        "predictedscore", "ypred", "yhat", "probability", "prob", "proba", "logit", "logits",
+        "confidence", "similarity",
+    ),
+    "relevance": (
+        "weight", "value", "count", "counts", "click", "clicks", "clicked", "target", "gain",
+    ),
+}  # fmt: skip
+"""Names that count where no usual one is there: ``session_id`` beside ``user_id`` is no user."""
+
+_DECIDING: dict[TableRole, tuple[str, ...]] = {
+    "recommendations": ("rank", "score"), "baseline": ("rank", "score"), "truth": ("relevance",),
+}  # fmt: skip
+"""The columns that order lists or decide what is relevant."""
+_ROW_NUMBERS = ("", "unnamed0", "indexlevel0")
+"""The names under which pandas writes the numbers of rows."""
 
 KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "items": {
@@ -56,6 +77,53 @@ _OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 def plain_name(name: str) -> str:
     """Return a column's name as it is compared: letters and digits only, in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.split(":")[0].lower())
+
+
+def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
+    """Return the names in a table that a column may have, rare ones only if no usual one is there.
+
+    >>> names_of(["user_id", "session_id"], "truth", "user"), names_of(["asin"], "truth", "item")
+    (['user_id'], ['asin'])
+    """
+    # A weight or a count of interactions is a relevance only where they are the ground truth.
+    rare = () if column == "relevance" and role != "truth" else _RARE.get(column, ())
+    for known in (ROLES[role][column], rare):
+        found = [name for name in names if plain_name(name) in known]
+        if found:
+            return found
+    return []
+
+
+def could_decide(
+    names: Sequence[str],
+    role: TableRole,
+    columns: Mapping[str, str],
+    given: Mapping[str, str | None],
+) -> list[str]:
+    """Return the columns that may order the lists or say what is relevant, if none is known to.
+
+    Nothing is asked of a caller who left the score, or the relevance, without a column.
+    """
+    deciding = _DECIDING.get(role, ())
+    if not deciding or deciding[-1] in given or any(column in columns for column in deciding):
+        return []
+    others = _TIME + _ROW_NUMBERS
+    read = columns.values()
+    return [name for name in names if name not in read and plain_name(name) not in others]
+
+
+def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
+    """Return the error for columns of numbers that may be the score, or the relevance."""
+    column = _DECIDING[role][-1]
+    otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
+    known = "relevance" if role == "truth" else "rank or score"
+    return ColumnError(
+        f"no column is known to be the {known}, and {names[0]!r} could be it",
+        where=where,
+        found=f"numbers in {', '.join(map(repr, names[:5]))}",
+        hint=f'say which: columns={{"{role}.{column}": "{names[0]}"}}; or that there is none, and '
+        f'{otherwise}: columns={{"{role}.{column}": None}}',
+    )
 
 
 def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
@@ -139,7 +207,7 @@ def recognise(
         If a column is missing, or two names fit one column.
     """
     out: dict[str, str] = {}
-    for column, known in ROLES[role].items():
+    for column in ROLES[role]:
         if column in given:
             chosen = given[column]
             if chosen is None:
@@ -154,7 +222,7 @@ def recognise(
             out[column] = chosen
             continue
         taken = {name for name in given.values() if name is not None}
-        matches = [n for n in names if plain_name(n) in known and n not in taken]
+        matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)
         if matches:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
 import hashlib
 import io
 import json
 import re
-import sys
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankwise.errors import FileError
+from rankwise.tables.compressed import read_bytes, unpacked
 from rankwise.tables.formats import Format, sniff
+from rankwise.tables.in_memory import from_document
 
-__all__ = ["RawFile", "file_hash", "malformed", "read_file"]
+__all__ = ["POLARS_FAILURES", "RawFile", "file_hash", "malformed", "read_file"]
+
+POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises: a panic, which damaged files can cause, is no `Exception`."""
+_DEEPEST = 64
+"""The depth to which lists and objects of a line of JSON may be nested."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,11 @@ class RawFile:
         """Whether the columns are text, even if it is written as numbers."""
         return self.format.name not in ("parquet", "json lines")
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether each row stands on a line, so that a malformed one can be located."""
+        return self.format.name not in ("parquet", "json", "json lines")
+
     def locate(self, bad: Callable[[list[str]], bool]) -> tuple[int, str]:
         """Return the number and the text of the first malformed line."""
         assert self.content is not None
@@ -47,7 +59,7 @@ class RawFile:
         else:
             rows = ((n, _fields(line, self.format)) for n, line in enumerate(text, start=1))
         for number, fields in rows:
-            if not any(field.strip() for field in fields):
+            if not any(field.strip() for field in fields) or _is_comment(fields, self.format):
                 continue
             if not (number == 1 and self.format.has_header) and bad(fields):
                 return number, (self.format.separator or " ").join(fields)
@@ -63,53 +75,71 @@ def read_file(source: str | Path, layout: Format | None = None) -> RawFile:
         If there is no such file, it is truncated, or a line of it is malformed.
     """
     name = "standard input" if str(source) == "-" else str(source)
-    if str(source) == "-":
-        data = sys.stdin.buffer.read()
-    else:
-        path = Path(source)
-        if path.is_dir() or not path.exists():
-            problem = "this is a folder" if path.is_dir() else "there is no such file"
-            raise FileError(problem, where=str(path))
-        if path.is_file() and _is_parquet(path):
-            return RawFile(_parquet(path, name), Format("parquet"), name, file_hash(path))
-        data = path.read_bytes()
+    if name != "standard input" and _is_parquet(Path(source)):
+        return RawFile(_parquet(Path(source), name), Format("parquet"), name, file_hash(source))
+    data = read_bytes(source)
     digest = hashlib.sha256(data).hexdigest()
-    data = _unpack(data, name).removeprefix(b"\xef\xbb\xbf")
+    data = _plain_text(unpacked(data, name), name)
     if layout is None:
-        layout = sniff(Path(name).name if name != "standard input" else "-", data[:65536])
+        layout = sniff(Path(name).name if name != "standard input" else "-", _head(data))
     if not data.strip():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
         return RawFile(_parquet(io.BytesIO(data), name), layout, name, digest)
+    if layout.name == "json":
+        frame, layout = _json(data, name)
+        return RawFile(frame, layout, name, digest)
     if layout.name == "json lines":
         return RawFile(_json_lines(data, name), layout, name, digest)
     return RawFile(_text(data, layout, name), layout, name, digest, data)
 
 
 def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
+    except (OSError, ValueError):
+        return False  # `read_bytes` says what is wrong with it
 
 
-def file_hash(path: Path) -> str:
+def file_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
+    with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _unpack(data: bytes, name: str) -> bytes:
-    if data[:2] != b"\x1f\x8b":
+def _head(data: bytes) -> bytes:
+    """Return the first 64 KiB of a file, and the whole first line."""
+    end = data.find(b"\n", 65536)
+    return data[:65536] if b"\n" in data[:65536] or end < 0 else data[:end]
+
+
+def _plain_text(data: bytes, name: str) -> bytes:
+    """Return data in UTF-8 and with lines that end in LF, if it is text."""
+    if data[:4] == b"PAR1":
         return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FileError("the gzip file is damaged or cut short", where=name) from error
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise FileError("this text is not UTF-16, as it begins", where=name) from error
+    if b"\0" in data:
+        raise FileError(
+            "this file is neither text nor Parquet",
+            where=name,
+            found=f"a NUL byte at position {data.index(0)}",
+            hint="is it UTF-16 without a mark at its begin, or of another program's format?",
+        )
+    data = data.removeprefix(codecs.BOM_UTF8)
+    return data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
 
 
 def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
     try:
-        return pl.read_parquet(source)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        return pl.read_parquet(source, glob=False)
+    except (*POLARS_FAILURES, OSError) as error:
         raise FileError(
             "this Parquet file cannot be read: damaged or cut short",
             where=name,
@@ -118,20 +148,69 @@ def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
         ) from error
 
 
+def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
+    """Return what one JSON document holds; if there are several, they are lines."""
+    try:
+        document = json.loads(data, object_pairs_hook=_each_once)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return _json_lines(data, name), Format("json lines")
+        where = f"{name}, line {error.lineno}, column {error.colno}"
+        raise FileError("this is not JSON", where=where, found=error.msg) from error
+    except _RepeatedKeyError as error:
+        raise FileError(
+            "a key stands twice in one object of this JSON", where=name, found=repr(error.args[0])
+        ) from error
+    except RecursionError as error:
+        raise FileError("this JSON is nested too deeply", where=name) from error
+    except UnicodeDecodeError as error:
+        raise FileError("this JSON is not in UTF-8", where=name, found=str(error)) from error
+    return from_document(document, name), Format("json")
+
+
+class _RepeatedKeyError(Exception):
+    """A key that occurs twice in one JSON object, of which Python would keep the last."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return made
+
+
 def _json_lines(data: bytes, name: str) -> pl.DataFrame:
+    for number, line in enumerate(data.splitlines(), start=1):
+        if _depth(line) > _DEEPEST:  # Polars' reader would exhaust the stack
+            text = line.decode(errors="replace")
+            raise malformed("nested too deeply", name, number, text)
     try:
         return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
+    except POLARS_FAILURES as error:
         for number, line in enumerate(data.splitlines(), start=1):
             try:
                 json.loads(line or b"null")
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise malformed("not JSON", name, number, line.decode(errors="replace")) from None
         raise FileError(
             "the lines do not have the same fields and types",
             where=name,
             found=str(error).splitlines()[0],
         ) from error
+
+
+def _depth(line: bytes) -> int:
+    """Return how deeply lists and objects are nested in a line of JSON."""
+    if line.count(b"[") + line.count(b"{") <= _DEEPEST:
+        return 0
+    bare = np.frombuffer(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line), dtype=np.uint8)
+    opened = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))
+    return int(np.cumsum(opened).max(initial=0))
+
+
+def _is_comment(fields: list[str], layout: Format) -> bool:
+    return layout.name.startswith("trec") and bool(fields) and fields[0].startswith("#")
 
 
 def _fields(line: str, layout: Format) -> list[str]:
@@ -141,8 +220,9 @@ def _fields(line: str, layout: Format) -> list[str]:
 
 def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
     separator, body = layout.separator, data
-    if separator == "":
-        body = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", data))
+    if separator == "":  # TREC: blanks between fields, comments on lines of their own
+        body = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)|^[ \t]*#[^\n]*\n?", b"", data)
+        body = re.sub(rb"[ \t]+", b"\t", body)
         separator = "\t"
     elif len(separator) > 1:
         separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
@@ -157,11 +237,17 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
             quote_char='"' if layout.name == "csv" else None,
             new_columns=None if layout.has_header else list(layout.columns),
             schema=None if layout.has_header else dict.fromkeys(layout.columns, pl.String),
+            # A run's last field, its name, may have several words; no measure reads it.
+            truncate_ragged_lines=layout.name == "trec run",
+            extra_columns="ignore" if layout.name == "trec run" else "raise",
         )
-    except pl.exceptions.PolarsError as error:
+    except POLARS_FAILURES as error:
         number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
         if number:
             raise malformed(problem, name, number, line) from None
+        number, line = _stray_quote(data, layout)
+        if number:
+            raise malformed("a quotation mark inside a field", name, number, line) from None
         raise FileError(
             "this text file cannot be read", where=name, found=str(error).splitlines()[0]
         ) from error
@@ -170,10 +256,21 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
     last = frame.columns[-1]
     # A line with too few fields leaves the last one empty, and so does an empty last field.
     if frame[last].null_count():
-        number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
+        number, line = file.locate(lambda fields: len(fields) < len(layout.columns))
         if number:
             raise malformed(problem, name, number, line)
     return frame
+
+
+def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
+    """Return the number and the text of the first line with a quote that CSV does not know."""
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), start=1):
+        for field in line.split(layout.separator):
+            text = field.strip()
+            quoted = len(text) > 1 and text[0] == text[-1] == '"'
+            if '"' in (text[1:-1] if quoted else text).replace('""', ""):
+                return number, line
+    return 0, ""
 
 
 def malformed(problem: str, name: str, number: int, line: str) -> FileError:

@@ -12,7 +12,7 @@ from rankwise.errors import FileError
 __all__ = ["Format", "sniff"]
 
 FormatName: TypeAlias = Literal[
-    "parquet", "csv", "json lines", "movielens", "recbole", "trec run", "trec qrels"
+    "parquet", "csv", "json", "json lines", "movielens", "recbole", "trec run", "trec qrels"
 ]
 _RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
 
@@ -51,7 +51,7 @@ def sniff(name: str, head: bytes) -> Format:
     Parameters
     ----------
     name : str
-        The file's name; ``.gz`` is ignored.
+        The file's name; the suffix of a compression is ignored.
     head : bytes
         The first bytes, at least one line of them, uncompressed.
 
@@ -66,26 +66,39 @@ def sniff(name: str, head: bytes) -> Format:
     >>> sniff("run.csv", b"user_id,item_id,score").columns
     ('user_id', 'item_id', 'score')
     """
-    unzipped = re.sub(r"\.gz$", "", name.lower())
-    suffix = unzipped.rpartition(".")[2] if "." in unzipped else ""
+    plain = re.sub(r"\.(gz|bz2|xz|zst|zip)$", "", name.lower())
+    suffix = plain.rpartition(".")[2] if "." in plain else ""
     if head[:4] == b"PAR1" or suffix in ("parquet", "pq"):
         return Format("parquet")
-    text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    if suffix in ("jsonl", "ndjson") or line.lstrip().startswith("{"):
+    lines = [line for line in head.decode("utf-8", errors="replace").splitlines() if line.strip()]
+    line = lines[0] if lines else ""
+    if suffix in ("jsonl", "ndjson"):
         return Format("json lines")
+    if suffix == "json" or line.lstrip().startswith(("{", "[")):
+        return Format("json")
     if "::" in line:
         return Format("movielens", "::", _movielens(name, len(line.split("::"))))
+    trec = _trec(plain, suffix, lines)
+    if trec is not None:
+        return trec
     fields = line.split()
-    if len(fields) in (4, 6) and "," not in line:
-        if len(fields) == 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
-            return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
-        plain = suffix in ("qrels", "txt", "-", "") and fields[1] in ("0", "Q0")
-        if len(fields) == 4 and (plain or suffix == "qrels"):
-            return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
     if suffix == "data" and len(fields) == 4:  # MovieLens 100K's u.data
         return Format("movielens", "\t", _movielens(name, 4))
     return _separated(name, line, suffix)
+
+
+def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
+    """Return the format of a run or of judgements as TREC has them; None for other text."""
+    line = next((line for line in lines if not line.lstrip().startswith("#")), "")
+    fields = line.split()
+    if "," in line or len(fields) < 4:
+        return None
+    if len(fields) >= 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
+        return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
+    plain = suffix in ("txt", "-", "") and fields[1].upper() in ("0", "Q0")
+    if len(fields) == 4 and (plain or "qrel" in name.rpartition("/")[2]):
+        return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
+    return None
 
 
 def _separated(name: str, line: str, suffix: str) -> Format:
@@ -93,6 +106,12 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     separator = "\t" if tab else max(",;|", key=line.count)
     header = next(csv.reader([line], delimiter=separator), [])
     names = tuple(field.strip() for field in header)
+    twice = next((field for field in names if field and names.count(field) > 1), None)
+    if twice is not None and not all(map(_is_number, names)):
+        raise FileError(
+            "two columns of this file have one name", where=name, found=repr(twice),
+            hint="give every column a name of its own",
+        )  # fmt: skip
     if all(_RECBOLE.match(field) for field in names):
         return Format("recbole", separator, names, has_header=True)
     if len(names) < 2 and suffix not in ("csv", "tsv"):
@@ -100,10 +119,10 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             "the format of this file was not recognised",
             where=name,
             found=repr(line[:80]) if line else "an empty file",
-            hint="rankwise reads Parquet, CSV/TSV with a header, JSON lines, MovieLens '::', "
-            "RecBole .inter, TREC run and qrels",
+            hint="rankwise reads Parquet, CSV/TSV with a header, JSON, JSON lines, MovieLens '::', "
+            "RecBole .inter, TREC run and qrels; also compressed: gz, bz2, xz, zst, zip",
         )
-    if all(re.fullmatch(r"-?\d+(\.\d+)?", field) for field in names):
+    if all(map(_is_number, names)):
         raise FileError(
             "the first line holds numbers where column names are expected",
             where=name,
@@ -111,6 +130,10 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             hint="add a header line such as user,item,score",
         )
     return Format("csv", separator, names, has_header=True)
+
+
+def _is_number(field: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", field) is not None
 
 
 def _movielens(name: str, fields: int) -> tuple[str, ...]:

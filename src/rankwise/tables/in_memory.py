@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -10,53 +10,40 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.errors import IdError, InputError
-from rankwise.tables.columns import ROLES, TableRole, plain_name
+from rankwise.errors import FileError, IdError, InputError
+from rankwise.tables.columns import TableRole, names_of
 
-__all__ = ["from_array", "from_mapping", "from_sparse"]
+__all__ = [
+    "from_array", "from_document", "from_mapping", "from_mapping_of_columns", "from_rows",
+    "from_sparse", "id_series", "number_series", "rows_of",
+]  # fmt: skip
+
+_RANKED = ("recommendations", "baseline")
 
 
 def _number_column(role: TableRole) -> str:
-    return "score" if role in ("recommendations", "baseline") else "relevance"
+    return "score" if role in _RANKED else "relevance"
 
 
 def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return a mapping as a frame, and its layout.
 
-    Layouts are ``{user: [items]}``, ``{user: [(item, number)]}`` and ``{user: {item: number}}``;
-    for users also ``{user: number}``, their weights, and for users and items columns by name,
-    ``{"item": [...], "genres": [...]}``. A number is a recommendation's score, else a relevance.
+    Layouts are ``{user: [items]}``, ``{user: item}``, ``{user: [(item, number)]}`` and
+    ``{user: {item: number}}``; for users also ``{user: number}``, their weights; and for all tables
+    columns by name, ``{"user": [...], "item": [...]}``. A number is a recommendation's score, else
+    a relevance.
     """
     as_columns = _columns(source, role)
     if as_columns is not None:
         return as_columns, "columns"
     if role == "users":
-        weights = list(source.values())
-        if not all(isinstance(weight, Real) for weight in weights):
-            raise InputError(
-                "users: a mapping holds a weight for each user, or columns by name",
-                found=f"{next(w for w in weights if not isinstance(w, Real))!r}",
-                hint='pass {user: weight}, {"user": [...], "group": [...]}, or a table',
-            )
-        ids, values = _series("user", list(source), role), _series("weight", weights, role)
-        return pl.DataFrame({"user": ids, "weight": values.cast(pl.Float64)}), "weights"
-    users, items, numbers = list(source), list(source.values()), None
-    lengths = [_length(user, value, role) for user, value in source.items()]
+        return _weights(source), "weights"
+    users, items, numbers = list(source), [_listed(value) for value in source.values()], None
+    lengths = [_length(user, value, role) for user, value in zip(users, items, strict=True)]
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
-    for user, value, n in zip(users, items, lengths, strict=True):
-        if role in ("recommendations", "baseline") and isinstance(value, set | frozenset):
-            raise InputError(
-                f"{role}: a set has no order",
-                where=f"user {user!r}",
-                hint="pass a list, best first, or (item, score) pairs",
-            )
-        if n and isinstance(value, Mapping) != isinstance(first, Mapping):
-            raise InputError(
-                f"{role}: users have lists, or dicts of item to number, not both",
-                where=f"user {user!r}",
-                found=type(value).__name__,
-            )
-    layout = "{user: [items]}"
+    _check_alike(users, items, lengths, first, role)
+    one_each = all(kept is value for kept, value in zip(items, source.values(), strict=True))
+    layout = "{user: [items]}" if one_each else "{user: item}"
     flat = list(chain.from_iterable(items))
     if isinstance(first, Mapping):
         layout = "{user: {item: number}}"
@@ -71,25 +58,20 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         numbers = [pair[1] for pair in flat]
         flat = [pair[0] for pair in flat]
     owner = np.repeat(np.arange(len(users)), lengths)
-    ids = _series("user", users, role).gather(owner)
-    frame = pl.DataFrame({"user": ids, "item": _series("item", flat, role)})
+    ids = id_series("user", users, role).gather(owner)
+    frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
-        column = _number_column(role)
-        try:
-            values = pl.Series(column, numbers, dtype=pl.Float64)
-        except (TypeError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{role}: the {column} of an item must be a number") from error
-        frame = frame.with_columns(values)
+        frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
 
 
 def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
-    """Return ``{name: values}`` of users or items as a frame; None if it is not of this layout."""
-    if role not in ("users", "items"):
-        return None
-    known = ROLES[role][role[:-1]]
-    ids = [name for name in source if isinstance(name, str) and plain_name(name) in known]
-    if not ids or isinstance(source[ids[0]], str) or not hasattr(source[ids[0]], "__len__"):
+    """Return columns by name as a frame; None if the mapping is not of this layout."""
+    names = [name for name in source if isinstance(name, str)]
+    ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
+    found = [name for one in ids for name in names_of(names, role, one)]
+    values = [source[name] for name in found]
+    if len(found) < len(ids) or not all(map(_is_column, values)):
         if role == "items":
             raise InputError(
                 "items: a mapping is read as columns by name, one of them the item",
@@ -97,53 +79,201 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
                 hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
             )
         return None
-    columns = {
-        name: [sorted(v, key=str) if isinstance(v, set | frozenset) else v for v in values]
-        if isinstance(values, list | tuple)
-        else values
-        for name, values in source.items()
-    }
+    lengths = {name: len(source[name]) for name in found}
+    if len(set(lengths.values())) > 1:
+        raise InputError(
+            f"{role}: this is read as columns by name, which have one length; or as users called "
+            f"{' and '.join(map(repr, found))}, each with a list",
+            found=", ".join(f"{name!r}: {length} values" for name, length in lengths.items()),
+            hint="pass a table to have one meaning",
+        )
+    return from_mapping_of_columns(source, role)
+
+
+def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
+    """Return ``{name: values}`` as a frame."""
+    columns = {str(name): _values(column) for name, column in source.items()}
     try:
         return pl.DataFrame(columns, strict=False)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            f"{role}: these columns do not make a table", found=str(error).splitlines()[0]
+            f"{where}: these columns do not make a table", found=str(error).splitlines()[0]
         ) from error
 
 
-def _length(user: object, value: Any, role: TableRole) -> int:
-    if isinstance(value, str | bytes) or not hasattr(value, "__len__"):
+def _is_column(values: object) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset)
+
+
+def _values(column: Any) -> Any:
+    """Return the values of a column; pandas' JSON has them by number of row."""
+    if isinstance(column, Mapping):
+        return list(column.values())
+    if isinstance(column, list | tuple):
+        sets = (set, frozenset)
+        return [sorted(value, key=str) if isinstance(value, sets) else value for value in column]
+    return column
+
+
+def _weights(source: Mapping[Any, Any]) -> pl.DataFrame:
+    weights = list(source.values())
+    wrong = next((w for w in weights if not isinstance(w, Real)), None)
+    if wrong is not None:
         raise InputError(
-            f"{role}: each user needs a list of items",
+            "users: a mapping holds a weight for each user, or columns by name",
+            found=f"{wrong!r}",
+            hint='pass {user: weight}, {"user": [...], "group": [...]}, or a table',
+        )
+    values = number_series("weight", weights, "users")
+    return pl.DataFrame({"user": id_series("user", list(source), "users"), "weight": values})
+
+
+def _listed(value: Any) -> Any:
+    """Return the items of a user: one item is a list of one."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return [value] if whole or isinstance(value, str) else value
+
+
+def _length(user: object, value: Any, role: TableRole) -> int:
+    if isinstance(value, bytes) or not hasattr(value, "__len__"):
+        raise InputError(
+            f"{role}: each user needs an item or a list of items",
             where=f"user {user!r}",
             found=f"{value!r} ({type(value).__name__})",
         )
+    if isinstance(value, np.ma.MaskedArray):
+        raise masked(role)
     return len(value)
 
 
-def _series(column: str, values: list[Any], role: TableRole) -> pl.Series:
+def _check_alike(
+    users: Sequence[Any], items: Sequence[Any], lengths: Sequence[int], first: Any, role: TableRole
+) -> None:
+    """Raise unless all users have values of one layout, in an order where order counts."""
+    for user, value, n in zip(users, items, lengths, strict=True):
+        if role in _RANKED and isinstance(value, set | frozenset):
+            raise InputError(
+                f"{role}: a set has no order",
+                where=f"user {user!r}",
+                hint="pass a list, best first, or (item, score) pairs",
+            )
+        if n and isinstance(value, Mapping) != isinstance(first, Mapping):
+            raise InputError(
+                f"{role}: users have lists, or dicts of item to number, not both",
+                where=f"user {user!r}",
+                found=type(value).__name__,
+            )
+
+
+def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
+    """Return ids, all integers or all strings, as a column."""
     try:
         return pl.Series(column, values, strict=True)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         types = sorted({type(value).__name__ for value in values})
+        found = " and ".join(types)
+        if len(types) == 1:  # an integer beyond 128 bits, or text that is no Unicode
+            found += f": {str(error).splitlines()[0]}"
         raise IdError(
             "ids are integers or strings, and all of one kind",
             where=f"{role}, {column}",
-            found=" and ".join(types),
+            found=found,
         ) from None
+
+
+def number_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
+    """Return numbers, whole ones and others together, as floats."""
+    try:
+        return pl.Series(column, [None if v is None else float(v) for v in values], pl.Float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{role}: the {column} must be a number", found=str(error).splitlines()[0]
+        ) from error
+
+
+def rows_of(source: Sequence[Any]) -> bool:
+    """Return whether a list holds rows: tuples (user, item), (user, item, number), or records."""
+    return bool(len(source)) and all(isinstance(row, tuple | Mapping) for row in source)
+
+
+def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
+    """Return rows, tuples or records by name, as a frame, and their layout."""
+    if all(isinstance(row, Mapping) for row in source):
+        return _from_records(source, role), "records"
+    sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
+    if sizes not in ({2}, {3}):
+        odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)),
+                   source[0])  # fmt: skip
+        raise InputError(
+            f"{role}: rows are tuples (user, item), or (user, item, number), all of one length",
+            found=repr(odd)[:80],
+            hint="a list for each user is a list, not a tuple",
+        )
+    columns = list(zip(*source, strict=True))
+    frame = pl.DataFrame(
+        {
+            "user": id_series("user", list(columns[0]), role),
+            "item": id_series("item", list(columns[1]), role),
+        }
+    )
+    if len(columns) == 2:
+        return frame, "[(user, item)]"
+    number = _number_column(role)
+    return frame.with_columns(
+        number_series(number, list(columns[2]), role)
+    ), "[(user, item, number)]"
+
+
+def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
+    try:
+        return pl.DataFrame([dict(row) for row in source], infer_schema_length=None)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            "these records do not make a table",
+            where=where,
+            found=str(error).splitlines()[0],
+            hint="give each record the same fields, of one type each",
+        ) from error
+
+
+def from_document(document: Any, where: str) -> pl.DataFrame:
+    """Return a JSON document as a frame: records, one record, columns, or a mapping by user.
+
+    The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
+    """
+    if isinstance(document, list) and rows_of(document):
+        return _from_records(document, where)
+    if isinstance(document, dict) and document:
+        names = list(document)
+        user = names_of(names, "truth", "user")
+        if user and not isinstance(document[user[0]], list | dict):
+            return _from_records([document], where)
+        try:
+            return from_mapping(document, "recommendations")[0]
+        except InputError as error:
+            raise FileError(error.what, where=where, found=error.found, hint=error.hint) from error
+    raise FileError(
+        "this JSON does not hold a table",
+        where=where,
+        found=f"{type(document).__name__}: {str(document)[:60]}",
+        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or '
+        "{user: {item: number}}",
+    )
 
 
 def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     """Return item ids, one row per user, as a frame, and the number of padding entries (-1)."""
+    if isinstance(source, np.ma.MaskedArray):
+        raise masked(role)
     try:
         array = np.asarray(source)
-    except ValueError as error:  # rows of different lengths
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
         raise _ragged(role) from error
     if array.dtype == object:
         raise _ragged(role)
     if array.ndim != 2:
         raise InputError(
-            f"{role}: a dense array has a row a user",
+            f"{role}: a dense array has one row per user",
             found=f"an array of shape {array.shape}",
             hint="pass item ids of shape (users, k)",
         )
@@ -152,7 +282,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
             "a dense array holds item ids, best first",
             where=role,
             found=f"{array.dtype} values",
-            hint="scores go into a table with user, item and score",
+            hint="rank a score matrix with rw.rank(scores, k)",
         )
     users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
     frame = pl.DataFrame({"user": users, "item": array.ravel()})
@@ -160,6 +290,14 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
         return frame, 0
     padding = int((array == -1).sum())
     return (frame.filter(pl.col("item") != -1) if padding else frame), padding
+
+
+def masked(role: TableRole) -> InputError:
+    """Return the error for NumPy's masked arrays."""
+    return InputError(
+        f"{role}: the mask of a masked array is not read",
+        hint="fill masked entries: with -1, which is padding, or drop them",
+    )
 
 
 def _ragged(role: TableRole) -> InputError:
@@ -171,9 +309,17 @@ def _ragged(role: TableRole) -> InputError:
 
 def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame."""
-    matrix = source.tocoo()
-    if matrix.ndim != 2:
-        raise InputError(f"{role}: a sparse matrix has users and items", found=str(matrix.shape))
+    try:
+        if hasattr(source, "check_format"):
+            source.check_format(full_check=True)
+        matrix = source.tocoo()
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{role}: this sparse matrix is damaged", found=str(error)) from error
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError(
+            f"{role}: a sparse matrix has users, items and real numbers",
+            found=f"{matrix.dtype} of shape {matrix.shape}",
+        )
     return pl.DataFrame(
         {
             "user": matrix.coords[0].astype(np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +11,27 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import ColumnError, EmptyError, FileError, IdError, InputError
+from rankwise.core.threads import check_not_forked
+from rankwise.errors import EmptyError, IdError, InputError, ScoreError
 from rankwise.tables.cards import card_beside
-from rankwise.tables.columns import Columns, TableRole, choose, recognise
+from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.files import RawFile, malformed, read_file
-from rankwise.tables.in_memory import from_array, from_mapping, from_sparse
+from rankwise.tables.frames import (
+    as_table,
+    check_exact,
+    from_arrow,
+    from_frame,
+    series_as_frame,
+    whole,
+)
+from rankwise.tables.in_memory import from_array, from_mapping, from_rows, from_sparse, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.validation import check_finite, checked_ids
 
-__all__ = ["from_arrow", "from_file", "read_table", "read_tables", "typed", "whole"]
+__all__ = ["from_file", "read_table", "read_tables"]
 
 _IDS = ("user", "item")
 _NUMBERS = ("rank", "score", "relevance", "weight")
-_KEEP_OTHERS = ("users", "items", "interactions")
-"""Roles of tables that keep their other columns: groups, categories, sessions, …."""
 
 
 def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> Table:
@@ -34,8 +41,10 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
     ----------
     source : object
         A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow
-        PyCapsule interface (Polars, pandas, PyArrow, DuckDB), a mapping by user, a dense array with
-        one row per user, or a SciPy sparse matrix. For items also any iterable of ids.
+        PyCapsule interface (Polars, pandas, PyArrow, DuckDB), rows or whole lists, a mapping by
+        user, a list of (user, item) or (user, item, number) tuples or of records, a pandas Series
+        by user, ranx's Run or Qrels, a dense array with one row per user, or a SciPy sparse
+        matrix. For items also any iterable of ids.
     role : {"recommendations", "truth", "train", "items", "users", "baseline", "interactions"}
         What the table is for: decides which columns are looked for.
     columns : mapping of str to str or None, optional
@@ -57,6 +66,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
     >>> table.frame["item"].to_list()
     [3, 1, 2]
     """
+    check_not_forked()
     table: Table
     if isinstance(source, Table) or hasattr(source, "as_table"):  # checked when it was made
         table = source if isinstance(source, Table) else source.as_table(role)
@@ -76,8 +86,17 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
     if "rank" in table.columns:
         rank = table.frame["rank"]
         if rank.dtype.is_integer() or bool((rank == rank.round()).all()):
-            table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64)))
+            table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
     return table
+
+
+def _whole_ranks(rank: pl.Series, table: Table) -> pl.Series:
+    try:
+        return rank.cast(pl.Int64)
+    except pl.exceptions.InvalidOperationError as error:
+        raise ScoreError(
+            "a rank is larger than any list", where=table.source, found=str(rank.max())
+        ) from error
 
 
 def read_tables(columns: Columns | None, *, required: Sequence[str] = (), **sources: Any) -> Tables:
@@ -94,19 +113,6 @@ def read_tables(columns: Columns | None, *, required: Sequence[str] = (), **sour
     )
 
 
-def _table(
-    frame: pl.DataFrame,
-    role: TableRole,
-    source: str,
-    layout: str,
-    columns: dict[str, str],
-    counts: Mapping[str, int] | None = None,
-) -> Table:
-    if role == "recommendations":
-        return Recommendations(frame, role, source, layout, columns, counts=counts or {})
-    return Table(frame, role, source, layout, columns)
-
-
 def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Table:
     if isinstance(source, str | Path):
         raw = read_file(source)
@@ -114,22 +120,32 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Tabl
         return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
     if isinstance(source, RawFile):
         return from_file(source, role, given)
-    if isinstance(source, pl.LazyFrame):
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__"):
-        frame = from_arrow(source, role)
-        library = type(source).__module__.split(".")[0].lstrip("_")
-        return _from_frame(frame, role, given, role, f"{library} table")
+    library = type(source).__module__.split(".")[0].lstrip("_")
+    if type(source).__name__ == "Series" and library == "pandas":
+        source = series_as_frame(source, role)
+    if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
+        source = source.to_dict()
+    if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
+        return from_frame(from_arrow(source, role), role, given, role, f"{library} table")
     if isinstance(source, Mapping):
         frame, layout = from_mapping(source, role)
         if layout == "columns":
-            return _from_frame(frame, role, given, role, layout)
-        return _table(frame, role, role, layout, {name: name for name in frame.columns})
+            return from_frame(frame, role, given, role, layout)
+        return as_table(frame, role, role, layout)
+    if role != "items" and isinstance(source, list | tuple) and rows_of(source):
+        frame, layout = from_rows(source, role)
+        if layout == "records":
+            return from_frame(frame, role, given, role, layout)
+        return as_table(frame, role, role, layout)
+    return _from_numbers(source, role)
+
+
+def _from_numbers(source: Any, role: TableRole) -> Table:
+    """Return the table of an array, a sparse matrix, or the ids of a catalogue."""
     if role == "items" and hasattr(source, "toarray"):
         source = source.toarray()  # a sparse matrix of features
     if hasattr(source, "tocoo"):
-        frame = from_sparse(source, role)
-        return _table(frame, role, role, "sparse matrix", {name: name for name in frame.columns})
+        return as_table(from_sparse(source, role), role, role, "sparse matrix")
     if role == "items" and isinstance(source, np.ndarray) and source.ndim == 2:
         if source.dtype.kind not in "iufb":
             raise InputError(
@@ -144,51 +160,14 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Tabl
         return Table(_catalogue(source), role, role, "ids", {"item": "item"})
     if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "__array__"):
         frame, padding = from_array(source, role)
-        columns = {name: name for name in frame.columns}
-        counts = {"padding": padding}
-        return _table(frame, role, role, "dense array", columns, counts)
+        layout = "list of lists" if isinstance(source, list | tuple) else "dense array"
+        return as_table(frame, role, role, layout, counts={"padding": padding})
     raise InputError(
         f"the {role} are of a type that is not understood",
         found=type(source).__name__,
-        hint="pass a path, a table (Polars, pandas, PyArrow, DuckDB), {user: [items]}, a dense "
-        "array with a row a user, or a SciPy sparse matrix",
+        hint="pass a path, a table (Polars, pandas, PyArrow, DuckDB), {user: [items]}, a list of "
+        "(user, item) tuples, a dense array with one row per user, or a SciPy sparse matrix",
     )
-
-
-def from_arrow(source: Any, name: str) -> pl.DataFrame:
-    """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
-    if isinstance(source, pl.DataFrame):
-        return source
-    try:
-        return pl.DataFrame(source)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            "a column of this table holds values of several types",
-            where=name,
-            found=str(error).splitlines()[0],
-            hint="give each column one type",
-        ) from error
-
-
-def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Return a frame whose columns of text are integers, if all values are written as integers."""
-    for name in names:
-        if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
-            number = frame[name].cast(pl.Int64, strict=False)
-            frame = frame if number.null_count() else frame.with_columns(number)
-    return frame
-
-
-def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Return a frame whose columns of text are numbers, if all values are numbers."""
-    for name in names:
-        column = frame[name]
-        if column.dtype != pl.String or column.null_count() == len(column):
-            continue
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() == column.null_count():
-            frame = frame.with_columns(number)
-    return frame
 
 
 def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
@@ -198,53 +177,25 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
         raise IdError("items are integers or strings, not both", where="items") from error
 
 
-def _from_frame(
-    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str, layout: str
-) -> Table:
-    columns = recognise(frame.columns, role, given, source)
-    chosen = [pl.col(name).alias(column) for column, name in columns.items()]
-    if role in _KEEP_OTHERS:
-        others = [name for name in frame.columns if name not in columns.values()]
-        taken = next((name for name in others if name in columns), None)
-        if taken is not None:
-            raise ColumnError(
-                f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
-                where=source,
-                hint=f"rename column {taken!r}",
-            )
-        chosen += [pl.col(name) for name in others]
-    out = frame.select(chosen)
-    for column in _NUMBERS:
-        if column in columns and column != "rank" and out[column].dtype != pl.String:
-            out = out.with_columns(_as_float(out[column], columns[column], source))
-    return _table(out, role, source, layout, columns)
-
-
-def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
-    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise ColumnError(
-            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
-        )
-    return column.cast(pl.Float64)
-
-
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
-    frame = raw.frame
-    if raw.format.name == "json lines":
-        frame = _exploded(frame)
-    table = _from_frame(frame, role, given, raw.name, str(raw.format))
+    table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text)
-    if not raw.is_text:
-        return table
-    out = table.frame
+    return _from_text(table, raw) if raw.is_text else table
+
+
+def _from_text(table: Table, raw: RawFile) -> Table:
+    """Return the table of a file in which ids and numbers are text."""
+    out, trimmed = table.frame, 0
     if any(out[column].null_count() for column in _IDS if column in out.columns):
         out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     for column, name in table.columns.items():
+        if out.schema[column] != pl.String:
+            continue  # JSON has numbers too
         if column in _IDS:
-            out = out.with_columns(out[column].str.strip_chars())
-            _no_nulls(raw, out[column], name)
-            out = whole(out, [column])
+            ids, blanks = _trimmed(out[column], raw, name)
+            trimmed += blanks
+            out = whole(out.with_columns(ids), [column])
         elif column in _NUMBERS:
             out = out.with_columns(_numbers(raw, out[column], name))
         elif column == "timestamp":  # a number, or a date as text, which splits can read
@@ -253,49 +204,70 @@ def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) ->
                 if not times.null_count():
                     out = out.with_columns(times)
                     break
-    return replace(table, frame=out)
+    return replace(table, frame=out, trimmed=trimmed)
 
 
-_LISTS = {"items": "item", "scores": "score", "relevances": "relevance", "ratings": "rating"}
+def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
+    """Return ids without the blanks around them, and how many had some.
 
-
-def _exploded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per item of lines that hold whole lists; other lists are kept."""
-    lists = [
-        name
-        for name, dtype in frame.schema.items()
-        if isinstance(dtype, pl.List) and (name in _LISTS or name in _LISTS.values())
-    ]
-    if not lists:
-        return frame
-    try:
-        frame = frame.explode(lists, empty_as_null=False)
-    except pl.exceptions.PolarsError as error:
-        raise FileError(
-            "the lists of one line are of different lengths", found=", ".join(lists)
-        ) from error
-    return frame.rename({name: _LISTS[name] for name in lists if name in _LISTS})
+    Raises
+    ------
+    IdError
+        If two ids differ by nothing else.
+    """
+    plain = ids.str.strip_chars()
+    _no_nulls(raw, plain, name)
+    blanks = int((plain != ids).sum())
+    if blanks and plain.n_unique() < ids.n_unique():
+        groups = pl.DataFrame({"id": ids, "plain": plain}).unique(maintain_order=True)
+        twice = groups.filter(pl.col("plain").is_duplicated())["id"]
+        raise IdError(
+            "two ids differ only by blanks around them",
+            where=f"{raw.name}, column {name!r}",
+            found=f"{twice[0]!r} and {twice[1]!r}",
+            hint="write them alike, or store the table as Parquet, which keeps ids as they are",
+        )
+    return plain, blanks
 
 
 def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
-    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    text = column.str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count():
-        index = raw.frame.columns.index(name)
-        line = raw.locate(lambda fields: not _is_number(fields[index]))
-        raise malformed(f"column {name!r} is not a number", raw.name, *line)
+        raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
+    integers = text.cast(pl.Int64, strict=False)
+    if not integers.null_count():
+        check_exact(integers, numbers, name, raw.name)
     return numbers
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text.strip())
-    except ValueError:
-        return False
-    return True
-
-
 def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
-    if column.null_count():
+    empty = column.is_null() | (column == "").fill_null(value=True)
+    if empty.any():
+        raise _malformed(raw, column, empty, name, "is empty")
+
+
+def _malformed(
+    raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str
+) -> InputError:
+    """Return the error of the first bad value, with its line where rows are lines."""
+    if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
-        line = raw.locate(lambda fields: not fields[index].strip())
-        raise malformed(f"column {name!r} is empty", raw.name, *line)
+        is_bad = _is_empty if problem == "is empty" else _is_no_number
+        number, line = raw.locate(lambda fields: is_bad(fields[index]))
+        if number:
+            return malformed(f"column {name!r} {problem}", raw.name, number, line)
+    row = int(bad.arg_true()[0])
+    return InputError(
+        f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row])
+    )
+
+
+def _is_empty(text: str) -> bool:
+    return not text.strip()
+
+
+def _is_no_number(text: str) -> bool:
+    """Return whether text is no number as Polars reads it, which knows no ``1_0``."""
+    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)",
+                        text.strip(), re.IGNORECASE) is None  # fmt: skip

@@ -15,7 +15,9 @@ from rankwise.tables.table import Recommendations, Table
 __all__ = ["take_out_seen", "with_column"]
 
 
-def take_out_seen(recommendations: Recommendations, train: Table, truth: Table) -> Recommendations:
+def take_out_seen(
+    recommendations: Recommendations, train: Table, truth: Table | None
+) -> Recommendations:
     """Return lists without their users' training interactions, which are counted.
 
     Ground truth rows that are training interactions cannot be found then; they are counted too.
@@ -25,9 +27,9 @@ def take_out_seen(recommendations: Recommendations, train: Table, truth: Table) 
             "exact ranks were found among candidates that were chosen already",
             hint="say what was seen to rw.rank_relevant: exclude=",
         )
-    seen = _seen_pairs(train, [recommendations, truth])
+    seen = _seen_pairs(train, [recommendations, *([] if truth is None else [truth])])
     pair = ["user", "item"]
-    lists, rows = recommendations.frame, truth.frame
+    lists = recommendations.frame
     kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
     if kept.is_empty():
         source = recommendations.source
@@ -37,8 +39,10 @@ def take_out_seen(recommendations: Recommendations, train: Table, truth: Table) 
     counts = {
         **recommendations.counts,
         "seen_items_taken_out": len(lists) - len(kept),
-        "truth_rows_seen_in_training": len(rows.join(seen.cast(_types(rows)), on=pair, how="semi")),
     }
+    if truth is not None:
+        known = truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi")
+        counts["truth_rows_seen_in_training"] = len(known)
     protocol = recommendations.protocol
     if protocol is not None:
         protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")

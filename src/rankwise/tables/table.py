@@ -11,7 +11,7 @@ import polars as pl
 from rankwise.tables.columns import TableRole
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["Recommendations", "Table", "Tables"]
+__all__ = ["Recommendations", "Table", "Tables", "absent_truth", "is_absent"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Table:
         The hash of the file; None for tables in memory.
     split : mapping or None, default=None
         The card of the split that the table is a part of, if known.
+    unread : tuple of str, default=()
+        Columns of the source that were not read.
+    trimmed : int, default=0
+        Number of ids of a text file that had blanks around them, which were removed.
     """
 
     frame: pl.DataFrame
@@ -47,6 +51,8 @@ class Table:
     is_text: bool = False
     sha256: str | None = None
     split: Mapping[str, Any] | None = None
+    unread: tuple[str, ...] = ()
+    trimmed: int = 0
 
     def with_ids(self, column: str, ids: pl.Series) -> Self:
         """Return the table with other ids in one of its columns."""
@@ -70,7 +76,8 @@ class Table:
                if name in self.frame.columns}  # fmt: skip
         return {
             "source": self.source, "format": self.format, "rows": len(self.frame),
-            "columns": self.columns, "ids": ids, "sha256": self.sha256,
+            "columns": self.columns, "unread": list(self.unread), "ids": ids,
+            "ids_trimmed": self.trimmed, "sha256": self.sha256,
         }  # fmt: skip
 
 
@@ -103,6 +110,17 @@ class Recommendations(Table):
     def is_exact(self) -> bool:
         """Whether these are exact ranks of judged items, not lists."""
         return self.lengths is not None
+
+
+def absent_truth(recommendations: Table) -> Table:
+    """Return what stands for a ground truth that was not given, with ids of the lists' types."""
+    frame = recommendations.frame.select("user", "item").clear()
+    return Table(frame, "truth", "none", "none", {})
+
+
+def is_absent(truth: Table) -> bool:
+    """Return whether a table stands for a ground truth that was not given."""
+    return truth.format == "none"
 
 
 @dataclass(frozen=True, kw_only=True)

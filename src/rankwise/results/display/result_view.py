@@ -14,6 +14,12 @@ from rankwise.results.tidy import labelled_values
 
 __all__ = ["footnote", "result_views"]
 
+_POPULATIONS = {
+    "truth": "those with a relevant item",
+    "both": "those with a relevant item and a list",
+    "recommended": "those with a list",
+    "all": "those with a relevant item or a list",
+}
 _COUNTS = {
     "users_without_list": "without a list",
     "users_without_relevant_items": "without relevant items",
@@ -52,16 +58,16 @@ _COUNTS = {
 
 def result_views(
     measures: Sequence[Measure], values: Mapping[str, float], slices: pl.DataFrame | None,
-    label: str, note: str,
+    label: str, notes: Sequence[str],
 ) -> list[TableView]:  # fmt: skip
-    """Return the table of values, and that of groups of users if there is one, above the note.
+    """Return the table of values, and that of groups of users if there is one, above the notes.
 
     ``label`` goes into the first heading, so that sampled candidates are never out of sight.
     """
     corner = f", {label}" if label else ""
     views = [_value_view(measures, values, f"measure{corner}")]
     views += [] if slices is None else [_group_view(slices.to_dicts(), f"group{corner}")]
-    return [*views[:-1], replace(views[-1], notes=(note,))]
+    return [*views[:-1], replace(views[-1], notes=notes)]
 
 
 def _value_view(measures: Sequence[Measure], values: Mapping[str, float], corner: str) -> TableView:
@@ -93,11 +99,14 @@ def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
 
 def footnote(
     counts: Mapping[str, int], diagnostics: Mapping[str, Mapping[str, float]],
-    settings: Mapping[str, Any], candidates: str | None, split: str,
-) -> str:  # fmt: skip
-    """Return who was evaluated, under which settings, and what was out of the ordinary."""
-    notes = [f"{counts['users']:,} users"]
-    if not counts.get("relevant_rows"):
+    provenance: Mapping[str, Any], candidates: str | None, split: str,
+) -> list[str]:  # fmt: skip
+    """Return who was evaluated by which rules, what was out of the ordinary, and what was read."""
+    settings, inputs = provenance["settings"], provenance["inputs"]
+    population = settings.get("population")
+    who = f": {_POPULATIONS[population]} (population={population})" if population else ""
+    notes = [f"{counts['users']:,} user{'s' * (counts['users'] != 1)}{who}"]
+    if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
     words = _COUNTS | {
         name: name.replace("_", " ")
@@ -110,13 +119,63 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
+    rules = [_relevance_rule(settings, inputs), _order_rule(settings, inputs)]
     if candidates is not None:
-        notes.append(f"candidates: {candidates}")
+        rules.append(f"candidates: {candidates}")
     if split:
-        notes.append(f"split: {split}")
-    notes += [f"{name}={settings[name]}" for name in ("population", "ties") if name in settings]
-    if settings.get("relevance_threshold") is not None:
-        notes.append(f"relevant: >= {settings['relevance_threshold']:g}")
+        rules.append(f"split: {split}")
     if "catalogue_items" in counts:
-        notes.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
-    return "; ".join(notes)
+        rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
+    read = [_columns_read(role, card) for role, card in inputs.items()]
+    doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
+    return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+
+
+def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """Return what makes an item relevant."""
+    if "truth" not in inputs:
+        return ""
+    column = _columns(inputs["truth"]).get("relevance")
+    threshold = settings.get("relevance_threshold")
+    if column is None:
+        return "relevant: every row of the ground truth"
+    return f"relevant: {column} {'> 0' if threshold is None else f'>= {threshold:g}'}"
+
+
+def _order_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """Return what orders the lists."""
+    if "recommendations" not in inputs or "ties" not in settings:
+        return ""
+    columns = _columns(inputs["recommendations"])
+    if "rank" in columns:
+        return f"lists ordered by rank (column {columns['rank']!r})"
+    if "score" in columns:
+        return f"lists ordered by score (column {columns['score']!r}), ties={settings['ties']}"
+    return "lists in the order of their rows"
+
+
+def _columns_read(role: str, card: Mapping[str, Any]) -> str:
+    """Return the source of a table, which of its columns were read, and which were not."""
+    source = card["source"] if card["source"] != role else card.get("format", "")
+    layout = str(card.get("format", "")).startswith(("{", "[", "dense", "sparse", "list of", "ids"))
+    columns = (
+        []
+        if layout
+        else [
+            name if name == column else f"{name}={column}"
+            for name, column in _columns(card).items()
+        ]
+    )
+    text = f"{role}: {source}" + (f" ({', '.join(columns)})" if columns else "")
+    unread = card.get("unread") or []
+    text += (
+        f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
+    )
+    trimmed = card.get("ids_trimmed")
+    return text + (f", blanks around {trimmed:,} ids removed" if trimmed else "")
+
+
+def _columns(card: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the name of each column; none if pieces of the table differ in them."""
+    columns = card.get("columns")
+    return columns if isinstance(columns, Mapping) else {}

@@ -16,7 +16,8 @@ from rankwise.splits.audit.parts import Claim, Limits, read_parts
 from rankwise.splits.times import TimeUnit
 from rankwise.tables.columns import ROLES, Columns, plain_name
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.read import from_arrow, read_table, typed
+from rankwise.tables.frames import from_arrow, typed
+from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
 __all__ = ["audit"]

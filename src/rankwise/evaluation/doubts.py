@@ -1,0 +1,99 @@
+"""Tables that may be other ones than they are taken for: refused, or said in the result."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from rankwise.errors import InputError
+from rankwise.tables.align import align
+from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.table import Table, Tables
+
+__all__ = ["check_dense", "doubts"]
+
+_MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
+"""Names that ranks and scores of models have, and judgements of users rarely."""
+_JUDGED = {*ROLES["truth"]["relevance"], *ROLES["truth"]["timestamp"]}
+
+
+def check_dense(tables: Tables) -> None:
+    """Raise if whole numbers in an array may as well be the scores of all items as item ids.
+
+    Lists are shorter than the catalogue: an array with a column for every item of the ground truth
+    is more likely a score matrix.
+    """
+    lists, truth = tables.recommendations, tables.truth
+    if lists is None or truth is None or lists.format != "dense array":
+        return
+    items = truth.frame["item"]
+    width = int(lists.frame.group_by("user").len()["len"].to_numpy().max())
+    if not items.dtype.is_integer() or not len(items) or int(items.to_numpy().max()) >= width:
+        return
+    raise InputError(
+        "this array of whole numbers may hold item ids, best first, or a score for every item",
+        where=lists.source,
+        found=f"{width} columns, and items up to {items.to_numpy().max()} in the ground truth",
+        hint="pass ids as {user: [items]}, or scores as rw.rank(scores, k)",
+    )
+
+
+def doubts(tables: Tables) -> list[str]:
+    """Return what a reader should know: tables that look swapped, and tables that are the same."""
+    lists, truth, train = tables.recommendations, tables.truth, tables.train
+    said: list[str] = []
+    if lists is None or truth is None:
+        return said
+    if _looks_ranked(truth) and _looks_judged(lists):
+        said.append(
+            "recommendations and ground truth may be swapped: the ground truth has "
+            f"{_named(truth, _MODEL)}, and the recommendations "
+            f"{_named(lists, _JUDGED) or 'neither rank nor score'}"
+        )
+    if _same_pairs(lists, truth):
+        said.append("the recommendations are the user-item pairs of the ground truth")
+    if train is not None and _same_pairs(train, truth):
+        said.append("the training interactions are the user-item pairs of the ground truth")
+    return said
+
+
+def _names(table: Table) -> set[str]:
+    return {plain_name(name) for name in (*table.columns.values(), *table.unread)}
+
+
+def _named(table: Table, names: set[str]) -> str:
+    sources = (*table.columns.values(), *table.unread)
+    return ", ".join(repr(name) for name in sources if plain_name(name) in names)
+
+
+def _looks_ranked(truth: Table) -> bool:
+    """Return whether a ground truth has ranks, or scores as models give them."""
+    return _is_table(truth) and bool(_names(truth) & _MODEL)
+
+
+def _looks_judged(lists: Table) -> bool:
+    """Return whether recommendations have neither ranks nor scores as models give them."""
+    names = _names(lists)
+    return _is_table(lists) and not names & _MODEL
+
+
+def _is_table(table: Table) -> bool:
+    """Return whether the names of columns are those of the source, and not of its layout."""
+    return not table.format.startswith(("{", "[", "trec", "sparse", "dense", "ranking", "json"))
+
+
+def _same_pairs(left: Table, right: Table) -> bool:
+    """Return whether two tables have the same users and items, row by row in some order."""
+    if len(left.frame) != len(right.frame):
+        return False
+    if left.sha256 is not None and left.sha256 == right.sha256:
+        return True
+    pair = ["user", "item"]
+    for column in pair:
+        left, right = align([left, right], column)
+    return _digest(left, pair) == _digest(right, pair)
+
+
+def _digest(table: Table, pair: list[str]) -> int:
+    text = {name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair}
+    rows = table.frame.select(pair).cast(text)  # type: ignore[arg-type]
+    return int(rows.hash_rows(seed=7).sort().hash(seed=7).sum())

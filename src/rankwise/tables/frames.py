@@ -1,0 +1,217 @@
+"""Frames with named columns, of any library, to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.errors import ColumnError, InputError, ScoreError
+from rankwise.tables.columns import (
+    ROLES,
+    TableRole,
+    could_decide,
+    names_of,
+    recognise,
+    undecided,
+)
+from rankwise.tables.table import Recommendations, Table
+
+__all__ = ["as_table", "from_arrow", "from_frame", "series_as_frame", "typed", "whole"]
+
+_NUMBERS = ("rank", "score", "relevance", "weight")
+_KEEP_OTHERS = ("users", "items", "interactions")
+"""Roles of tables that keep their other columns: groups, categories, sessions, …."""
+_EXACT = 2**53
+"""Whole numbers up to this are floats without loss."""
+
+
+def as_table(
+    frame: pl.DataFrame,
+    role: TableRole,
+    source: str,
+    layout: str,
+    columns: dict[str, str] | None = None,
+    counts: Mapping[str, int] | None = None,
+    unread: tuple[str, ...] = (),
+) -> Table:
+    """Return a frame with standard column names as the table of a role."""
+    columns = {name: name for name in frame.columns} if columns is None else columns
+    if role == "recommendations":
+        counts = counts or {}
+        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts)
+    return Table(frame, role, source, layout, columns, unread=unread)
+
+
+def from_arrow(source: Any, name: str) -> pl.DataFrame:
+    """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, pl.LazyFrame):
+        return _collected(source, name)
+    try:
+        return pl.DataFrame(source)
+    except ImportError:  # pandas without PyArrow cannot export its text
+        return pl.DataFrame({str(column): source[column].to_list() for column in source})
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            "a column of this table holds values of several types",
+            where=name,
+            found=str(error).splitlines()[0],
+            hint="give each column one type",
+        ) from error
+    except Exception as error:  # a lazy relation of another library, such as DuckDB's, that fails
+        raise _uncollected(name, error) from error
+
+
+def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
+    try:
+        return source.collect()
+    except (Exception, pl.exceptions.PanicException) as error:  # whatever the query runs
+        raise _uncollected(name, error) from error
+
+
+def _uncollected(name: str, error: BaseException) -> InputError:
+    lines = str(error).splitlines()
+    return InputError(
+        "this query fails when it is run",
+        where=name,
+        found=lines[0] if lines else type(error).__name__,
+        hint="collect it first, and see that it holds what it should",
+    )
+
+
+def series_as_frame(source: Any, role: TableRole) -> pl.DataFrame | dict[Any, Any]:
+    """Return a pandas Series as a frame if its index has user and item, else as a mapping."""
+    if source.index.nlevels == 1:
+        return dict(zip(source.index, source, strict=True))
+    names = {"name": source.name or ("score" if role == "recommendations" else "relevance")}
+    return from_arrow(source.reset_index(**names), role)
+
+
+def from_frame(
+    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str, layout: str
+) -> Table:
+    """Return a frame with named columns as the table of a role.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing, ambiguous, or of a type that cannot serve; or if nothing orders the
+        lists, or says what is relevant, although a column of numbers could.
+    """
+    if role not in _KEEP_OTHERS:
+        frame = _exploded(frame, role, given, source)
+    columns = recognise(frame.columns, role, given, source)
+    could = could_decide(frame.columns, role, columns, given)
+    could = [name for name in could if _holds_numbers(frame[name])]
+    if could:
+        raise undecided(role, could, source)
+    chosen = [pl.col(name).alias(column) for column, name in columns.items()]
+    others = [name for name in frame.columns if name not in columns.values()]
+    if role in _KEEP_OTHERS:
+        taken = next((name for name in others if name in columns), None)
+        if taken is not None:
+            raise ColumnError(
+                f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
+                where=source,
+                hint=f"rename column {taken!r}",
+            )
+        chosen += [pl.col(name) for name in others]
+        others = []
+    out = frame.select(chosen)
+    for column in _NUMBERS:
+        if column in columns and column != "rank" and out[column].dtype != pl.String:
+            out = out.with_columns(_as_float(out[column], columns[column], source))
+    return as_table(out, role, source, layout, columns, unread=tuple(others))
+
+
+def _holds_numbers(column: pl.Series) -> bool:
+    if column.dtype != pl.String:
+        return column.dtype.is_numeric() or column.dtype == pl.Boolean
+    number = column.str.strip_chars().cast(pl.Float64, strict=False)
+    return len(number) > 0 and not number.null_count()
+
+
+def _exploded(
+    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str
+) -> pl.DataFrame:
+    """Return one row per item of a frame whose rows hold whole lists."""
+    nested = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List | pl.Array)]
+    if not nested:
+        return frame
+    singular = {name: name.removesuffix("s") for name in nested}
+    roles = {column: given.get(column) for column in ROLES[role]}
+    lists, renamed = [], {}
+    for column, chosen in roles.items():
+        found = [chosen] if chosen in nested else []
+        if column not in given:
+            found = names_of(nested, role, column)
+            found = found or [n for n in nested if names_of([singular[n]], role, column)]
+        if found and column not in ("user", "timestamp"):
+            lists.append(found[0])
+            if not names_of([found[0]], role, column) and column not in given:
+                renamed[found[0]] = singular[found[0]]
+    if not lists:
+        return frame
+    taken = next((new for new in renamed.values() if new in frame.columns), None)
+    if taken is not None:
+        raise ColumnError(
+            f"two columns could be the {taken}",
+            where=source,
+            found=f"{taken!r} and {taken + 's'!r}",
+        )
+    try:
+        return frame.explode(lists, empty_as_null=False).rename(renamed)
+    except pl.exceptions.PolarsError as error:
+        raise ColumnError(
+            "the lists of one row are of different lengths", where=source, found=", ".join(lists)
+        ) from error
+
+
+def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise ColumnError(
+            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
+        )
+    number = column.cast(pl.Float64)
+    if column.dtype.is_integer():
+        check_exact(column, number, name, source)
+    return number
+
+
+def check_exact(column: pl.Series, number: pl.Series, name: str, source: str) -> None:
+    """Raise if whole numbers lose digits as floats, so that different ones become equal."""
+    largest = float(number.abs().max() or 0)  # type: ignore[arg-type]
+    if largest < _EXACT:
+        return
+    if number.n_unique() < column.n_unique():
+        raise ScoreError(
+            f"whole numbers in column {name!r} are too large to be told apart as floats",
+            where=source,
+            found=f"{largest:.0f}, above 2^53",
+            hint="subtract the smallest from all, or pass ranks",
+        )
+
+
+def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Return a frame whose columns of text are integers, if all values are written as integers."""
+    for name in names:
+        if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
+            number = frame[name].cast(pl.Int64, strict=False)
+            frame = frame if number.null_count() else frame.with_columns(number)
+    return frame
+
+
+def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Return a frame whose columns of text are numbers, if all values are numbers."""
+    for name in names:
+        column = frame[name]
+        if column.dtype != pl.String or column.null_count() == len(column):
+            continue
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count():
+            frame = frame.with_columns(number)
+    return frame

@@ -1,0 +1,91 @@
+"""Measures that describe lists need no ground truth, and say so."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.measures import registry
+
+LISTS = {1: [5, 6], 2: [7, 5]}
+TRAIN = {1: [5, 7], 2: [6, 5], 3: [8, 5, 7]}
+ITEMS = {
+    "item": [5, 6, 7, 8],
+    "genres": ["a", "a|b", "b", "c"],
+    "features": [[0.0, 1.0], [1.0, 0.5], [0.3, 0.3], [1.0, 1.0]],
+    "group": ["x", "x", "y", "y"],
+    "propensity": [0.5, 0.5, 0.2, 0.1],
+}
+USERS = {"user": [1, 2, 3], "group": ["m", "n", "m"]}
+KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "baseline": {1: [5], 2: [6, 5]}}
+SCORED = {
+    user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()
+}
+
+
+def every_measure():
+    for cls in registry.every():
+        if cls.__module__.startswith("rankwise."):
+            yield cls() if cls.cutoff == "none" else cls(2)
+
+
+@pytest.mark.parametrize("measure", list(every_measure()), ids=str)
+def test_reads_truth_is_true(measure):
+    """A measure that reads no truth has one value under any, and has it without one."""
+
+    def value(truth):
+        options = {"population": "recommended", "undefined": "zero"}
+        return rw.evaluate(SCORED, truth, measure, **KNOWN, **options).values
+
+    truths = [{1: {5: 1.0}, 2: {8: 1.0}}, {1: {6: 1.0, 5: 0.0}, 2: {7: 0.2}}, {1: {7: 1.0, 6: 0.5}}]
+    found = [{cell: repr(v) for cell, v in value(truth).items()} for truth in truths]
+    if measure.reads_truth:
+        assert any(values != found[0] for values in found)
+        with pytest.raises(MeasureError, match="compares lists with a ground truth"):
+            rw.evaluate(SCORED, None, measure, **KNOWN)
+        return
+    alone = rw.evaluate(SCORED, None, measure, **KNOWN)
+    assert all({cell: repr(v) for cell, v in alone.values.items()} == values for values in found)
+    assert alone.provenance["settings"]["population"] == "recommended"
+    assert "truth" not in alone.provenance["inputs"]
+
+
+def test_a_result_without_truth_is_like_any_other(tmp_path):
+    result = rw.evaluate(
+        LISTS, measures=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group"
+    )
+    shown = repr(result)
+    assert "those with a list (population=recommended)" in shown
+    assert "relevant" not in shown
+    assert rw.load(result.save(tmp_path / "out")).values == result.values
+    jackknifed = rw.evaluate(LISTS, measures="gini@2", jackknife=2)
+    assert jackknifed.interval("gini@2").low < 1
+    rest = rw.evaluate(LISTS, measures="num_retrieved", train=TRAIN, exclude_seen=True)
+    assert rest.counts["seen_items_taken_out"] == 2
+
+
+def test_in_pieces():
+    evaluator = rw.Evaluator("coverage@2", population="recommended", items=range(5, 9))
+    for user, items in LISTS.items():
+        evaluator.update({user: items})
+    assert evaluator.result()["coverage@2"] == 0.75
+    frame = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 7, 5]})
+    assert rw.evaluate(frame, None, "coverage@2", items=range(5, 9))["coverage@2"] == 0.75
+
+
+@pytest.mark.parametrize(
+    "options", [{"relevance_threshold": 3}, {"population": "both"}, {"warm_and_cold": True, "train": TRAIN}]
+)  # fmt: skip
+def test_what_makes_no_sense_without_truth(options):
+    with pytest.raises(ParameterError):
+        rw.evaluate(LISTS, None, "gini@2", **options)
+
+
+def test_nobody_has_a_relevant_item():
+    judged = {1: {5: 0.0}, 2: {7: 0.0}}
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.evaluate(LISTS, judged, "recall@2")
+    zero = rw.evaluate(LISTS, judged, "recall@2", population="recommended", undefined="zero")
+    assert zero["recall@2"] == 0.0

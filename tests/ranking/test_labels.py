@@ -1,0 +1,45 @@
+"""Frames of scores: rows and columns have the ids that label them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import InputError
+
+SCORES = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.4]])
+TRUTH = {"ann": {20}, "bob": {10}}
+FRAMES = {
+    "pandas": pd.DataFrame(SCORES, index=["ann", "bob"], columns=[10, 20, 30]),
+    "pandas with a user column": pd.DataFrame(SCORES, columns=[10, 20, 30]).assign(
+        user_id=["ann", "bob"]
+    ),
+    "polars": pl.DataFrame(SCORES, schema=["10", "20", "30"]).with_columns(
+        user=pl.Series(["ann", "bob"])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_perfect_model_is_perfect(name):
+    assert rw.evaluate(rw.rank(FRAMES[name], 1), TRUTH, "recall@1")["recall@1"] == 1.0
+    ranks = rw.rank_relevant(FRAMES[name], truth=TRUTH)
+    assert rw.evaluate(ranks, TRUTH, "mrr")["mrr"] == 1.0
+
+
+def test_without_labels_rows_and_columns_are_numbered():
+    expected = rw.rank(SCORES, 2).frame
+    for frame in (pd.DataFrame(SCORES), pl.DataFrame(SCORES)):
+        assert rw.rank(frame, 2).frame.equals(expected)
+    named = rw.rank(FRAMES["pandas"], 2, user_ids=[0, 1], item_ids=[0, 1, 2]).frame
+    assert named.equals(expected)
+
+
+def test_a_table_of_rows_is_no_matrix():
+    rows = pl.DataFrame({"user": [1], "item": [2], "score": [0.5]})
+    for frame in (rows, rows.to_pandas()):
+        with pytest.raises(InputError, match="is no matrix"):
+            rw.rank(frame, 1)

@@ -1,0 +1,97 @@
+"""Which columns are read: by name, and never by silence where numbers could decide."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import ColumnError
+from rankwise.tables.columns import names_of
+
+LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [3, 1, 2]})
+SCORES = [0.2, 0.9, 0.5]  # the first list is not in the order of its rows
+TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": [1, 3, 2]})
+GRADES = [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["predicted_score", "yhat", "y_pred", "probability", "logit", "prediction", "Score", "est"],
+)
+def test_names_of_scores(name):
+    lists = LISTS.with_columns(pl.Series(name, SCORES))
+    assert rw.evaluate(lists, {1: {1}, 2: {2}}, "mrr")["mrr"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "name", ["weight", "value", "count", "click", "clicks", "clicked", "target", "rating", "label"]
+)
+def test_names_of_relevance(name):
+    truth = TRUTH.with_columns(pl.Series(name, GRADES))
+    assert rw.evaluate(LISTS, truth, "recall")["recall"] == 1.0
+    assert rw.evaluate(LISTS, truth, "mrr")["mrr"] == 0.75  # item 3 is not relevant
+
+
+@pytest.mark.parametrize("user", ["customer_id", "session_id", "visitor_id", "uid"])
+@pytest.mark.parametrize("item", ["asin", "parent_asin", "movieId"])
+def test_names_of_ids(user, item):
+    lists = LISTS.rename({"user": user, "item": item})
+    assert rw.evaluate(lists, TRUTH, "recall")["recall"] == 1.0
+
+
+def test_a_rare_name_counts_only_without_a_usual_one():
+    assert names_of(["session_id", "user_id"], "truth", "user") == ["user_id"]
+    assert names_of(["rating", "count"], "truth", "relevance") == ["rating"]
+    assert names_of(["weight"], "interactions", "relevance") == []
+    truth = TRUTH.with_columns(rating=pl.Series(GRADES), count=pl.lit(7))
+    card = rw.evaluate(LISTS, truth, "mrr").provenance["inputs"]["truth"]
+    assert card["columns"]["relevance"] == "rating"
+    assert card["unread"] == ["count"]
+
+
+@pytest.mark.parametrize("numbers", [[0.2, 0.9, 0.5], [1, 2, 3], [True, False, True]])
+@pytest.mark.parametrize("in_file", [False, True])
+def test_numbers_that_could_order_or_judge_are_asked_for(numbers, in_file, tmp_path):
+    def source(frame, name):
+        if not in_file:
+            return frame
+        numeric = frame.with_columns(pl.col("foo").cast(pl.Float64))
+        numeric.write_csv(tmp_path / name)
+        return tmp_path / name
+
+    odd = source(LISTS.with_columns(foo=pl.Series(numbers)), "run.csv")
+    with pytest.raises(ColumnError, match="'foo' could be it") as raised:
+        rw.evaluate(odd, TRUTH)
+    assert '"recommendations.score": "foo"' in raised.value.hint
+    assert '"recommendations.score": None' in raised.value.hint
+    assert rw.evaluate(odd, TRUTH, "mrr", columns={"recommendations.score": None})["mrr"] == 1.0
+    assert rw.evaluate(odd, {1: {1}, 2: {2}}, "mrr", columns={"score": "foo"})["mrr"] > 0.5
+    odd = source(TRUTH.with_columns(foo=pl.Series(numbers)), "truth.csv")
+    with pytest.raises(ColumnError, match="known to be the relevance, and 'foo' could be it"):
+        rw.evaluate(LISTS, odd)
+    assert rw.evaluate(LISTS, odd, "recall", columns={"truth.relevance": None})["recall"] == 1.0
+    judged = rw.evaluate(LISTS, odd, "mrr", columns={"truth.relevance": "foo"})
+    assert judged["mrr"] == (1.0 if numbers[1] else 0.75)
+
+
+def test_what_cannot_decide_is_not_asked_for():
+    """Text, times, pandas' row numbers, and anything beside a column that decides."""
+    extra = {"title": ["a", "b", "c"], "timestamp": [7, 8, 9], "__index_level_0__": [0, 1, 2]}
+    lists = LISTS.with_columns(**{name: pl.Series(values) for name, values in extra.items()})
+    assert rw.evaluate(lists, TRUTH, "mrr")["mrr"] == 1.0
+    ranked = lists.with_columns(rank=pl.Series([1, 2, 1]), foo=pl.Series(SCORES))
+    result = rw.evaluate(ranked, TRUTH, "mrr")
+    assert "foo" in result.provenance["inputs"]["recommendations"]["unread"]
+
+
+def test_a_column_that_was_left_out_is_not_replaced_by_silence():
+    lists = LISTS.with_columns(rank=pl.Series([1, 2, 1]), foo=pl.Series(SCORES))
+    with pytest.raises(ColumnError, match="'rank' could be it"):
+        rw.evaluate(lists, TRUTH, columns={"recommendations.rank": None})
+
+
+@pytest.mark.parametrize("columns", [["user"], {1: "user"}, {"user": 1}, "user"])
+def test_columns_map_names_to_names(columns):
+    with pytest.raises(rw.RankwiseError, match="columns maps roles to names"):
+        rw.evaluate(LISTS, TRUTH, columns=columns)

@@ -1,0 +1,186 @@
+"""What people have goes in; what has two meanings is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import rankwise as rw
+from rankwise.errors import InputError, ScoreError
+
+CELLS = ["ndcg@2", "recall@2", "cg@2"]
+LISTS = {"a": ["x", "y"], "b": ["z"]}
+SCORED = {"a": [("x", 2.0), ("y", 1.0)], "b": [("z", 1.0)]}
+TRUTH = {"a": {"y": 2.0}, "b": {"z": 1.0, "x": 3.0}}
+TRIPLES = [("a", "x", 2), ("a", "y", 1.5), ("b", "z", 1)]  # whole and decimal numbers together
+FRAME = pd.DataFrame(TRIPLES, columns=["user", "item", "score"])
+
+
+class Run:
+    """Like ranx's: what it holds is told by to_dict."""
+
+    def to_dict(self):
+        return {user: dict(items) for user, items in SCORED.items()}
+
+
+Run.__module__ = "ranx.data_structures.run"
+
+CONTAINERS = {
+    "tuples": TRIPLES,
+    "tuple of tuples": tuple(TRIPLES),
+    "records": FRAME.to_dict("records"),
+    "columns": FRAME.to_dict("list"),
+    "pandas' JSON": FRAME.to_dict(),
+    "series of lists": pd.Series(LISTS),
+    "grouped": FRAME.groupby("user")["item"].apply(list),
+    "series by user and item": FRAME.set_index(["user", "item"])["score"],
+    "unnamed series": pd.Series([2.0, 1.5, 1.0], index=FRAME.set_index(["user", "item"]).index),
+    "frame of lists": pl.DataFrame({"user": list(LISTS), "items": list(LISTS.values())}),
+    "frame of lists and scores": pl.DataFrame(
+        {"user": ["a", "b"], "item": [["y", "x"], ["z"]], "scores": [[1.5, 2.0], [1.0]]}
+    ),
+    "pandas frame of lists": pd.DataFrame({"user": list(LISTS), "items": list(LISTS.values())}),
+    "pandas frame, filtered": FRAME[FRAME["score"] > 0].sort_values("score"),
+    "ranx run": Run(),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_recommendations(name):
+    assert (
+        rw.evaluate(CONTAINERS[name], TRUTH, CELLS).values
+        == rw.evaluate(LISTS, TRUTH, CELLS).values
+    )
+
+
+JUDGED = [("a", "y", 2), ("b", "z", 1.0), ("b", "x", 3)]
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        JUDGED,
+        pd.DataFrame(JUDGED, columns=["user", "item", "weight"]),
+        pl.DataFrame({"user": ["a", "b"], "items": [["y"], ["z", "x"]], "ratings": [[2.0], [1, 3]]}),
+        pd.DataFrame(JUDGED, columns=["user", "item", "x"]).set_index(["user", "item"])["x"].rename("rating"),
+        {"user": ["a", "b", "b"], "item": ["y", "z", "x"], "relevance": [2, 1, 3]},
+    ],
+)  # fmt: skip
+def test_truth(truth):
+    assert rw.evaluate(LISTS, truth, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
+
+
+def test_one_item_for_each_user():
+    by_user = {"a": "y", "b": "z"}
+    assert rw.evaluate(LISTS, by_user, "mrr")["mrr"] == 0.75
+    assert rw.evaluate(LISTS, pd.Series(by_user), "mrr")["mrr"] == 0.75
+    assert rw.evaluate({1: 5, 2: 6}, {1: 5, 2: np.int64(7)}, "mrr")["mrr"] == 0.5
+    assert rw.evaluate(LISTS, list(by_user.items()), "mrr")["mrr"] == 0.75
+
+
+def test_columns_by_name_are_not_users_called_user_and_item():
+    train = {"user": ["a", "a", "b"], "item": ["x", "y", "x"]}
+    frame = rw.evaluate(LISTS, TRUTH, "arp@2", train=pl.DataFrame(train))["arp@2"]
+    assert rw.evaluate(LISTS, TRUTH, "arp@2", train=train)["arp@2"] == frame
+    with pytest.raises(InputError, match="columns by name, which have one length; or as users"):
+        rw.evaluate(LISTS, TRUTH, "arp@2", train={"user": ["a", "b"], "item": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        ([(1, 2), (1, 2, 3.0)], "all of one length"),
+        ([(1, 2, 3, 4)], "all of one length"),
+        ([(1, 2), {"user": 1}], "all of one length"),
+        ({1: 2.5}, "needs an item or a list of items"),
+        ({1: None}, "needs an item or a list of items"),
+        ({1: b"x"}, "needs an item or a list of items"),
+        (np.ma.masked_array([[1, 2]], mask=[[False, True]]), "the mask of a masked array"),
+        ({1: np.ma.masked_array([1, 2], mask=[False, True])}, "the mask of a masked array"),
+        (np.array([[0.5, 0.1]]), "item ids, best first"),
+        (np.array([[1j, 2]]), "item ids, best first"),
+        (sparse.csr_array(np.array([[1j, 2]])), "real numbers"),
+        ({2**70: [1]}, "must fit 64 bits"),
+        ({"\ud800": [1]}, "ids are integers or strings"),
+        ({1: [(5, "x")]}, "the score must be a number"),
+        (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
+        (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
+        (5, "not understood"),
+    ],
+)
+def test_refused(source, match):
+    with pytest.raises(InputError, match=match):
+        rw.evaluate(source, {1: {2}})
+
+
+def test_a_damaged_sparse_matrix():
+    matrix = sparse.csr_array(np.eye(3))
+    matrix.indices[0] = 77
+    with pytest.raises(InputError, match="sparse matrix is damaged"):
+        rw.evaluate(matrix, {0: {0}})
+
+
+def test_whole_numbers_above_the_floats_keep_their_order_or_are_refused():
+    scores = pl.Series([2**53, 2**53 + 1])
+    lists = pl.DataFrame({"user": [1, 1], "item": [5, 6]})
+    with pytest.raises(ScoreError, match="too large to be told apart"):
+        rw.evaluate(lists.with_columns(score=scores), {1: {6}})
+    apart = lists.with_columns(score=scores * pl.Series([1, 2]))
+    assert rw.evaluate(apart, {1: {6}}, "mrr")["mrr"] == 1.0
+
+
+def test_weights_of_whole_and_decimal_numbers():
+    result = rw.evaluate(LISTS, TRUTH, "recall", weights={"a": 1, "b": 0.5})
+    assert result["recall"] == pytest.approx((1 + 0.5 * 0.5) / 1.5)
+    with pytest.raises(InputError, match="more than floats can hold"):
+        rw.evaluate(LISTS, TRUTH, "recall", weights={"a": 1e308, "b": 1e308})
+
+
+def test_ids_of_users_tables_are_compared_as_they_are_written():
+    users = pl.DataFrame({"user": ["01", "+2", "1"], "group": ["a", "b", "c"]})
+    result = rw.evaluate({1: [5], 2: [5]}, {1: {5}, 2: {6}}, "recall", users=users, by="group")
+    assert dict(result.slices.select("group", "recall").rows()) == {"c": 1.0, None: 0.0}
+
+
+@pytest.mark.parametrize("first", [(5, 3.5), (3.5, 4), (4, 4)])
+def test_ratings_may_be_whole_or_decimal_in_any_order(first):
+    source = {"ann": [first, (3.5, 4), (5, 3.5)]}
+    assert rw.evaluate_ratings(source, "mae")["mae"] == pytest.approx(
+        (abs(first[0] - first[1]) + 0.5 + 1.5) / 3
+    )
+    predictions = [("u", n, true, est, {}) for n, (est, true) in enumerate(source["ann"])]
+    assert rw.evaluate_ratings(predictions, "mae")["mae"] > 0
+
+
+def test_pandas_without_pyarrow(monkeypatch):
+    """pandas keeps text in its own way then, and exports it with PyArrow only."""
+
+    def missing(self, requested_schema=None):
+        raise ImportError("pyarrow>=14.0 is required")
+
+    monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", missing, raising=False)
+    monkeypatch.setattr(pl, "DataFrame", _needs_pyarrow(pl.DataFrame))
+    assert rw.evaluate(FRAME, TRUTH, "recall@2")["recall@2"] == 0.75
+
+
+def _needs_pyarrow(make):
+    class Frame(make):
+        def __new__(cls, data=None, *args, **kwargs):
+            if isinstance(data, pd.DataFrame):
+                raise ImportError("pyarrow is required")
+            return make(data, *args, **kwargs)
+
+    return Frame
+
+
+def test_what_fails_when_it_is_collected():
+    lazy = pl.LazyFrame({"user": [1], "item": ["x"]}).with_columns(pl.col("item").cast(pl.Int64))
+    with pytest.raises(InputError, match="this query fails when it is run"):
+        rw.evaluate(lazy, {1: {2}})
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select 1 as user, cast(t.x as int) as item from (values ('z')) t(x)")
+    with pytest.raises(InputError, match="this query fails when it is run"):
+        rw.evaluate(relation, {1: {2}})
