@@ -52,3 +52,35 @@ def test_evaluating_loads_neither_torch_nor_pandas():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_type_checkers_see_names_that_are_not_there(tmp_path):
+    """Code written for others runs, and a typo in a name or an option is found before it runs."""
+    (tmp_path / "code.py").write_text(
+        "import rankwise as rw\n"
+        "rw.evaluate({}, {}, [rw.MAP(5), rw.NDCG(k=[5, 10]), rw.F1(3)], threshold=3.5)\n"
+        "rw.evaluate({}, {}, 'ndcg', k=10)\n"
+        "rw.evalute({}, {})\n"
+        "rw.NDCG('x')\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file=",
+        str(tmp_path / "code.py"),
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    lines = [line.split(":")[1] for line in found.splitlines() if ": error:" in line]
+    assert lines == ["4", "5"], found
+
+
+@pytest.mark.parametrize("name", ["AP", "MAP", "MRR", "RR", "HR", "F1", "ILD"])
+def test_names_in_capitals_are_those_of_text(name):
+    assert getattr(rw, name) is type(rw.parse(name))
+
+
+def test_a_name_that_is_not_there_has_a_hint():
+    with pytest.raises(AttributeError, match="did you mean 'evaluate'"):
+        _ = rw.evalute

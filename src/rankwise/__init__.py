@@ -59,6 +59,10 @@ if TYPE_CHECKING:
     from rankwise.splits.audit.findings import Audit
     from rankwise.tables.chunks import read_chunks
 
+    AP = MAP = AveragePrecision
+    F1, HR, ILD = F, HitRate, IntraListDiversity
+    MRR = RR = ReciprocalRank
+
 # What is exported besides the measures, which the registry knows.
 _HOME_OF = {
     "Audit": "rankwise.splits.audit.findings",
@@ -89,6 +93,9 @@ _HOME_OF = {
     "sample_size": "rankwise.results.power",
 }
 
+_SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
+"""Names of classes that the field writes in capitals; the registry knows what they stand for."""
+
 __all__ = [
     "Audit", "Comparison", "Evaluator", "Measure", "Partial", "Ranking", "Ranks", "RankwiseError",
     "RecommenderEvaluator", "Result", "__version__", "audit", "candidates", "compare",
@@ -98,25 +105,31 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("candidates", "functional", "models", "splits", "stats"):
-        return import_module(f"rankwise.{name}")
-    if name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
-    else:
-        value = None if name.startswith("_") else _measures().get(name)
-    if value is None:
-        raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
 def _measures() -> dict[str, Any]:
     """Return the measures by the names of their classes: a new one needs no line here."""
     from rankwise.measures import registry
 
     measures = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
-    return {cls.__name__: cls for cls in measures}
+    return {cls.__name__: cls for cls in measures} | {name: registry.find(name) for name in _SHORT}
+
+
+if not TYPE_CHECKING:  # a type checker that saw it would believe in every name
+
+    def __getattr__(name: str) -> Any:
+        if name in ("candidates", "functional", "models", "splits", "stats"):
+            return import_module(f"rankwise.{name}")
+        if name in _HOME_OF:
+            value = getattr(import_module(_HOME_OF[name]), name)
+        else:
+            value = None if name.startswith("_") else _measures().get(name)
+        if value is None:
+            from rankwise.errors import nearest
+
+            hint = nearest(name, {*__all__, *_measures()})
+            ending = f"; {hint}" if hint else ""
+            raise AttributeError(f"module 'rankwise' has no attribute {name!r}{ending}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import rankwise as rw
@@ -105,3 +106,76 @@ def test_a_measure_from_outside_is_found_everywhere():
     finally:
         registry._known.clear()
         registry._known.update(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg_10", "ndcg@10"),
+        ("P_5", "precision@5"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("map_cut_5", "map@5"),
+        ("recip_rank", "mrr"),
+        ("hits@5", "hit_rate@5"),
+        ("success_1", "hit_rate@1"),
+        ("f1_5", "f@5"),
+        ("r2", "r2"),
+        ("ndcg_binary_3", "ndcg_binary@3"),
+    ],
+)
+def test_texts_of_other_libraries(text, canonical):
+    assert str(parse(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    "made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))]
+)
+def test_cut_offs_are_given_in_any_way(made):
+    assert made == parse("ndcg@10")
+    assert made.k == (10,)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2**63, 10**9, True, 2.0, "5", None, [5, 5]])
+def test_cut_offs_that_make_no_sense(k):
+    with pytest.raises(ParameterError):
+        rw.NDCG(k)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ndcg@5@5",
+        "ndcg" + "@5" * 3000,
+        "-" * 9000 + "1",
+        "f(first=" * 500,
+        "x" * 10**6,
+        "ndcg@9" * 2,
+    ],
+)
+def test_text_that_would_exhaust_the_stack_or_means_two_things(text):
+    with pytest.raises(MeasureError) as raised:
+        parse(text)
+    assert len(str(raised.value)) < 2000
+
+
+def test_a_hint_names_a_measure_as_people_write_it():
+    with pytest.raises(MeasureError, match="did you mean 'hit_rate'"):
+        parse("hit_rat@5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"],
+)
+def test_numbers_that_overflow_are_refused(text):
+    with pytest.raises(ParameterError):
+        parse(text)
+
+
+def test_text_imports_nothing(monkeypatch):
+    import importlib
+
+    monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
+    assert (
+        str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"
+    )
