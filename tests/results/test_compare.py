@@ -528,6 +528,19 @@ def test_groups_that_make_no_sense(options, said):
         rw.compare(grouped(0, jackknife=5), grouped(0.4, jackknife=5), **options)
 
 
+def test_a_group_for_each_user_is_refused():
+    runs = [table(1200, **{"x": [0.5] * 1200, "group(id)": [str(u) for u in range(1200)]})] * 2
+    with pytest.raises(ParameterError, match="at most 1,000 groups"):
+        rw.compare(*runs, by="id")
+
+
+def test_tests_of_all_pairs_without_users_values():
+    """Holm stands in for them, even where only one of the results has no mean of users."""
+    runs = {"a": grouped(0, jackknife=8), "b": grouped(0.4, jackknife=8)}
+    found = rw.compare(runs, primary="gini@2", correction="max_t")
+    assert found.table.filter(pl.col("primary"))["p_adjusted"].is_not_nan().all()
+
+
 def test_a_user_is_in_one_group():
     one, two = (table(**{"x": [0.5] * 300, "group(team)": [name] * 300}) for name in "ab")
     with pytest.raises(ParameterError, match="in two groups by 'team'") as caught:

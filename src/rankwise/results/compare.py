@@ -25,6 +25,8 @@ from rankwise.stats.multiple import adjust
 
 __all__ = ["Comparison", "Family", "Test", "compare"]
 
+_MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
+
 
 def compare(
     *results: Result | Mapping[str, Result],
@@ -133,7 +135,8 @@ def compare(
     ]  # fmt: skip
     asked = {main} if measures is None else set(cells)
     rows = _rows(families, cells, main, asked, by, not_compared)
-    _correct(rows, correction, joint=first.is_mean_of_users(main))
+    joint = correction in JOINT and all(r.is_mean_of_users(main) for r in named.values())
+    _correct(rows, correction, joint=joint)
     for row in rows:
         row["verdict"] = verdict(row, alpha)
     settings = {
@@ -208,6 +211,11 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     check_ids(results)
     tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
     groups = {group: None for table in tables.values() for group in group_names(table, by)}
+    if len(groups) > _MANY_GROUPS:
+        raise ParameterError(
+            f"users are compared within at most {_MANY_GROUPS:,} groups",
+            found=f"{len(groups):,} groups by {by!r}", hint="put users into larger groups",
+        )  # fmt: skip
     ordered = sorted(groups, key=lambda group: (group is None, group or ""))
     return {
         group: {
@@ -258,7 +266,7 @@ def _correct(rows: Sequence[dict[str, Any]], correction: Family, *, joint: bool)
     """
     exploratory = [row for row in rows if not row["primary"]]
     set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
-    if correction in JOINT and joint:
+    if joint:  # adjusted already
         return
     primary = [row for row in rows if row["primary"]]
     method: Any = "holm" if correction in JOINT else correction

@@ -83,7 +83,9 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
             hint="evaluate every model with the same table of users",
         )
     return {
-        name: frame.drop(column, strict=False).join(groups, on="user", how="left")
+        name: frame.drop(column, strict=False).join(
+            groups, on="user", how="left", maintain_order="left"
+        )
         for name, frame in frames.items()
     }
 
