@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
 import rankwise as rw
 from rankwise import splits
@@ -167,32 +167,50 @@ def test_short_users_are_spread_over_folds():
     assert max(sizes) < 260
 
 
-@pytest.mark.parametrize("make", [np.array, csr_array, coo_array], ids=["dense", "csr", "coo"])
+@pytest.mark.parametrize("make", [np.array, csr_array, csr_matrix, coo_array])
 def test_leave_one_out_over_a_matrix(make):
-    dense = np.array([[5, 0, 3, 0], [0, 1, 0, 0], [2, 2, 2, 0], [0, 0, 0, 0]])
-    found = list(splits.leave_one_out_cv(make(dense), seed=4))
-    assert [user for _, user, _ in found] == [0, 2]
-    for train, user, item in found:
-        left = train.toarray() if hasattr(train, "toarray") else train
-        assert dense[user, item] > 0
-        assert left[user, item] == 0
-        changed = np.argwhere(left != dense).tolist()
-        assert changed == [[user, item]]
-        if hasattr(train, "nnz"):
-            assert train.nnz == (dense != 0).sum() - 1
-    again = [(u, i) for _, u, i in splits.leave_one_out_cv(dense, seed=4)]
-    assert again == [(u, i) for _, u, i in found]  # dense or sparse, the same items
-    others = {i for s in range(20) for _, u, i in splits.leave_one_out_cv(dense, seed=s) if u == 2}
-    assert others == {0, 1, 2}
+    dense = np.array([[5, 0, 3, 0], [0, 1, 0, 0], [2, 2, 2, 0], [0, 0, 0, 0]], dtype=np.int16)
+
+    def left_out(matrix, seed):
+        pairs = [test.nonzero() for _, test in splits.leave_one_out_cv(matrix, seed=seed)]
+        return [(user, item) for (user,), (item,) in pairs]
+
+    kind = csr_array if make is coo_array else make
+    for train, test in splits.leave_one_out_cv(make(dense), seed=4):
+        assert type(train) is type(test) is type(kind(dense))
+        assert train.dtype == test.dtype == np.int16
+        assert (train + test != make(dense)).sum() == 0
+        assert getattr(train, "nnz", 5) == (dense != 0).sum() - 1
+    found = left_out(make(dense), 4)
+    assert [user for user, _ in found] == [0, 2]
+    assert found == left_out(dense, 4)  # dense or sparse, the same items
+    assert {left_out(make(dense), seed)[1][1] for seed in range(20)} == {0, 1, 2}
 
 
-def test_leave_one_out_refuses():
-    with pytest.raises(EmptyError, match="two items"):
-        splits.leave_one_out_cv(np.eye(3))
-    with pytest.raises(InputError, match="NaN"):
-        splits.leave_one_out_cv(np.array([[1, np.nan]]))
-    with pytest.raises(InputError, match="matrix of numbers"):
-        splits.leave_one_out_cv(np.array([1, 2]))
+def corrupt(kind):
+    matrix = kind(np.ones((2, 3)))
+    where = matrix.indices if hasattr(matrix, "indices") else matrix.coords[1]
+    where[0] = 10**6
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("error", "matrix", "said"),
+    [
+        (EmptyError, np.eye(3), "two items"),
+        (InputError, np.array([[1, np.nan]]), "NaN"),
+        (InputError, np.array([1, 2]), "matrix of numbers"),
+        (InputError, np.ones((2, 2)) * 1j, "matrix of numbers"),
+        (InputError, np.ma.array(np.ones((1, 3)), mask=[[0, 1, 0]]), "mask would be ignored"),
+        (InputError, csr_array(np.ones((2, 2)) * 1j), "real numbers"),
+        (InputError, corrupt(csr_matrix), "corrupt sparse matrix"),
+        (InputError, corrupt(csc_array), "corrupt sparse matrix"),
+        (InputError, corrupt(coo_array), "corrupt sparse matrix"),
+    ],
+)
+def test_leave_one_out_refuses(error, matrix, said):
+    with pytest.raises(error, match=said):
+        splits.leave_one_out_cv(matrix)
 
 
 @pytest.mark.parametrize(
@@ -278,6 +296,52 @@ def test_time_based_split_in_one_line():
         splits.time_based_split(TABLE, test_ratio=1.5)
     with pytest.raises(ColumnError, match="no column 'when'"):
         splits.time_based_split(TABLE, "when")
+
+
+ARRAY = TABLE.to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("array", "column"),
+    [
+        (ARRAY, 2),
+        (ARRAY, np.int64(-1)),
+        (ARRAY.astype(np.float32), 2),
+        (ARRAY.astype(object), 2),
+        (np.array([[f"user {row[0]}", *row[1:]] for row in ARRAY.tolist()]), 2),  # all is text
+        (ARRAY.astype("datetime64[s]"), 2),
+        (np.rec.fromarrays(ARRAY.T, names="who,what,when"), "when"),
+    ],
+    ids=["whole", "from the end", "decimal", "object", "text", "dates", "structured"],
+)
+def test_time_based_split_of_an_array(array, column):
+    array = array[[3, 0, 1, 2]]
+    train, test = splits.time_based_split(array, timestamp_col=column, test_ratio=0.2)
+    assert type(train) is type(test) is type(array)
+    assert train.dtype == test.dtype == array.dtype
+    assert train.tolist() == array[1:].tolist()
+    assert test.tolist() == array[:1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("error", "source", "column", "said"),
+    [
+        (ColumnError, ARRAY, 3, "no column 3"),
+        (ColumnError, ARRAY, -4, "no column -4"),
+        (ParameterError, ARRAY, "timestamp", "have numbers"),
+        (ParameterError, ARRAY, True, "have numbers"),
+        (InputError, ARRAY[0], 0, "one row per interaction"),
+        (ColumnError, np.where(ARRAY == 4, np.nan, ARRAY), 2, "neither a number nor a date"),
+        (ColumnError, ARRAY * 1j, 2, "numbers or dates"),
+        (InputError, np.ma.array(ARRAY), 2, "mask would be ignored"),
+        (ColumnError, np.rec.fromarrays(ARRAY.T, names="who,what,when"), "whom", "'whom'"),
+        (ParameterError, TABLE, 2, "timestamp_col is the name of a column"),
+        (ParameterError, TABLE.to_pandas(), 2, "timestamp_col is the name of a column"),
+    ],
+)
+def test_columns_that_are_not_there(error, source, column, said):
+    with pytest.raises(error, match=said):
+        splits.time_based_split(source, timestamp_col=column)
 
 
 def test_parts_by_name():
