@@ -148,8 +148,48 @@ def test_leave_p_out_takes_every_set_once():
     assert len(splits.LeavePOut(100, draws=3).split(large)[1].test) == 100  # of about 10**59 sets
     with pytest.raises(ParameterError, match="1,313,400 sets"):
         splits.LeavePOut(3).split(large)
+    with pytest.raises(ParameterError, match=r"about 10\^59 sets"):
+        splits.LeavePOut(100).split(large)
     with pytest.raises(ParameterError, match="only 10 sets"):
         splits.LeavePOut(2, draws=11).split(table)
+
+
+def test_folds_of_a_large_table_cost_what_they_hold():
+    """The number of sets has 90,000 digits: nothing may compute it, nor go through the sets."""
+    large = pl.DataFrame({"user": [1] * 300_000, "item": range(300_000)})
+    one, again, other = (
+        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"]
+        for seed in (1, 1, 2)
+    )
+    assert one.sum() == 150_000
+    assert (one == again).all()
+    assert (one != other).any()
+    timed = large.with_columns(timestamp=pl.int_range(300_000))
+    assert splits.TimeWindows(1, 290_000).split(timed)[-1].test["item"].to_list() == [299_999]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: splits.TimeWindows(1, 10**12), "n_splits must be at most 1,000,000"),
+        (lambda: splits.KFold(10**12), "k must be at most"),
+        (lambda: splits.StratifiedKFold(10**12), "k must be at most"),
+        (lambda: splits.UserKFold(10**12), "k must be at most"),
+        (lambda: splits.LeavePOut(2, draws=10**12), "draws must be at most"),
+        (lambda: splits.LeavePOut(10**8).count(10**9), "sets of 100000000 of 1000000000"),
+        (lambda: splits.TimeWindows(1, 10**6).split(TABLE), "no earlier rows to train on"),
+        (lambda: splits.TimeWindows(1, 3, gap=1).split(TABLE), "no earlier rows to train on"),
+        (lambda: splits.TimeWindows(2**61, 5).split(TABLE), "length of time is out of range"),
+        (lambda: splits.TimeWindows("1mo", 10**6).split(TABLE), "no earlier rows|out of range"),
+        (lambda: splits.TimeWindows("9" * 18 + "mo").split(TABLE), "out of range"),
+        (lambda: splits.GlobalTime(last="9" * 5000 + "d"), "last is a length of time"),
+        (lambda: splits.GlobalTime(last=10**5000), "last is a length of time"),
+        (lambda: splits.GlobalTime(at=10**5000).split(TABLE), "at is not a moment"),
+    ],
+)
+def test_what_would_never_end(make, said):
+    with pytest.raises((EmptyError, ParameterError), match=said):
+        make()
 
 
 def test_folds_are_a_sequence():
@@ -235,6 +275,10 @@ def test_leave_one_out_refuses(error, matrix, said):
         (lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
          "outer rule alone"),
         (lambda: splits.UserHoldout(fold_in=splits.KFold(2)), "gives one split"),
+        (lambda: splits.UserHoldout(fold_in=splits.UserHoldout()), "only cuts rows in two"),
+        (lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")),
+         "only cuts rows in two"),
+        (lambda: splits.UserHoldout(fold_in=splits.TwoStage(at=3)), "only cuts rows in two"),
         (lambda: splits.TwoStage(last="7d", validation=splits.LeaveOut()), "parts of their own"),
         (lambda: splits.KCore(0), "k must be a whole number"),
         (lambda: splits.LeaveOut(cold_users="both"), "cold_users must be one of"),

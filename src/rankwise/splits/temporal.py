@@ -76,6 +76,11 @@ class GlobalTime(SingleSplitter):
     target: Target = "all"
     seed: int = 0
 
+    @property
+    def has_two_parts(self) -> bool:
+        """Whether no row lies between training and a single target."""
+        return self.target == "all"
+
     def _check(self) -> None:
         if sum(value is not None for value in (self.share, self.at, self.last)) != 1:
             raise ParameterError(
