@@ -131,6 +131,8 @@ def test_lists_without_end():
     evaluator = rw.RecommenderEvaluator(np.array([2, 3]))
     found = evaluator.evaluate(Endless(), {"ann": {"b"}}, catalog_size=np.int64(4))
     assert (found["recall@2"], found["precision@2"], found["coverage@3"]) == (1.0, 0.5, 0.5)
+    with pytest.raises(EmptyError, match="more than 1,000,000 items"):
+        rw.RecommenderEvaluator([10**15]).evaluate(Endless(), {"ann": {"b"}}, catalog_size=4)
 
 
 def test_bad_models():

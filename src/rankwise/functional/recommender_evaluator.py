@@ -15,6 +15,7 @@ from rankwise.functional.catalogue import catalog_coverage, gini_coefficient, me
 __all__ = ["RecommenderEvaluator"]
 
 _LOG = logging.getLogger("rankwise")
+_LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
 
 class RecommenderEvaluator:
@@ -93,7 +94,9 @@ class RecommenderEvaluator:
         for user in truth:
             try:
                 n = self.k_values[-1]
-                rows = islice(model.recommend(user, n), n)  # a generator may have no end
+                rows = list(islice(model.recommend(user, n), min(n, _LONGEST + 1)))
+                if len(rows) > _LONGEST:
+                    raise InputError(f"a list has more than {_LONGEST:,} items")
                 items = [row[0] if isinstance(row, tuple | list) else row for row in rows]
                 lists[user] = list(dict.fromkeys(items))  # each item once
             except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on

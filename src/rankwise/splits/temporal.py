@@ -271,8 +271,8 @@ def time_based_split(
         raise ParameterError(
             "timestamp_col is the name of a column, except in a NumPy array",
             found=f"timestamp_col={timestamp_col!r}",
-            hint='name the column: timestamp_col="timestamp"; a table whose columns have no names '
-            "needs them first, or goes in as an array",
+            hint='name the column: timestamp_col="timestamp"; a table without names of columns can '
+            "go in as an array: table.to_numpy()",
         )
     split = rule.split(interactions, columns={"timestamp": timestamp_col})
     return split.train, split.test
