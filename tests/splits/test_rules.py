@@ -267,6 +267,7 @@ def test_leave_one_out_refuses(error, matrix, said):
         (lambda: splits.Holdout("0.2"), "between 0 and 1"),
         (lambda: splits.Holdout(which="last"), "use GlobalTime"),
         (lambda: splits.Holdout(seed=0.5), "a seed is a whole number"),
+        (lambda: splits.Holdout(seed=10**5000), "a seed has at most 64 bits"),
         (lambda: splits.LeaveOut(0), "n must be a whole number from 1"),
         (lambda: splits.KFold(1), "k must be a whole number from 2"),
         (lambda: splits.TimeWindows("7d", 0), "n_splits must be"),

@@ -31,9 +31,11 @@ def check_share(name: str, share: object) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Raise unless a seed is a whole number."""
+    """Raise unless a seed is a whole number of at most 64 bits."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool):
         raise ParameterError("a seed is a whole number", found=f"seed={seed!r}")
+    if not -(2**63) <= seed < 2**64:
+        raise ParameterError("a seed has at most 64 bits", found=f"{int(seed).bit_length()} bits")
 
 
 def check_folds(*, least: int = 2, **values: int) -> None:
