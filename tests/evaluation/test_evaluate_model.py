@@ -447,6 +447,11 @@ class Kinds:
         (ParameterError, one(list), {"exclude_seen": True}),
         (ParameterError, one(list), {"ties": "item"}),
         (EmptyError, Scorer(rows=2), {"items": list("abcdef")}),
+        (
+            EmptyError,
+            one(lambda own: ["a"]),
+            {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True},
+        ),
         (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
     ],
 )

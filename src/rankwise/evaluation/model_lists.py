@@ -91,6 +91,8 @@ def _clean(
             unseen = kept.join(seen, on=["user", "item"], how="anti", maintain_order="left")
             counts["seen_items_taken_out"] = len(kept) - len(unseen)
             kept = unseen
+            if kept.is_empty():
+                raise EmptyError("every recommended item was seen in training", where="model")
     kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
     kept = kept.filter(pl.col("rank") <= n)
     if seen is not None and not exclude_seen:
