@@ -7,6 +7,7 @@ import math
 from itertools import pairwise, permutations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +65,11 @@ def test_nothing_to_say_is_nan(value):
         (lambda: fn.precision_at_k([1], {1}, 1.5), ParameterError),
         (lambda: fn.precision_at_k(["ab"], "ab", 1), InputError),
         (lambda: fn.ndcg_at_k([1], 1), InputError),
+        (lambda: fn.ndcg_at_k([1], {1: math.nan}), ScoreError),
+        (lambda: fn.recall_at_k([1], {1: "high"}), ScoreError),
+        (lambda: fn.recall_at_k([[1]], {1}), InputError),
+        (lambda: fn.mean_average_precision_at_k({1: None}, {1: {1}}), InputError),
+        (lambda: fn.precision_at_k([1], {1}, 10**400), ParameterError),
         (lambda: fn.ndcg_at_k([1], {1: 1}, 10**12, ideal="full"), ParameterError),
         (lambda: fn.mean_average_precision_at_k([[1]], [{1}], 1), InputError),
         (lambda: fn.mean_ndcg_at_k({1: [1]}, [{1}], 1), InputError),
@@ -75,6 +81,7 @@ def test_nothing_to_say_is_nan(value):
         (lambda: fn.intra_list_diversity([0, 1], np.eye(2), distance="cos"), ParameterError),
         (lambda: fn.intra_list_diversity([0, 1], [[1.0], [1.0, 2.0]]), InputError),
         (lambda: fn.intra_list_diversity([0, 1], np.ones(2)), InputError),
+        (lambda: fn.intra_list_diversity([0, 1], pl.DataFrame(np.eye(2))), InputError),
         (lambda: fn.intra_list_diversity([0, 1], csr_array(np.eye(2))), InputError),
     ],
 )

@@ -278,6 +278,8 @@ def test_two_levels_split_the_variance():
         (lambda: stats.paired_t_test([10**400], [1]), "no numbers"),
         (lambda: stats.bootstrap_confidence_interval(np.ma.array(X, mask=X > 0.4)), "mask"),
         (lambda: stats.bootstrap_confidence_interval(X, n_bootstrap=10**12), "at most 10,000,000"),
+        (lambda: stats.bootstrap_confidence_interval(X, n_bootstrap=None), "n_bootstrap must be"),
+        (lambda: stats.bootstrap_confidence_interval(X, seed=X), "seed must be"),
         (lambda: stats.t_interval([1.0, 2.0], confidence=95), "between 0 and 1"),
         (lambda: stats.sign_flip(X, X * 0, n_resamples=0), "n_resamples"),
         (lambda: stats.bootstrap(X, method="magic"), "method must be one of"),

@@ -9,11 +9,11 @@ The value is NaN for a user without relevant items.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from numbers import Integral
-from typing import Literal, TypeAlias
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
 
-from rankwise.errors import DuplicateError, InputError, ParameterError
+from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
 
 __all__ = [
     "average_precision_at_k", "average_recall_at_k", "cg_at_k", "confusion_at_k", "dcg_at_k",
@@ -34,9 +34,15 @@ _LONGEST = 10_000_000
 """The largest k at which a full ideal list is summed: above it, the sum takes minutes."""
 
 
-def is_count(value: object) -> bool:
+def is_count(value: Any) -> bool:
     """Return whether a value is a whole number from 1, Python's or NumPy's."""
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and bool(1 <= value < 2**63)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number."""
+    return isinstance(value, Real) and bool(abs(value) < math.inf)  # type: ignore[operator]
 
 
 def check_k(k: int | None) -> None:
@@ -48,11 +54,18 @@ def check_k(k: int | None) -> None:
 def relevances(judged: Judged) -> Mapping[Hashable, float]:
     """Return the relevance of each judged item: as given, or 1 for each item of a set."""
     if isinstance(judged, Mapping):
+        for item, relevance in judged.items():
+            if not is_number(relevance):
+                raise ScoreError("a relevance is not a finite number", where=f"item {item!r}",
+                                 found=repr(relevance)[:60])  # fmt: skip
         return judged
-    if isinstance(judged, str | bytes) or not isinstance(judged, Iterable):
+    try:
+        if isinstance(judged, str | bytes):
+            raise TypeError
+        return dict.fromkeys(judged, 1.0)
+    except TypeError:
         raise InputError("relevant items come as a set, or as a dict of item to relevance",
-                         found=repr(judged)[:60])  # fmt: skip
-    return dict.fromkeys(judged, 1.0)
+                         found=repr(judged)[:60]) from None  # fmt: skip
 
 
 def relevant_items(judged: Judged) -> set[Hashable]:
@@ -63,7 +76,12 @@ def relevant_items(judged: Judged) -> set[Hashable]:
 def top(recommended: Items, k: int | None) -> list[Hashable]:
     """Return the first k items, after checking the list and the cut-off."""
     check_k(k)
-    if len(set(recommended)) < len(recommended):
+    try:
+        repeated = len(recommended) - len(set(recommended))
+    except TypeError:
+        raise InputError("a recommendation list holds items, best first",
+                         found=repr(recommended)[:60]) from None  # fmt: skip
+    if repeated:
         raise DuplicateError("an item stands twice in the list", found=repr(list(recommended)))
     return list(recommended)[:k]
 

@@ -77,9 +77,15 @@ def _features_of(item: object, features: Features) -> Any:
     if isinstance(features, Mapping):
         if item in features:
             return features[item]
-    elif not hasattr(features, "__len__") or hasattr(features, "tocsr"):
+    elif not _is_matrix(features):
         raise InputError("item_features is a dense matrix, or a dict by item",
                          found=type(features).__name__)  # fmt: skip
     elif isinstance(item, Integral) and 0 <= int(item) < len(features):  # -1 would be the last row
         return features[int(item)]
     raise ParameterError("an item has no features", found=repr(item))
+
+
+def _is_matrix(features: object) -> bool:
+    """Return whether features are rows of numbers; tables have columns, sparse matrices neither."""
+    array = hasattr(features, "__array__") and not hasattr(features, "columns")
+    return isinstance(features, list | tuple) or (array and getattr(features, "ndim", 0) == 2)

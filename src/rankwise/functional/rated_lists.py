@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.functional import rating as ratings
-from rankwise.functional.accuracy import is_count
+from rankwise.functional.accuracy import is_count, is_number
 from rankwise.functional.catalogue import mean_of_defined
 from rankwise.functional.labels import hit_rate_score, ndcg_score, precision_score, recall_score
 
@@ -64,17 +63,12 @@ def compute_metrics(
     >>> compute_metrics(rated, ["precision", "recall", "rmse"], k=2)
     {'precision': 0.25, 'recall': 0.5, 'rmse': 1.1180339887498949}
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics or ())
-    if not isinstance(user_pred_true, Mapping) or not _is_number(threshold):
+    names = _names(metrics)
+    if not isinstance(user_pred_true, Mapping) or not is_number(threshold):
         raise ParameterError(
             "ratings come as {user: [(predicted, true), …]}, and the threshold is a number",
             found=f"{type(user_pred_true).__name__}, threshold={threshold!r}",
         )
-    known = [*_OVER_USERS, *_OVER_ROWS]
-    for name in names:
-        if name not in known:
-            raise ParameterError(f"there is no metric {name!r} of ratings",
-                                 found=", ".join(known), hint=nearest(name, known))  # fmt: skip
     if not is_count(k):
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
     users = {user: _checked(user, rows) for user, rows in user_pred_true.items()}
@@ -94,6 +88,20 @@ def compute_metrics(
     }
 
 
+def _names(metrics: object) -> list[str]:
+    """Return the metrics as a list; raise if they are no names, or unknown."""
+    names = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else metrics
+    known = [*_OVER_USERS, *_OVER_ROWS]
+    checked = []
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise ParameterError(f"there is no metric {name!r} of ratings"[:100],
+                                 found=", ".join(known),
+                                 hint=nearest(str(name)[:100], known))  # fmt: skip
+        checked.append(name)
+    return checked
+
+
 def _metrics_of_user(
     pairs: Sequence[tuple[float, float]], k: int, threshold: float
 ) -> dict[str, float]:
@@ -107,10 +115,6 @@ def _metrics_of_user(
         "hit_rate": hit_rate_score(relevant, predicted, k=k) if has_relevant else 0.0,
         "ndcg": ndcg_score(relevant, predicted, k=k),
     }
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and bool(abs(value) < math.inf)  # type: ignore[operator]
 
 
 def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

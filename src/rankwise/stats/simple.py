@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from rankwise.core.arguments import check_count
 from rankwise.stats.bootstrap import bootstrap
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.effects import effect, magnitude
@@ -126,4 +127,9 @@ def bootstrap_confidence_interval(
     >>> lower < interval.estimate < upper
     True
     """
-    return bootstrap(metric_values, n_resamples=n_bootstrap, confidence=confidence, seed=seed or 0)
+    seed = 0 if seed is None else seed
+    check_count(n_bootstrap=n_bootstrap)
+    check_count(least=0, seed=seed)
+    return bootstrap(
+        metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed)
+    )
