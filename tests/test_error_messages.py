@@ -6,6 +6,7 @@ the difference before you keep it.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array
 
 import rankwise as rw
 from rankwise.errors import RankwiseError
+from rankwise.tables.cards import card_text
 
 GOLDEN = Path(__file__).with_name("error_messages.txt")
 LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]})
@@ -88,6 +90,39 @@ def cut(rule, table):
     return lambda folder: (
         list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
     )
+
+
+def edited_card(folder):
+    card = rw.splits.LeaveOut(1).split(TIMED).save(folder / "split") / "split.json"
+    card.write_text(card.read_text().replace('"n": 1', '"n": 2'))
+    return rw.splits.read(card.parent)
+
+
+def card_of_files_elsewhere(folder):
+    card = rw.splits.LeaveOut(1).split(TIMED).save(folder / "split") / "split.json"
+    values = json.loads(card.read_text())
+    del values["sha256"]
+    card.write_text(card_text({**values, "files": {"../../secret": "0"}}))
+    return rw.splits.read(card.parent)
+
+
+def settings(text):
+    def run(folder):
+        (folder / "split.json").write_text(text)
+        return rw.splits.read(folder)
+
+    return run
+
+
+def corrupt_matrix(folder):
+    matrix = csr_array(np.eye(3))
+    matrix.indices[0] = 99
+    return rw.splits.leave_one_out_cv(matrix)
+
+
+class Oversized:
+    def recommend(self, user_id, n):
+        return [2**70]
 
 
 class Failing:
@@ -222,6 +257,7 @@ CASES = {
         rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"),
     "model without recommend": lambda _: rw.evaluate_model(object(), TRUTH, "mrr@2"),
     "model that always fails": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr@2"),
+    "model whose ids are too large": lambda _: rw.evaluate_model(Oversized(), TRUTH, "mrr@2"),
     "model without a cut-off": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr"),
     "exclude_seen without train": go(exclude_seen=True),
     "weights of what is no sum": go(measures="ips(mrr)@2", train=TRUTH),
@@ -239,6 +275,19 @@ CASES = {
     "training side that is empty": cut(rw.splits.GlobalTime(at=3), TIMED),
     "validation side that is empty": cut(rw.splits.GlobalTime(at=8, validation=rw.splits.LeaveOut(3)), TIMED),
     "more folds than rows": cut(rw.splits.KFold(9), TIMED),
+    "more folds than there is time for": lambda _: rw.splits.KFold(10**9),
+    "windows that reach too far back": cut(rw.splits.TimeWindows(2, 9), TIMED),
+    "sets that nobody can count": lambda _: rw.splits.LeavePOut(10**6).count(10**7),
+    "fold-in with a third part": lambda _: rw.splits.UserHoldout(fold_in=rw.splits.UserHoldout()),
+    "rule within rules": lambda _: rw.splits.from_dict({"rule": "LeaveOut", "n": [[[[[[[[[[[]]]]]]]]]]]}),
+    "card that was edited": edited_card,
+    "card of files elsewhere": card_of_files_elsewhere,
+    "card that is nested too deeply": settings("[" * 10**5),
+    "card that is not JSON": settings("{"),
+    "column number of a table": lambda _: rw.splits.time_based_split(TIMED, timestamp_col=2),
+    "column name of an array": lambda _: rw.splits.time_based_split(np.ones((2, 3))),
+    "column that an array lacks": lambda _: rw.splits.time_based_split(np.ones((2, 3)), 3),
+    "matrix that is corrupt": corrupt_matrix,
     "user with too few rows": cut(rw.splits.LeaveOut(2, short="error"), TIMED),
     "filters that leave nothing": cut(rw.splits.LeaveOut(1, filters=[rw.splits.KCore(7)]), TIMED),
     "rule that does not exist": lambda _: rw.splits.from_dict({"rule": "GlobalTimes"}),
@@ -262,6 +311,11 @@ CASES = {
     "path that is none": lambda _: rw.load(5),
     "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval("gini@2"),
     "pairs of different lengths": lambda _: rw.stats.paired_t_test([1.0, 2.0], [1.0]),
+    "values under a mask": lambda _: rw.stats.t_interval(np.ma.array([1.0, 2.0], mask=[0, 1])),
+    "resamples without end": lambda _: rw.stats.bootstrap([1.0, 2.0], n_resamples=10**9),
+    "a string for relevant items": lambda _: rw.functional.precision_at_k(["56"], "56", 1),
+    "lists that are no dict": lambda _: rw.functional.mean_ndcg_at_k([[5]], [{5}], 1),
+    "item outside the feature matrix": lambda _: rw.functional.intra_list_diversity([0, 9], np.eye(2)),
     "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),

@@ -19,7 +19,7 @@ ALLOWED = {
     "errors": set(),
     "core": {"errors"},
     "functional": {"errors"},
-    "models": {"errors"},
+    "models": {"core", "errors"},
     "datasets": {"errors"},
     "tables": {"core", "errors"},
     "stats": {"core", "errors"},

@@ -225,6 +225,7 @@ def test_pieces_are_of_one_protocol():
     [
         (ParameterError, {"n": 0}),
         (ParameterError, {"n": 2.5}),
+        (ParameterError, {"n": 10**12, "replacement": True}),
         (ParameterError, {"seed": -1}),
         (ParameterError, {"seed": None}),
         (ParameterError, {"by": "score"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 
 import numpy as np
@@ -151,6 +152,89 @@ def test_what_cannot_be_read_is_a_failure(answer):
             return answer if user_id == "cyd" else LISTS[user_id][:n]
 
     assert rw.evaluate_model(Model(), TRUTH, "mrr@3").counts["users_model_failed_for"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([1, 2**70], "IdError: an item id does not fit 64 bits; found: 1180591620717411303424"),
+        ([np.uint64(2**63)], "IdError: an item id does not fit 64 bits"),
+        ([-(2**63) - 1], "IdError"),
+        ([(1, 1 + 1j)], "ScoreError: a score is a complex number"),
+        ([(1, np.complex64(1))], "ScoreError: a score is a complex number"),
+        (np.ma.array([1, 2], mask=[0, 1]), "InputError: items are integers or strings"),
+        (itertools.repeat(1, 2**21), "InputError: a list has more than 1,000,000 items"),
+    ],
+)
+def test_an_answer_that_no_list_can_hold_is_a_failure(answer, said, caplog):
+    """One by one they are counted; where nothing else came, the error names the user."""
+
+    class Model:
+        def recommend(self, user_id, n):
+            return answer if user_id == "cyd" else [1, 2]
+
+    result = rw.evaluate_model(Model(), {"ann": {1}, "cyd": {1}}, "mrr@2", k=2**40)
+    assert result.counts["users_model_failed_for"] == 1
+    assert result["mrr@2"] == 0.5
+    assert f"'cyd': {said}" in caplog.text
+
+
+def test_an_id_that_is_no_text_is_a_failure(caplog):
+    model = one(lambda own: ["\ud800"] if own[0] == "b" else own)
+    assert rw.evaluate_model(model, TRUTH, "mrr@3").counts["users_model_failed_for"] == 1
+    assert "'cyd': IdError: an item id is not valid Unicode" in caplog.text
+
+
+def test_complex_scores_are_not_cut_to_real_ones():
+    class Model:
+        def predict(self, users):
+            return np.ones((len(users), 3)) * 1j
+
+    with pytest.raises(EmptyError, match="predicted scores are real numbers"):
+        rw.evaluate_model(Model(), {"ann": {1}}, "mrr@2")
+
+
+class Mute(Exception):  # noqa: N818
+    def __str__(self):
+        raise RuntimeError("nothing to say")
+
+
+@pytest.mark.parametrize("error", [Mute(), pl.exceptions.PanicException("index out of bounds")])
+def test_whatever_a_model_raises_is_a_failure(error):
+    class Model:
+        def recommend(self, user_id, n):
+            if user_id == "cyd":
+                raise error
+            return LISTS[user_id][:n]
+
+    class Scores:
+        def predict(self, users):
+            if "cyd" in users:
+                raise error
+            return np.ones((len(users), 6))
+
+    for model in (Model(), Scores()):
+        result = rw.evaluate_model(model, TRUTH, "mrr@3", items=list("abcdef"))
+        assert result.counts["users_model_failed_for"] == 1
+
+
+def test_no_more_is_taken_than_was_asked_for():
+    """A generator need not end; a list is cut at the same place, so that both give the same."""
+    items = ["z", "z", "d", "a", "e"]
+    endless = one(lambda _: itertools.cycle(items))
+    longer = one(lambda _: items)
+    many_endless = many(lambda lists: [itertools.cycle(items) for _ in lists])
+    for model in (endless, longer, many_endless):
+        result = rw.evaluate_model(model, TRUTH, "recall@3", many=model is many_endless)
+        assert result.per_user["recall@3"].to_list() == [1.0, 0.0, 0.0]
+        assert result.counts["users_with_too_many_items"] == 3
+        assert result.counts["items_repeated"] == 3
+        assert "with more items than asked for" in repr(result)
+    exact = rw.evaluate_model(one(lambda own: own), TRUTH, "recall@3")
+    assert "users_with_too_many_items" not in exact.counts
+    users_without_end = many(lambda lists: (items for _ in itertools.count()))
+    with pytest.raises(EmptyError, match="2 or more answers for 1 users"):
+        rw.evaluate_model(users_without_end, TRUTH, "recall@3")
 
 
 def test_oddities_are_counted():
@@ -363,6 +447,11 @@ class Kinds:
         (ParameterError, one(list), {"exclude_seen": True}),
         (ParameterError, one(list), {"ties": "item"}),
         (EmptyError, Scorer(rows=2), {"items": list("abcdef")}),
+        (
+            EmptyError,
+            one(lambda own: ["a"]),
+            {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True},
+        ),
         (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
     ],
 )

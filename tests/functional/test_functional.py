@@ -6,12 +6,15 @@ import inspect
 import math
 from itertools import pairwise, permutations
 
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from rankwise import functional as fn
-from rankwise.errors import DuplicateError, ParameterError, ScoreError
+from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
 
 
 def test_all_is_exact_and_documented():
@@ -59,7 +62,27 @@ def test_nothing_to_say_is_nan(value):
         (lambda: fn.precision_score([1, 0], [0.5, 0.5], k=0), ParameterError),
         (lambda: fn.catalog_coverage({1: [1]}, 0), ParameterError),
         (lambda: fn.gini_coefficient({1: [1]}, over="catalogue"), ParameterError),
+        (lambda: fn.precision_at_k([1], {1}, 1.5), ParameterError),
+        (lambda: fn.precision_at_k(["ab"], "ab", 1), InputError),
+        (lambda: fn.ndcg_at_k([1], 1), InputError),
+        (lambda: fn.ndcg_at_k([1], {1: math.nan}), ScoreError),
+        (lambda: fn.recall_at_k([1], {1: "high"}), ScoreError),
+        (lambda: fn.recall_at_k([[1]], {1}), InputError),
+        (lambda: fn.mean_average_precision_at_k({1: None}, {1: {1}}), InputError),
+        (lambda: fn.precision_at_k([1], {1}, 10**400), ParameterError),
+        (lambda: fn.ndcg_at_k([1], {1: 1}, 10**12, ideal="full"), ParameterError),
+        (lambda: fn.mean_average_precision_at_k([[1]], [{1}], 1), InputError),
+        (lambda: fn.mean_ndcg_at_k({1: [1]}, [{1}], 1), InputError),
         (lambda: fn.intra_list_diversity([1, 2], {1: [1.0]}), ParameterError),
+        (lambda: fn.intra_list_diversity([0, 2], np.eye(2)), ParameterError),
+        (lambda: fn.intra_list_diversity([0, -1], np.eye(2)), ParameterError),
+        (lambda: fn.intra_list_diversity(["0", "1"], np.eye(2)), ParameterError),
+        (lambda: fn.intra_list_diversity([0, 1], np.eye(2), distance="jaccard"), ParameterError),
+        (lambda: fn.intra_list_diversity([0, 1], np.eye(2), distance="cos"), ParameterError),
+        (lambda: fn.intra_list_diversity([0, 1], [[1.0], [1.0, 2.0]]), InputError),
+        (lambda: fn.intra_list_diversity([0, 1], np.ones(2)), InputError),
+        (lambda: fn.intra_list_diversity([0, 1], pl.DataFrame(np.eye(2))), InputError),
+        (lambda: fn.intra_list_diversity([0, 1], csr_array(np.eye(2))), InputError),
     ],
 )
 def test_what_makes_no_sense(call, error):
@@ -74,6 +97,52 @@ def test_intra_list_diversity():
     assert fn.intra_list_diversity("abc", vectors, 1) == 0.0
     assert fn.intra_list_diversity("ab", vectors, distance="euclidean") == math.sqrt(2)
     assert fn.intra_list_diversity("ab", vectors, distance=lambda x, y: x[0] - y[0]) == -1.0
+
+
+def test_features_are_a_matrix_or_a_dict():
+    features = np.random.default_rng(0).random((6, 3))
+    by_item = dict(enumerate(features.tolist()))
+    for items in ([4, 0, 5], np.array([4, 0, 5])):
+        for distance in ("cosine", "euclidean"):
+            found = fn.intra_list_diversity(items, features, distance=distance)
+            assert found == pytest.approx(fn.intra_list_diversity([4, 0, 5], by_item,
+                                                                  distance=distance))  # fmt: skip
+            assert type(found) is float
+
+
+@pytest.mark.parametrize(
+    ("value", "judged"),
+    [
+        (lambda judged: fn.precision_at_k([1, 2, 3], judged, 3), {1, 3}),
+        (lambda judged: fn.recall_at_k([1, 2], judged), {1, 3}),
+        (lambda judged: fn.hit_rate_at_k([2], judged), {1, 3}),
+        (lambda judged: fn.average_precision_at_k([2, 1], judged), {1, 3}),
+        (lambda judged: fn.r_precision([2, 1], judged), {1, 3}),
+        (lambda judged: fn.ndcg_at_k([2, 1], judged), {1, 3}),
+        (lambda judged: fn.mean_ndcg_at_k({"ann": [2, 1]}, {"ann": judged}), {1, 3}),
+    ],
+)
+def test_relevant_items_in_any_form(value, judged):
+    """An item judged 0 is not relevant, and an item that is named twice is one item."""
+    once = value(judged)
+    assert once == value([1, 3, 3]) == value({1: 1, 3: 1, 2: 0})
+    assert once == value(np.array([1, 3]))
+
+
+def test_means_are_over_users_with_a_list_and_relevant_items():
+    lists = {"ann": [1, 2], "bob": [3, 4], "cyd": [5], "dan": [6], "eve": []}
+    truth = {"ann": {2}, "bob": {9}, "dan": set(), "eve": {1}, "fay": {1}}
+    # ann, bob and eve: cyd is not in the truth, dan has nothing relevant, fay has no list.
+    assert fn.mean_average_precision_at_k(lists, truth, 2) == pytest.approx((1 / 2 + 0 + 0) / 3)
+    assert fn.mean_ndcg_at_k(lists, truth, 2) == pytest.approx(1 / math.log2(3) / 3)
+    assert math.isnan(fn.mean_average_precision_at_k({"ann": [1]}, {"bob": {1}}, 1))
+
+
+def test_items_that_nobody_gets_cost_nothing():
+    lists = {1: ["a", "b"], 2: ["a"]}
+    few = fn.gini_coefficient(lists, over="catalogue", catalog_size=4)
+    assert few == pytest.approx((1 * 1 + 3 * 2) / (3 * 3))  # counts 0, 0, 1, 2
+    assert 0.99 < fn.gini_coefficient(lists, over="catalogue", catalog_size=10**15) <= 1
 
 
 def test_ratings():

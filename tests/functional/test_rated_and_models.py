@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ def test_by_hand(caplog):
     assert found["precision"] == pytest.approx((1 / 2 + 0) / 2)
     assert found["recall"] == pytest.approx(1 / 2)  # bob has nothing relevant: left out
     assert found["hit_rate"] == pytest.approx(1 / 2)
-    assert found["ndcg"] == pytest.approx(5 / (5 + 4 / math.log2(3)))
+    assert found["ndcg"] == pytest.approx(1 / (1 + 1 / math.log2(3)))  # ratings 5 and 4 gain 1
     assert found["rmse"] == pytest.approx(math.sqrt((0.25 + 4 + 1 + 0 + 1 + 4) / 6))
     assert "1 of 2 users" in caplog.text
 
@@ -42,8 +44,8 @@ def test_against_the_engine(rated, k):
     if not any(true >= 3.5 for pairs in rated.values() for _, true in pairs):
         return
     found = rw.compute_metrics(rated, ["precision", "recall", "hit_rate", "ndcg", "rmse", "mae"], k)
-    cells = {"recall": f"recall@{k}", "ndcg": f"ndcg@{k}", "rmse": "rmse", "mae": "mae",
-             "precision": f"precision@{k}", "hit_rate": f"hit_rate@{k}"}  # fmt: skip
+    cells = {"recall": f"recall@{k}", "ndcg": f"ndcg(gain=binary)@{k}", "rmse": "rmse",
+             "precision": f"precision@{k}", "hit_rate": f"hit_rate@{k}", "mae": "mae"}  # fmt: skip
     result = rw.evaluate_ratings(rated, list(cells.values()))
     zero = rw.evaluate_ratings(rated, list(cells.values()), undefined="zero")
     for name, cell in cells.items():
@@ -65,6 +67,11 @@ def test_against_the_engine(rated, k):
         (ScoreError, {"ann": None}, {}),
         (ParameterError, [(1.0, 2.0)], {}),
         (ParameterError, RATED, {"threshold": "high"}),
+        (ParameterError, RATED, {"threshold": math.nan}),
+        (ParameterError, RATED, {"k": None}),
+        (ParameterError, RATED, {"k": 10**400}),
+        (ParameterError, RATED, {"metrics": 5}),
+        (ParameterError, RATED, {"metrics": [["ndcg"]]}),
         (ParameterError, RATED, {"metrics": ["presicion"]}),
         (ParameterError, RATED, {"k": 0}),
     ],
@@ -72,6 +79,11 @@ def test_against_the_engine(rated, k):
 def test_bad_ratings(error, rated, options):
     with pytest.raises(error):
         rw.compute_metrics(rated, **options)
+
+
+def test_numbers_of_numpy():
+    expected = rw.compute_metrics(RATED, k=2, threshold=4)
+    assert rw.compute_metrics(RATED, k=np.int64(2), threshold=np.float32(4)) == expected
 
 
 LISTS = {"ann": [("a", 3.0), ("b", 2.0), ("c", 1.0)], "bob": ["c", "c", "d"]}
@@ -112,6 +124,18 @@ def test_it_says_what_the_engine_says():
     )  # fmt: skip
     assert list(found.values())[:3] == pytest.approx(list(result.values.values())[:3])
     assert found["gini@2"] == pytest.approx(result["gini(over=recommended)@2"])
+
+
+def test_lists_without_end():
+    class Endless:
+        def recommend(self, user_id, n):
+            return itertools.cycle(["a", "b"])
+
+    evaluator = rw.RecommenderEvaluator(np.array([2, 3]))
+    found = evaluator.evaluate(Endless(), {"ann": {"b"}}, catalog_size=np.int64(4))
+    assert (found["recall@2"], found["precision@2"], found["coverage@3"]) == (1.0, 0.5, 0.5)
+    with pytest.raises(EmptyError, match="more than 1,000,000 items"):
+        rw.RecommenderEvaluator([10**15]).evaluate(Endless(), {"ann": {"b"}}, catalog_size=4)
 
 
 def test_bad_models():

@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import rankwise as rw
-from rankwise.errors import ParameterError
+from rankwise.errors import InputError, ParameterError, ScoreError
 
 SEEN = csr_matrix(np.array([[1.0, 0, 0, 0], [0, 1.0, 1.0, 0]]))
 SMALLEST = -3.4028235e38
@@ -45,6 +45,18 @@ def test_implicit():
     assert result.counts["users_model_failed_for"] == 1
 
 
+def test_corrupt_training_matrices():
+    """implicit reads them in compiled code, which trusts their indices."""
+    corrupt = SEEN.copy()
+    corrupt.indices[0] = 10**6
+    with pytest.raises(InputError, match="user_items is a corrupt sparse matrix"):
+        rw.models.Implicit(FakeImplicit(), corrupt)
+    with pytest.raises(InputError, match="seen is a corrupt sparse matrix"):
+        rw.models.LightFM(FakeLightFM(), 2, 4, seen=corrupt)
+    dense = rw.models.Implicit(FakeImplicit(), SEEN.toarray())
+    assert dense.recommend([0], 1) == rw.models.Implicit(FakeImplicit(), SEEN).recommend([0], 1)
+
+
 class FakeCornac:
     """Gives its own array of scores, one row of two dimensions, and has untrained items."""
 
@@ -65,6 +77,12 @@ def test_cornac():
     }  # fmt: skip
     assert FakeCornac.scores.tolist() == [[4, 3, 2, 1, 9]]  # not masked in place
     assert rw.models.Cornac(FakeCornac()).recommend(["u"], 1) == {"u": [("a", 4.0)]}
+
+    class Broken(FakeCornac):
+        scores = np.full((1, 5), np.nan)
+
+    with pytest.raises(ScoreError, match="NaN"):
+        rw.models.Cornac(Broken()).recommend(["u"], 1)
 
 
 class FakeSurprise:

@@ -15,6 +15,8 @@ import split_reference as plain
 from rankwise import splits
 from rankwise.errors import EmptyError, FileError, OutputError, ParameterError
 from rankwise.splits.card import future_shares, torn_users
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.cards import card_text, read_json
 
 ROWS = {
     "user": [1, 1, 1, 2, 2, 3, 3, 4],
@@ -197,9 +199,10 @@ def test_files_that_do_not_fit(tmp_path):
     (folder / "split.json").unlink()
     with pytest.raises(FileError, match="no file of the train part"):
         splits.read(folder)
-    (folder / "split.json").write_text("{}")
-    with pytest.raises(FileError, match="not the card of a split"):
-        splits.read(folder)
+    for text in ("{}", "[]", "5"):
+        (folder / "split.json").write_text(text)
+        with pytest.raises(FileError, match="not the card of a split"):
+            splits.read(folder)
     with pytest.raises(FileError, match="no such folder"):
         splits.read(tmp_path / "nowhere")
     two = tmp_path / "two"
@@ -290,3 +293,107 @@ def test_rules_as_plain_values(tmp_path):
         splits.from_dict({"rule": "GlobalTime", "ratio": 0.2})
     with pytest.raises(ParameterError, match="no filter 'Core'"):
         splits.from_dict({"rule": "LeaveOut", "filters": [{"filter": "Core"}]})
+
+
+def saved(folder, change):
+    """Save a split, and write its card anew after a change: as its writer would have written it."""
+    folder = splits.LeaveOut(1).split(TABLE).save(folder / "out")
+    card = json.loads((folder / "split.json").read_text())
+    del card["sha256"]
+    change(card)
+    (folder / "split.json").write_text(card_text(card))
+    return folder
+
+
+def test_a_card_is_read_as_it_was_written(tmp_path):
+    folder = saved(tmp_path, lambda card: None)
+    assert splits.read(folder).card == splits.LeaveOut(1).split(TABLE).card
+    text = (folder / "split.json").read_text()
+    for old, new in (('"n": 1', '"n": 2'), ('"rows": 3', '"rows": 4'), ('"id": "', '"id": "0')):
+        assert old in text
+        (folder / "split.json").write_text(text.replace(old, new))
+        with pytest.raises(FileError, match="not as it was written"):
+            splits.read(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "{}/secret", "link", "link/../secret", "\0", "x" * 999]
+)
+def test_a_card_names_files_of_its_folder_alone(tmp_path, monkeypatch, name):
+    (tmp_path / "secret").write_text("user,item\n1,2\n")
+    name = name.replace("{}", str(tmp_path))
+
+    def change(card):
+        card["files"] = {name: card["files"]["test.parquet"]}
+
+    folder = saved(tmp_path, change)
+    (folder / "link").symlink_to(tmp_path / "secret")
+    monkeypatch.setattr("rankwise.splits.reading.file_hash", lambda path: pytest.fail(f"{path}"))
+    with pytest.raises(
+        FileError, match=r"outside its folder|no such file|cannot be read"
+    ) as caught:
+        splits.read(folder)
+    assert "1,2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda card: card.update(files=[]),
+        lambda card: card.update(files={"train.parquet": 5}),
+        lambda card: card["files"].clear(),
+        lambda card: card["files"].pop("test.parquet"),
+        lambda card: card["parts"].pop("test"),
+        lambda card: card["parts"]["test"].update(rows="many"),
+        lambda card: card.update(input={}),
+        lambda card: card["input"].update(columns={"user": 5}),
+        lambda card: card["time"].update(unit="week"),
+        lambda card: card.update(time=[]),
+        lambda card: card.update(id=7),
+        lambda card: card.update(found=deep(11)),
+    ],
+)
+def test_a_card_that_was_made_up(tmp_path, change):
+    with pytest.raises(FileError, match=r"the card of this split|nested too deeply"):
+        splits.read(saved(tmp_path, change))
+
+
+def deep(levels):
+    value = {"rule": "LeaveOut"}
+    for _ in range(levels):
+        value = {"rule": "GlobalTime", "share": 0.2, "validation": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [12, 100_000])
+def test_rules_within_rules(levels):
+    with pytest.raises(ParameterError, match="nested too deeply"):
+        splits.from_dict(deep(levels))
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[" * 50 + "]" * 50, '{"a":' * 9999, " " * 2**25, "\xff"]
+)
+def test_settings_have_bounds(tmp_path, text):
+    for name in ("split.json", "train.csv", "test.csv"):
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    with pytest.raises(FileError, match=r"nested too deeply|not JSON|too large"):
+        splits.read(tmp_path)
+    with pytest.raises(FileError, match=r"nested too deeply|not JSON|too large"):
+        read_json(tmp_path / "split.json")
+
+
+def test_folders_that_hold_themselves(tmp_path):
+    for name in ("train.csv", "test.csv"):
+        (tmp_path / name).write_text("user,item\n1,2\n")
+    for name in "01":
+        (tmp_path / name).symlink_to(tmp_path)
+    assert len(splits.read(tmp_path)) == 4
+    (tmp_path / "²").mkdir()  # a digit that is no number
+    assert len(splits.read(tmp_path)) == 4
+
+
+def test_paths_that_are_none(tmp_path):
+    with pytest.raises(FileError, match=r"cannot be read|no such folder"):
+        splits.read(tmp_path / ("x" * 999))
+    assert truth_and_train("x" * 999, None) == ("x" * 999, None)  # no folder: a file, or no path

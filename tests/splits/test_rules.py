@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
 import rankwise as rw
 from rankwise import splits
@@ -148,8 +148,48 @@ def test_leave_p_out_takes_every_set_once():
     assert len(splits.LeavePOut(100, draws=3).split(large)[1].test) == 100  # of about 10**59 sets
     with pytest.raises(ParameterError, match="1,313,400 sets"):
         splits.LeavePOut(3).split(large)
+    with pytest.raises(ParameterError, match=r"about 10\^59 sets"):
+        splits.LeavePOut(100).split(large)
     with pytest.raises(ParameterError, match="only 10 sets"):
         splits.LeavePOut(2, draws=11).split(table)
+
+
+def test_folds_of_a_large_table_cost_what_they_hold():
+    """The number of sets has 90,000 digits: nothing may compute it, nor go through the sets."""
+    large = pl.DataFrame({"user": [1] * 300_000, "item": range(300_000)})
+    one, again, other = (
+        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"]
+        for seed in (1, 1, 2)
+    )
+    assert one.sum() == 150_000
+    assert (one == again).all()
+    assert (one != other).any()
+    timed = large.with_columns(timestamp=pl.int_range(300_000))
+    assert splits.TimeWindows(1, 290_000).split(timed)[-1].test["item"].to_list() == [299_999]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: splits.TimeWindows(1, 10**12), "n_splits must be at most 1,000,000"),
+        (lambda: splits.KFold(10**12), "k must be at most"),
+        (lambda: splits.StratifiedKFold(10**12), "k must be at most"),
+        (lambda: splits.UserKFold(10**12), "k must be at most"),
+        (lambda: splits.LeavePOut(2, draws=10**12), "draws must be at most"),
+        (lambda: splits.LeavePOut(10**8).count(10**9), "sets of 100000000 of 1000000000"),
+        (lambda: splits.TimeWindows(1, 10**6).split(TABLE), "no earlier rows to train on"),
+        (lambda: splits.TimeWindows(1, 3, gap=1).split(TABLE), "no earlier rows to train on"),
+        (lambda: splits.TimeWindows(2**61, 5).split(TABLE), "length of time is out of range"),
+        (lambda: splits.TimeWindows("1mo", 10**6).split(TABLE), "no earlier rows|out of range"),
+        (lambda: splits.TimeWindows("9" * 18 + "mo").split(TABLE), "out of range"),
+        (lambda: splits.GlobalTime(last="9" * 5000 + "d"), "last is a length of time"),
+        (lambda: splits.GlobalTime(last=10**5000), "last is a length of time"),
+        (lambda: splits.GlobalTime(at=10**5000).split(TABLE), "at is not a moment"),
+    ],
+)
+def test_what_would_never_end(make, said):
+    with pytest.raises((EmptyError, ParameterError), match=said):
+        make()
 
 
 def test_folds_are_a_sequence():
@@ -167,32 +207,50 @@ def test_short_users_are_spread_over_folds():
     assert max(sizes) < 260
 
 
-@pytest.mark.parametrize("make", [np.array, csr_array, coo_array], ids=["dense", "csr", "coo"])
+@pytest.mark.parametrize("make", [np.array, csr_array, csr_matrix, coo_array])
 def test_leave_one_out_over_a_matrix(make):
-    dense = np.array([[5, 0, 3, 0], [0, 1, 0, 0], [2, 2, 2, 0], [0, 0, 0, 0]])
-    found = list(splits.leave_one_out_cv(make(dense), seed=4))
-    assert [user for _, user, _ in found] == [0, 2]
-    for train, user, item in found:
-        left = train.toarray() if hasattr(train, "toarray") else train
-        assert dense[user, item] > 0
-        assert left[user, item] == 0
-        changed = np.argwhere(left != dense).tolist()
-        assert changed == [[user, item]]
-        if hasattr(train, "nnz"):
-            assert train.nnz == (dense != 0).sum() - 1
-    again = [(u, i) for _, u, i in splits.leave_one_out_cv(dense, seed=4)]
-    assert again == [(u, i) for _, u, i in found]  # dense or sparse, the same items
-    others = {i for s in range(20) for _, u, i in splits.leave_one_out_cv(dense, seed=s) if u == 2}
-    assert others == {0, 1, 2}
+    dense = np.array([[5, 0, 3, 0], [0, 1, 0, 0], [2, 2, 2, 0], [0, 0, 0, 0]], dtype=np.int16)
+
+    def left_out(matrix, seed):
+        pairs = [test.nonzero() for _, test in splits.leave_one_out_cv(matrix, seed=seed)]
+        return [(user, item) for (user,), (item,) in pairs]
+
+    kind = csr_array if make is coo_array else make
+    for train, test in splits.leave_one_out_cv(make(dense), seed=4):
+        assert type(train) is type(test) is type(kind(dense))
+        assert train.dtype == test.dtype == np.int16
+        assert (train + test != make(dense)).sum() == 0
+        assert getattr(train, "nnz", 5) == (dense != 0).sum() - 1
+    found = left_out(make(dense), 4)
+    assert [user for user, _ in found] == [0, 2]
+    assert found == left_out(dense, 4)  # dense or sparse, the same items
+    assert {left_out(make(dense), seed)[1][1] for seed in range(20)} == {0, 1, 2}
 
 
-def test_leave_one_out_refuses():
-    with pytest.raises(EmptyError, match="two items"):
-        splits.leave_one_out_cv(np.eye(3))
-    with pytest.raises(InputError, match="NaN"):
-        splits.leave_one_out_cv(np.array([[1, np.nan]]))
-    with pytest.raises(InputError, match="matrix of numbers"):
-        splits.leave_one_out_cv(np.array([1, 2]))
+def corrupt(kind):
+    matrix = kind(np.ones((2, 3)))
+    where = matrix.indices if hasattr(matrix, "indices") else matrix.coords[1]
+    where[0] = 10**6
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("error", "matrix", "said"),
+    [
+        (EmptyError, np.eye(3), "two items"),
+        (InputError, np.array([[1, np.nan]]), "NaN"),
+        (InputError, np.array([1, 2]), "matrix of numbers"),
+        (InputError, np.ones((2, 2)) * 1j, "matrix of numbers"),
+        (InputError, np.ma.array(np.ones((1, 3)), mask=[[0, 1, 0]]), "mask would be ignored"),
+        (InputError, csr_array(np.ones((2, 2)) * 1j), "real numbers"),
+        (InputError, corrupt(csr_matrix), "corrupt sparse matrix"),
+        (InputError, corrupt(csc_array), "corrupt sparse matrix"),
+        (InputError, corrupt(coo_array), "corrupt sparse matrix"),
+    ],
+)
+def test_leave_one_out_refuses(error, matrix, said):
+    with pytest.raises(error, match=said):
+        splits.leave_one_out_cv(matrix)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +267,7 @@ def test_leave_one_out_refuses():
         (lambda: splits.Holdout("0.2"), "between 0 and 1"),
         (lambda: splits.Holdout(which="last"), "use GlobalTime"),
         (lambda: splits.Holdout(seed=0.5), "a seed is a whole number"),
+        (lambda: splits.Holdout(seed=10**5000), "a seed has at most 64 bits"),
         (lambda: splits.LeaveOut(0), "n must be a whole number from 1"),
         (lambda: splits.KFold(1), "k must be a whole number from 2"),
         (lambda: splits.TimeWindows("7d", 0), "n_splits must be"),
@@ -217,6 +276,10 @@ def test_leave_one_out_refuses():
         (lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
          "outer rule alone"),
         (lambda: splits.UserHoldout(fold_in=splits.KFold(2)), "gives one split"),
+        (lambda: splits.UserHoldout(fold_in=splits.UserHoldout()), "only cuts rows in two"),
+        (lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")),
+         "only cuts rows in two"),
+        (lambda: splits.UserHoldout(fold_in=splits.TwoStage(at=3)), "only cuts rows in two"),
         (lambda: splits.TwoStage(last="7d", validation=splits.LeaveOut()), "parts of their own"),
         (lambda: splits.KCore(0), "k must be a whole number"),
         (lambda: splits.LeaveOut(cold_users="both"), "cold_users must be one of"),
@@ -278,6 +341,52 @@ def test_time_based_split_in_one_line():
         splits.time_based_split(TABLE, test_ratio=1.5)
     with pytest.raises(ColumnError, match="no column 'when'"):
         splits.time_based_split(TABLE, "when")
+
+
+ARRAY = TABLE.to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("array", "column"),
+    [
+        (ARRAY, 2),
+        (ARRAY, np.int64(-1)),
+        (ARRAY.astype(np.float32), 2),
+        (ARRAY.astype(object), 2),
+        (np.array([[f"user {row[0]}", *row[1:]] for row in ARRAY.tolist()]), 2),  # all is text
+        (ARRAY.astype("datetime64[s]"), 2),
+        (np.rec.fromarrays(ARRAY.T, names="who,what,when"), "when"),
+    ],
+    ids=["whole", "from the end", "decimal", "object", "text", "dates", "structured"],
+)
+def test_time_based_split_of_an_array(array, column):
+    array = array[[3, 0, 1, 2]]
+    train, test = splits.time_based_split(array, timestamp_col=column, test_ratio=0.2)
+    assert type(train) is type(test) is type(array)
+    assert train.dtype == test.dtype == array.dtype
+    assert train.tolist() == array[1:].tolist()
+    assert test.tolist() == array[:1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("error", "source", "column", "said"),
+    [
+        (ColumnError, ARRAY, 3, "no column 3"),
+        (ColumnError, ARRAY, -4, "no column -4"),
+        (ParameterError, ARRAY, "timestamp", "have numbers"),
+        (ParameterError, ARRAY, True, "have numbers"),
+        (InputError, ARRAY[0], 0, "one row per interaction"),
+        (ColumnError, np.where(ARRAY == 4, np.nan, ARRAY), 2, "neither a number nor a date"),
+        (ColumnError, ARRAY * 1j, 2, "numbers or dates"),
+        (InputError, np.ma.array(ARRAY), 2, "mask would be ignored"),
+        (ColumnError, np.rec.fromarrays(ARRAY.T, names="who,what,when"), "whom", "'whom'"),
+        (ParameterError, TABLE, 2, "timestamp_col is the name of a column"),
+        (ParameterError, TABLE.to_pandas(), 2, "timestamp_col is the name of a column"),
+    ],
+)
+def test_columns_that_are_not_there(error, source, column, said):
+    with pytest.raises(error, match=said):
+        splits.time_based_split(source, timestamp_col=column)
 
 
 def test_parts_by_name():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -207,6 +208,32 @@ def test_paired_t_test_by_hand():
     assert "worse" in worse.interpretation
 
 
+def test_paired_t_test_is_a_mapping_too():
+    """Code written for a dict of results takes the same values by name."""
+    found = stats.paired_t_test(np.array([0.1, 0.2, 0.3, 0.2]), np.array([0.3, 0.3, 0.6, 0.4]))
+    names = ["mean_improvement", "p_value", "significant", "t_statistic", "cohens_d",
+             "interpretation"]  # fmt: skip
+    assert list(found) == names
+    assert dict(found) == found == {name: getattr(found, name) for name in names}
+    assert json.loads(json.dumps(dict(found))) == found
+    assert [type(value) for value in found.values()] == [float, float, bool, float, float, str]
+    assert found["significant"] is True
+    assert "p_value" in found
+    assert "pvalue" not in found
+    assert found.get("pvalue") is None
+    with pytest.raises(KeyError):
+        found["items"]  # an attribute of every mapping, and no value
+
+
+def test_intervals_unpack_to_their_limits():
+    values = np.random.default_rng(0).random(200)
+    lower, upper = found = stats.bootstrap_confidence_interval(values)
+    assert (lower, upper) == (found.low, found.high)
+    assert type(lower) is type(upper) is float
+    assert lower < values.mean() < upper
+    assert [at in found for at in (lower, values.mean(), upper, 0.0)] == [True, True, True, False]
+
+
 def test_bootstrap_confidence_interval():
     values = np.random.default_rng(0).random(200)
     found = stats.bootstrap_confidence_interval(values, n_bootstrap=2000, confidence=0.9, seed=7)
@@ -247,6 +274,12 @@ def test_two_levels_split_the_variance():
         (lambda: stats.paired_t([1.0, np.inf], [0.0, 0.0]), "infinite"),
         (lambda: stats.paired_t([[1.0]], [[2.0]]), "one number a user"),
         (lambda: stats.paired_t(["a"], ["b"]), "no numbers"),
+        (lambda: stats.paired_t(X * 1j, X), "x holds no numbers"),
+        (lambda: stats.paired_t_test([10**400], [1]), "no numbers"),
+        (lambda: stats.bootstrap_confidence_interval(np.ma.array(X, mask=X > 0.4)), "mask"),
+        (lambda: stats.bootstrap_confidence_interval(X, n_bootstrap=10**12), "at most 10,000,000"),
+        (lambda: stats.bootstrap_confidence_interval(X, n_bootstrap=None), "n_bootstrap must be"),
+        (lambda: stats.bootstrap_confidence_interval(X, seed=X), "seed must be"),
         (lambda: stats.t_interval([1.0, 2.0], confidence=95), "between 0 and 1"),
         (lambda: stats.sign_flip(X, X * 0, n_resamples=0), "n_resamples"),
         (lambda: stats.bootstrap(X, method="magic"), "method must be one of"),

@@ -18,6 +18,8 @@ from rankwise.tables.table import Table
 
 __all__ = ["Candidates", "of_truth", "per_user", "sampled", "these"]
 
+_MOST = 1_000_000  # negatives per user that are drawn with replacement
+
 
 @dataclass(frozen=True, repr=False)
 class Candidates:
@@ -151,7 +153,8 @@ def sampled(
         The ground truth. Its relevant items are the positives; none of a user's ground truth items
         is drawn as a negative.
     n : int, default=100
-        Number of negatives per user. Each relevant item of the user is ranked against them.
+        Number of negatives per user, at most a million with replacement. Each relevant item of the
+        user is ranked against them.
     seed : int
         The same seed and tables give the same negatives, in any order of rows.
     items : iterable of ids or table, optional
@@ -187,6 +190,9 @@ def sampled(
     check_positive(least=0, seed=seed)
     if n is None or seed is None:
         raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
+    if replacement and n > _MOST:  # without replacement, the catalogue is the bound
+        raise ParameterError(f"at most {_MOST:,} negatives are drawn with replacement",
+                             found=f"n={n}")  # fmt: skip
     if by == "popularity" and train is None:
         raise ParameterError(
             "drawing by popularity needs training interactions", hint="pass train="

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,6 +137,7 @@ _EXTRAS = ("validation_ratio", "k_core", "min_rating", *_KEPT)
 def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]) -> Splitter:
     from rankwise.errors import FileError
     from rankwise.splits import from_dict
+    from rankwise.tables.cards import read_json
 
     usual = {option.name: option.default for option in ctx.command.params}
     given_options = [name for name, value in chosen.items() if usual.get(name) != value]
@@ -145,10 +145,11 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
         wrong = _flag(ctx, "by" if by is not None else given_options[0])
         raise click.UsageError(f"--rule says everything; leave {wrong} out", ctx)
     try:
-        rule = json.loads(path.read_text(encoding="utf-8"))
+        rule = read_json(path)
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError("this is not a rule", where=str(path), found=str(error),
+    except (FileError, KeyError, TypeError) as error:
+        found = error.what if isinstance(error, FileError) else str(error)
+        raise FileError("this is not a rule", where=str(path), found=found,
                         hint='write {"rule": "GlobalTime", "share": 0.2}') from error  # fmt: skip
     return from_dict(rule)
 

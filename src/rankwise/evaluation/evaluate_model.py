@@ -95,11 +95,11 @@ def evaluate_model(
     Returns
     -------
     Result
-        Its ``counts`` say how many users the model failed for (``users_model_failed_for``) or
-        returned fewer items than requested (``users_with_too_few_items``), and how many items
-        were repeated (and dropped), seen in training, or unknown: not in ``items`` if these were
-        given, else, if there is ``train``, neither in it nor in the ground truth. What did not
-        occur has no count.
+        Its ``counts`` say for how many users the model failed (``users_model_failed_for``),
+        returned fewer items than requested (``users_with_too_few_items``), or more, of which only
+        the first are evaluated (``users_with_too_many_items``); and how many items were repeated
+        (and dropped), seen in training, or unknown: not in ``items`` if these were given, else, if
+        there is ``train``, neither in it nor in the ground truth. What did not occur has no count.
 
     Examples
     --------

@@ -62,7 +62,9 @@ def evaluate_ratings(
     -------
     Result
         Equal predictions are averaged over their orders. Users without relevant items have no
-        accuracy, and are counted.
+        accuracy, and are counted. By default `rankwise.compute_metrics` differs in two ways: its
+        ndcg has binary gains (here ``ndcg(gain=binary)``), and it gives those users a precision and
+        a hit rate of 0 (here with ``undefined="zero"``).
 
     Examples
     --------

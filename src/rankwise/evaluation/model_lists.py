@@ -50,6 +50,7 @@ def recommended(
     frame, counts = _clean(lists.frame(users), n, seen, tables, exclude_seen=exclude_seen)
     counts["users_model_failed_for"] = len(lists.failed)
     counts["users_with_too_few_items"] += sum(not items for items, _ in lists.lists)
+    counts["users_with_too_many_items"] = lists.too_long
     columns = {name: name for name in frame.columns}
     table = Recommendations(frame, "recommendations", "model", "lists of a model", columns)
     return table, counts, list(lists.failed)
@@ -90,6 +91,8 @@ def _clean(
             unseen = kept.join(seen, on=["user", "item"], how="anti", maintain_order="left")
             counts["seen_items_taken_out"] = len(kept) - len(unseen)
             kept = unseen
+            if kept.is_empty():
+                raise EmptyError("every recommended item was seen in training", where="model")
     kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
     kept = kept.filter(pl.col("rank") <= n)
     if seen is not None and not exclude_seen:
@@ -101,7 +104,7 @@ def _clean(
         item_type = kept["item"].dtype
         known = pl.concat([table.frame["item"].cast(item_type) for table in catalogue]).unique()
         counts["items_unknown"] = int((~kept["item"].is_in(known.implode())).sum())
-    lengths = kept.group_by("user").len()["len"]
+    lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
     counts["users_with_too_few_items"] += frame["user"].n_unique() - len(lengths)
     return kept, counts

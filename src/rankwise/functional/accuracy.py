@@ -1,17 +1,19 @@
 """Metrics of one user's recommendation list.
 
 ``recommended`` is a list of distinct items, best first; ``relevant`` a set of items;
-``relevance_scores`` a dict of item to relevance, where items above 0 are relevant. ``k=None`` is
-the whole list. The value is NaN for a user without relevant items.
+``relevance_scores`` a dict of item to relevance, where items above 0 are relevant. Each of the two
+may be given for the other: a set gives its items the relevance 1. ``k=None`` is the whole list.
+The value is NaN for a user without relevant items.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
 
-from rankwise.errors import DuplicateError, ParameterError
+from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
 
 __all__ = [
     "average_precision_at_k", "average_recall_at_k", "cg_at_k", "confusion_at_k", "dcg_at_k",
@@ -22,26 +24,69 @@ __all__ = [
 Items: TypeAlias = Sequence[Hashable]
 Relevant: TypeAlias = Collection[Hashable]
 Relevances: TypeAlias = Mapping[Hashable, float]
+Judged: TypeAlias = Relevant | Relevances
 Lists: TypeAlias = Mapping[Hashable, Items]
 Sets: TypeAlias = Mapping[Hashable, Relevant]
 GainKind: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
 
 
+_LONGEST = 10_000_000
+"""The largest k at which a full ideal list is summed: above it, the sum takes minutes."""
+
+
+def is_count(value: Any) -> bool:
+    """Return whether a value is a whole number from 1, Python's or NumPy's."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and bool(1 <= value < 2**63)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number."""
+    return isinstance(value, Real) and bool(abs(value) < math.inf)  # type: ignore[operator]
+
+
 def check_k(k: int | None) -> None:
-    """Raise unless the cut-off is a number from 1, or None."""
-    if k is not None and k < 1:
-        raise ParameterError("k must be a whole number from 1", found=f"k={k}")
+    """Raise unless the cut-off is a whole number from 1, or None."""
+    if k is not None and not is_count(k):
+        raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
+
+
+def relevances(judged: Judged) -> Mapping[Hashable, float]:
+    """Return the relevance of each judged item: as given, or 1 for each item of a set."""
+    if isinstance(judged, Mapping):
+        for item, relevance in judged.items():
+            if not is_number(relevance):
+                raise ScoreError("a relevance is not a finite number", where=f"item {item!r}",
+                                 found=repr(relevance)[:60])  # fmt: skip
+        return judged
+    try:
+        if isinstance(judged, str | bytes):
+            raise TypeError
+        return dict.fromkeys(judged, 1.0)
+    except TypeError:
+        raise InputError("relevant items come as a set, or as a dict of item to relevance",
+                         found=repr(judged)[:60]) from None  # fmt: skip
+
+
+def relevant_items(judged: Judged) -> set[Hashable]:
+    """Return the relevant items: those whose relevance is above 0, each of them once."""
+    return {item for item, relevance in relevances(judged).items() if relevance > 0}
 
 
 def top(recommended: Items, k: int | None) -> list[Hashable]:
     """Return the first k items, after checking the list and the cut-off."""
     check_k(k)
-    if len(set(recommended)) < len(recommended):
+    try:
+        repeated = len(recommended) - len(set(recommended))
+    except TypeError:
+        raise InputError("a recommendation list holds items, best first",
+                         found=repr(recommended)[:60]) from None  # fmt: skip
+    if repeated:
         raise DuplicateError("an item stands twice in the list", found=repr(list(recommended)))
     return list(recommended)[:k]
 
 
-def _hits(recommended: Items, relevant: Relevant, k: int | None) -> list[int]:
+def _hits(recommended: Items, relevant: set[Hashable], k: int | None) -> list[int]:
     return [1 if item in relevant else 0 for item in top(recommended, k)]
 
 
@@ -53,6 +98,7 @@ def precision_at_k(
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = _hits(recommended, relevant, k)
@@ -72,6 +118,7 @@ def recall_at_k(
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     n = len(relevant)
@@ -99,6 +146,7 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
     >>> hit_rate_at_k([1, 3, 5], {5}, 2)
     0.0
     """
+    relevant = relevant_items(relevant)
     return float(any(_hits(recommended, relevant, k))) if relevant else math.nan
 
 
@@ -108,6 +156,7 @@ def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None =
     >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3)
     0.5
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     for rank, hit in enumerate(_hits(recommended, relevant, k), start=1):
@@ -128,6 +177,7 @@ def average_precision_at_k(
     >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
     0.7556
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = _hits(recommended, relevant, k)
@@ -149,6 +199,7 @@ def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = 
     >>> average_recall_at_k([1, 2, 3], {1, 3}, 3)
     0.75
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = _hits(recommended, relevant, k)
@@ -167,13 +218,14 @@ def gain_of(relevance: float, gain: GainKind) -> float:
     return 1.0 if gain == "binary" else relevance
 
 
-def _gains(recommended: Items, scores: Relevances, k: int | None, gain: GainKind) -> list[float]:
-    return [gain_of(scores.get(item, 0), gain) for item in top(recommended, k)]
+def _gains(recommended: Items, scores: Judged, k: int | None, gain: GainKind) -> list[float]:
+    relevance = relevances(scores)
+    return [gain_of(relevance.get(item, 0), gain) for item in top(recommended, k)]
 
 
 def cg_at_k(
     recommended: Items,
-    relevance_scores: Relevances,
+    relevance_scores: Judged,
     k: int | None = None,
     *,
     gain: GainKind = "linear",
@@ -183,7 +235,7 @@ def cg_at_k(
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
     5.0
     """
-    if not any(score > 0 for score in relevance_scores.values()):
+    if not relevant_items(relevance_scores):
         return math.nan
     return float(sum(_gains(recommended, relevance_scores, k, gain)))
 
@@ -194,7 +246,7 @@ def _discounted(gains: Sequence[float], log_base: float) -> float:
 
 def dcg_at_k(
     recommended: Items,
-    relevance_scores: Relevances,
+    relevance_scores: Judged,
     k: int | None = None,
     *,
     gain: GainKind = "linear",
@@ -205,14 +257,14 @@ def dcg_at_k(
     >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
     """
-    if not any(score > 0 for score in relevance_scores.values()):
+    if not relevant_items(relevance_scores):
         return math.nan
     return _discounted(_gains(recommended, relevance_scores, k, gain), log_base)
 
 
 def ndcg_at_k(
     recommended: Items,
-    relevance_scores: Relevances,
+    relevance_scores: Judged,
     k: int | None = None,
     *,
     gain: GainKind = "linear",
@@ -227,10 +279,12 @@ def ndcg_at_k(
     dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base)
     if math.isnan(dcg):
         return math.nan
-    best = sorted((gain_of(score, gain) for score in relevance_scores.values()), reverse=True)
+    gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
+    best = sorted(gains, reverse=True)
     if ideal == "full":
-        if k is None:
-            raise ParameterError("ideal='full' needs a k", found="k=None")
+        if k is None or k > _LONGEST:
+            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}",
+                                 found=f"k={k}")  # fmt: skip
         best = best[:1] * k
     return dcg / _discounted(best[:k], log_base)
 
@@ -241,6 +295,7 @@ def r_precision(recommended: Items, relevant: Relevant) -> float:
     >>> r_precision([1, 2, 3], {1, 3})
     0.5
     """
+    relevant = relevant_items(relevant)
     return precision_at_k(recommended, relevant, len(relevant)) if relevant else math.nan
 
 
@@ -250,6 +305,7 @@ def rbp(recommended: Items, relevant: Relevant, k: int | None = None, *, p: floa
     >>> round(rbp([1, 2, 3], {1, 3}), 3)
     0.328
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = _hits(recommended, relevant, k)
@@ -258,7 +314,7 @@ def rbp(recommended: Items, relevant: Relevant, k: int | None = None, *, p: floa
 
 def err_at_k(
     recommended: Items,
-    relevance_scores: Relevances,
+    relevance_scores: Judged,
     k: int | None = None,
     *,
     max_relevance: float = 1.0,
@@ -268,7 +324,7 @@ def err_at_k(
     >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
     0.36523
     """
-    if not any(score > 0 for score in relevance_scores.values()):
+    if not relevant_items(relevance_scores):
         return math.nan
     total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
     for rank, gain in enumerate(_gains(recommended, relevance_scores, k, "exponential"), start=1):
@@ -286,6 +342,7 @@ def confusion_at_k(
     >>> confusion_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
     {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
     """
+    relevant = relevant_items(relevant)
     n, hits = len(top(recommended, k)), sum(_hits(recommended, relevant, k))
     missed = len(relevant) - hits
     return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from typing import Literal
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Literal, TypeAlias
 
-from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import GainKind, Lists, average_precision_at_k, ndcg_at_k, top
+from rankwise.errors import InputError, ParameterError
+from rankwise.functional.accuracy import (
+    GainKind,
+    Items,
+    Judged,
+    Lists,
+    average_precision_at_k,
+    ndcg_at_k,
+    top,
+)
 
 __all__ = [
     "catalog_coverage", "gini_coefficient", "item_counts_at_k", "mean_average_precision_at_k",
@@ -22,39 +30,62 @@ def mean_of_defined(values: Iterable[float]) -> float:
     return sum(defined) / len(defined) if defined else math.nan
 
 
+Truth: TypeAlias = Mapping[Hashable, Judged]
+
+
+def _mean_over_lists(
+    recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]
+) -> float:
+    """Return the mean over users who have a list and relevant items; NaN if nobody has both."""
+    for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
+        if not isinstance(by_user, Mapping):
+            raise InputError(f"{name} must be a dict by user", found=type(by_user).__name__,
+                             hint="pass {user: [items]} and {user: {items}}")  # fmt: skip
+    return mean_of_defined(
+        value(listed, truth[user]) for user, listed in recommendations.items() if user in truth
+    )
+
+
 def mean_average_precision_at_k(
     recommendations: Lists,
-    ground_truth: Mapping[Hashable, Collection[Hashable]],
+    ground_truth: Truth,
     k: int | None = None,
     *,
     normaliser: Literal["min", "k", "relevant", "hits"] = "min",
 ) -> float:
-    """Mean of `average_precision_at_k` over ground-truth users; without a list a user counts 0.
+    """Mean of `average_precision_at_k` over the users who have a list and relevant items.
 
-    >>> mean_average_precision_at_k({1: [5, 6]}, {1: {5}, 2: {6}}, 2)
+    Users without a list are left out, so a model that serves few users is not punished for it;
+    `rankwise.evaluate` counts them as 0 unless ``population="both"``. An empty list counts as 0.
+
+    >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
     0.5
     """
-    return mean_of_defined(
-        average_precision_at_k(recommendations.get(user, []), relevant, k, normaliser=normaliser)
-        for user, relevant in ground_truth.items()
+    return _mean_over_lists(
+        recommendations,
+        ground_truth,
+        lambda listed, relevant: average_precision_at_k(listed, relevant, k, normaliser=normaliser),
     )
 
 
 def mean_ndcg_at_k(
-    recommendations: Lists,
-    relevance_scores: Mapping[Hashable, Mapping[Hashable, float]],
-    k: int | None = None,
-    *,
+    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *,
     gain: GainKind = "linear",
-) -> float:
-    """Mean of `ndcg_at_k` over ground-truth users; without a list a user counts 0.
+) -> float:  # fmt: skip
+    """Mean of `ndcg_at_k` over the users who have a list and relevant items.
 
-    >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5: 3}, 2: {6: 1}}, 2)
+    ``relevance_scores`` maps each user to relevant items, or to a dict of item to relevance. Users
+    without a list are left out, as in `mean_average_precision_at_k`.
+
+    >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
     0.5
+    >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5}}, 2)
+    1.0
     """
-    return mean_of_defined(
-        ndcg_at_k(recommendations.get(user, []), scores, k, gain=gain)
-        for user, scores in relevance_scores.items()
+    return _mean_over_lists(
+        recommendations,
+        relevance_scores,
+        lambda listed, scores: ndcg_at_k(listed, scores, k, gain=gain),
     )
 
 
@@ -95,17 +126,17 @@ def gini_coefficient(
     counts = sorted(item_counts_at_k(recommendations, k).values())
     if not counts:
         return math.nan
-    m = len(counts)
+    n = m = len(counts)
     if over == "catalogue":
         if catalog_size is None or catalog_size < len(counts):
             raise ParameterError(
                 "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
             )
-        counts, m = [0] * (catalog_size - len(counts)) + counts, catalog_size - 1
+        n, m = catalog_size, catalog_size - 1
     if m == 0:
         return 0.0
-    n = len(counts)
-    weighted = sum((2 * rank - n - 1) * count for rank, count in enumerate(counts, start=1))
+    first = n - len(counts) + 1  # items that are never recommended have the ranks before
+    weighted = sum((2 * rank - n - 1) * count for rank, count in enumerate(counts, first))
     return weighted / (m * sum(counts))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from typing import Literal
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
 
-from rankwise.errors import ParameterError
+from rankwise.errors import InputError, ParameterError
 from rankwise.functional.accuracy import Items, top
 
 __all__ = ["intra_list_diversity"]
@@ -28,31 +29,63 @@ _DISTANCES: dict[str, Callable[..., float]] = {
     "euclidean": math.dist,
     "jaccard": _jaccard,
 }
+Features: TypeAlias = Mapping[Hashable, Any] | Sequence[Sequence[float]]
 
 
 def intra_list_diversity(
     recommended: Items,
-    item_features: Mapping[Hashable, Sequence[float]] | Mapping[Hashable, Collection[Hashable]],
+    item_features: Features,
     k: int | None = None,
     *,
     distance: Literal["cosine", "jaccard", "euclidean"] | Callable[..., float] = "cosine",
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
-    ``item_features`` maps each item to a vector (cosine, euclidean) or a set (jaccard). The value
-    is 0 for a list of one item, and NaN for an empty list.
+    ``item_features`` is a matrix with one row per item, whose items are numbers from 0; or it maps
+    each item to a vector (cosine, euclidean) or a set of categories (jaccard). The value is 0 for a
+    list of one item, and NaN for an empty list.
 
-    >>> intra_list_diversity(["a", "b"], {"a": [1, 0], "b": [0, 1]})
+    >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
     >>> intra_list_diversity(["a", "b"], {"a": {"war"}, "b": {"war", "drama"}}, distance="jaccard")
     0.5
     """
+    if isinstance(distance, str) and distance not in _DISTANCES:
+        raise ParameterError(f"distance must be one of {', '.join(_DISTANCES)}, or a callable",
+                             found=f"distance={distance!r}")  # fmt: skip
+    if distance == "jaccard" and not isinstance(item_features, Mapping):
+        raise ParameterError("distance='jaccard' compares sets of categories, not vectors",
+                             hint="pass {item: {categories}}")  # fmt: skip
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
     items = top(recommended, k)
     if len(items) < 2:
         return 0.0 if items else math.nan
-    for item in items:
-        if item not in item_features:
-            raise ParameterError("an item has no features", found=repr(item))
-    pairs = [(a, b) for i, a in enumerate(items) for b in items[:i]]
-    return sum(distance_of(item_features[a], item_features[b]) for a, b in pairs) / len(pairs)
+    features = [_features_of(item, item_features) for item in items]
+    pairs = [(a, b) for i, a in enumerate(features) for b in features[:i]]
+    try:
+        return float(sum(distance_of(a, b) for a, b in pairs)) / len(pairs)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "the distance of two items cannot be computed from their features",
+            found=str(error),
+            hint="vectors hold numbers, and all have one length",
+        ) from error
+
+
+def _features_of(item: object, features: Features) -> Any:
+    """Return the features of an item; raise if it has none."""
+    if isinstance(features, Mapping):
+        if item in features:
+            return features[item]
+    elif not _is_matrix(features):
+        raise InputError("item_features is a dense matrix, or a dict by item",
+                         found=type(features).__name__)  # fmt: skip
+    elif isinstance(item, Integral) and 0 <= int(item) < len(features):  # -1 would be the last row
+        return features[int(item)]
+    raise ParameterError("an item has no features", found=repr(item))
+
+
+def _is_matrix(features: object) -> bool:
+    """Return whether features are rows of numbers; tables have columns, sparse matrices neither."""
+    array = hasattr(features, "__array__") and not hasattr(features, "columns")
+    return isinstance(features, list | tuple) or (array and getattr(features, "ndim", 0) == 2)

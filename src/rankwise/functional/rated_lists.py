@@ -9,6 +9,7 @@ from typing import Any
 
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.functional import rating as ratings
+from rankwise.functional.accuracy import is_count, is_number
 from rankwise.functional.catalogue import mean_of_defined
 from rankwise.functional.labels import hit_rate_score, ndcg_score, precision_score, recall_score
 
@@ -36,7 +37,7 @@ def compute_metrics(
     user_pred_true : dict
         ``{user: [(predicted, true), …]}``.
     metrics : iterable of str, default=("precision", "recall", "hit_rate", "ndcg", "rmse")
-        Any of these, mse and mae. The gains of ndcg are the true ratings of relevant items.
+        Any of these, mse and mae. Relevance is binary: the gain of ndcg is 1 for a relevant item.
     k : int, default=10
         The cut-off. Precision divides by it.
     threshold : float, default=3.5
@@ -45,9 +46,16 @@ def compute_metrics(
     Returns
     -------
     dict of str to float
-        Means over users. Users without relevant items are excluded from recall and ndcg; their
-        number is logged. Tied predictions are averaged over all orders. rmse, mse and mae are over
-        all rows.
+        Means over users. Users without relevant items are excluded from recall and ndcg, where they
+        have no value, and their number is logged; their precision and hit rate are 0. Tied
+        predictions are averaged over all orders. rmse, mse and mae are over all rows.
+
+    Notes
+    -----
+    `rankwise.evaluate_ratings` gives the same values, with two differences of default. Its ``ndcg``
+    takes the true ratings as gains: this one is ``ndcg(gain=binary)``. It excludes users without
+    relevant items from every metric of the ranking: with ``undefined="zero"`` their precision and
+    hit rate are 0 as here.
 
     Examples
     --------
@@ -55,18 +63,13 @@ def compute_metrics(
     >>> compute_metrics(rated, ["precision", "recall", "rmse"], k=2)
     {'precision': 0.25, 'recall': 0.5, 'rmse': 1.1180339887498949}
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics or ())
-    if not isinstance(user_pred_true, Mapping) or not isinstance(threshold, int | float):
+    names = _names(metrics)
+    if not isinstance(user_pred_true, Mapping) or not is_number(threshold):
         raise ParameterError(
             "ratings come as {user: [(predicted, true), …]}, and the threshold is a number",
             found=f"{type(user_pred_true).__name__}, threshold={threshold!r}",
         )
-    known = [*_OVER_USERS, *_OVER_ROWS]
-    for name in names:
-        if name not in known:
-            raise ParameterError(f"there is no metric {name!r} of ratings",
-                                 found=", ".join(known), hint=nearest(name, known))  # fmt: skip
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if not is_count(k):
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
     users = {user: _checked(user, rows) for user, rows in user_pred_true.items()}
     rows = [pair for pairs in users.values() for pair in pairs]
@@ -85,19 +88,32 @@ def compute_metrics(
     }
 
 
+def _names(metrics: object) -> list[str]:
+    """Return the metrics as a list; raise if they are no names, or unknown."""
+    names = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else metrics
+    known = [*_OVER_USERS, *_OVER_ROWS]
+    checked = []
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise ParameterError(f"there is no metric {name!r} of ratings"[:100],
+                                 found=", ".join(known),
+                                 hint=nearest(str(name)[:100], known))  # fmt: skip
+        checked.append(name)
+    return checked
+
+
 def _metrics_of_user(
     pairs: Sequence[tuple[float, float]], k: int, threshold: float
 ) -> dict[str, float]:
     """Return the list metrics of one user; recall and ndcg are NaN without relevant items."""
     predicted = [rating for rating, _ in pairs]
-    gains = [max(true, 0.0) if true >= threshold else 0.0 for _, true in pairs]
     relevant = [float(true >= threshold) for _, true in pairs]
     has_relevant = any(relevant)
     return {
         "precision": precision_score(relevant, predicted, k=k) if has_relevant else 0.0,
         "recall": recall_score(relevant, predicted, k=k),
         "hit_rate": hit_rate_score(relevant, predicted, k=k) if has_relevant else 0.0,
-        "ndcg": ndcg_score(gains, predicted, k=k),
+        "ndcg": ndcg_score(relevant, predicted, k=k),
     }
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.functional.accuracy import precision_at_k, recall_at_k
+from rankwise.functional.accuracy import is_count, precision_at_k, recall_at_k
 from rankwise.functional.catalogue import catalog_coverage, gini_coefficient, mean_of_defined
 
 __all__ = ["RecommenderEvaluator"]
 
 _LOG = logging.getLogger("rankwise")
+_LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
 
 class RecommenderEvaluator:
@@ -47,9 +49,9 @@ class RecommenderEvaluator:
 
     def __init__(self, k_values: Iterable[int] = (5, 10, 20)) -> None:
         cutoffs = list(k_values) if hasattr(k_values, "__iter__") else []
-        if not cutoffs or not all(isinstance(k, int) and k > 0 for k in cutoffs):
+        if not cutoffs or not all(map(is_count, cutoffs)):
             raise ParameterError("k_values are whole numbers from 1", found=repr(k_values))
-        self.k_values = sorted(set(cutoffs))
+        self.k_values = sorted({int(k) for k in cutoffs})
         self.failed: dict[Hashable, Exception] = {}
         self.skipped = 0
 
@@ -72,14 +74,15 @@ class RecommenderEvaluator:
         dict of str to float
             Means over users; F1 is computed from the mean precision and recall, Gini over the items
             recommended at least once. A user for whom the model raises is logged, stored in
-            ``failed`` and excluded. A repeated item counts once.
+            ``failed`` and excluded. Of a list that is longer than the largest cut-off the first
+            items count; a repeated item counts once.
 
         Raises
         ------
         EmptyError
             If the model failed for every user.
         """
-        if not isinstance(catalog_size, int) or catalog_size < 1:
+        if not is_count(catalog_size):
             raise ParameterError("a catalogue has at least one item", found=repr(catalog_size))
         for user, items in test_data.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
@@ -90,7 +93,10 @@ class RecommenderEvaluator:
         self.skipped = len(test_data) - len(truth)
         for user in truth:
             try:
-                rows = model.recommend(user, self.k_values[-1])
+                n = self.k_values[-1]
+                rows = list(islice(model.recommend(user, n), min(n, _LONGEST + 1)))
+                if len(rows) > _LONGEST:
+                    raise InputError(f"a list has more than {_LONGEST:,} items")
                 items = [row[0] if isinstance(row, tuple | list) else row for row in rows]
                 lists[user] = list(dict.fromkeys(items))  # each item once
             except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankwise.errors import ParameterError
+from rankwise.core.sparse import checked_csr
+from rankwise.errors import ParameterError, ScoreError
 
 __all__ = ["Cornac", "Implicit", "LensKit", "LightFM", "RecTools", "Surprise"]
 
@@ -32,7 +33,7 @@ def _top_items(scores: Any, n: int, ids: Sequence[Any], seen: Any) -> list[tuple
     """Return one user's top n unseen items with their scores; ties in order of the items."""
     values = np.array(scores, dtype=np.float64).ravel()[: len(ids)]  # a copy, which may be masked
     if np.isnan(values).any():
-        raise ValueError("a score is NaN")
+        raise ScoreError("a score is NaN")
     if seen is not None:
         values[seen] = -np.inf
     order = np.argsort(-values, kind="stable")[:n].tolist()
@@ -66,7 +67,9 @@ class Implicit:
         from scipy.sparse import csr_matrix
 
         self.model = model
-        self.user_items = csr_matrix(user_items)  # the only format that implicit accepts
+        sparse = user_items if hasattr(user_items, "tocsr") else csr_matrix(user_items)
+        # csr_matrix is the only format that implicit accepts.
+        self.user_items = csr_matrix(checked_csr(sparse, "user_items"))
         n_users, n_items = self.user_items.shape
         self._row = {user: row for row, user in enumerate(_ids("user", user_ids, n_users))}
         self._items = _ids("item", item_ids, n_items)
@@ -253,7 +256,7 @@ class LightFM:
         users = range(user_ids) if isinstance(user_ids, int) else user_ids
         self._row = {user: row for row, user in enumerate(users)}
         self._items = list(range(item_ids) if isinstance(item_ids, int) else item_ids)
-        self._seen = None if seen is None else seen.tocsr()
+        self._seen = None if seen is None else checked_csr(seen, "seen")
         self._features = {"user_features": user_features, "item_features": item_features}
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.errors import EmptyError, InputError
-from rankwise.models.recommend import log_failure
+from rankwise.models.recommend import FAILURES, log_failure, reason
 
 __all__ = ["Predictions"]
 
@@ -45,27 +45,31 @@ class Predictions:
         users = [self._users[code] for code in codes]
         try:
             return self._predict(users)
-        except Exception:  # noqa: BLE001 - find out for which user
+        except FAILURES:  # find out for which user
             return np.stack([self._scores_of_one(user) for user in users])
 
     def _scores_of_one(self, user: Any) -> Scores:
         """Return the scores of one user; after a failure, record it and return minus infinity."""
         try:
             return np.asarray(self._predict([user])[0])
-        except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on
+        except FAILURES as error:
             if user not in self.failed:
-                self.failed[user] = f"{type(error).__name__}: {error}".replace("\n", " ")
+                self.failed[user] = reason(error)
                 log_failure(len(self.failed), user, self.failed[user])
             return np.full(self.width, -np.inf)
 
     def _predict(self, users: list[Any]) -> Scores:
         """Return the model's scores of these users; raise if shape or values are not valid."""
-        scores: Scores = np.asarray(self._model.predict(users), dtype=np.float64)
+        output = self._model.predict(users)
+        if np.iscomplexobj(output) or np.ma.isMaskedArray(output):
+            raise InputError("predicted scores are real numbers, without a mask",
+                             found=f"a {type(output).__name__} of {output.dtype}")  # fmt: skip
+        scores: Scores = np.asarray(output, dtype=np.float64)
         n_items = self.width or "some"
         has_width = scores.ndim == 2 and (not self.width or scores.shape[1] == self.width)
         if not has_width or len(scores) != len(users):
             raise InputError(
-                "predict gives a row a user and a column an item",
+                "predict returns one row per user and one column per item",
                 found=f"shape {scores.shape} for {len(users)} users and {n_items} items"
                 + self._width_source,
             )

@@ -6,17 +6,24 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.errors import InputError, ParameterError, ScoreError
+from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 
-__all__ = ["ModelLists", "asks_many", "check_model", "log_failure", "request_lists"]
+__all__ = [
+    "FAILURES", "ModelLists", "asks_many", "check_model", "log_failure", "reason", "request_lists",
+]  # fmt: skip
+
+FAILURES = (Exception, pl.exceptions.PanicException)
+"""What a model may raise without stopping the evaluation; panics of Polars are no `Exception`."""
 
 _LOG = logging.getLogger("rankwise")
 _LOGGED = 20  # failures that are logged one by one; further failures are only counted
+_LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
 _MANY = {"users", "userids", "uids", "userlist", "queries"}
 _WRAPPED = {"implicit": "Implicit", "lenskit": "LensKit", "rectools": "RecTools",
@@ -30,30 +37,35 @@ ScoredItems: TypeAlias = "tuple[list[Any], list[float] | None]"
 class ModelLists:
     """The recommendation lists of a model in the order of users, and the users without one.
 
-    ``item_type`` is ``str`` or ``int``; None for that of the first list.
+    ``item_type`` is ``str`` or ``int``; None for that of the first list. ``too_long`` is the number
+    of lists that were longer than requested; only the requested items are kept.
     """
 
     item_type: type | None = None
     users: list[Any] = field(default_factory=list)
     lists: list[ScoredItems] = field(default_factory=list)
     failed: dict[Any, str] = field(default_factory=dict)
+    too_long: int = 0
 
-    def add(self, user: Any, output: Any) -> None:
-        """Add the list in a model's output for a user; record a failure if it is malformed."""
+    def add(self, user: Any, output: Any, n: int) -> None:
+        """Add the first n items in a model's output for a user, or a failure if it is malformed."""
         try:
-            items, scores = _parse(output)
-            self.item_type = _check_items(items, self.item_type)
-        except Exception as error:  # noqa: BLE001 - the output may be anything, also lazy
-            self.fail(user, error)
+            items, scores = _parse(output, min(n, _LONGEST) + 1)
+            if len(items) > _LONGEST:
+                raise InputError(f"a list has more than {_LONGEST:,} items")
+            kept = items[:n]
+            self.item_type = _check_items(kept, self.item_type)
+        except FAILURES as error:
+            self.fail(user, reason(error))
             return
+        self.too_long += len(items) > n
         self.users.append(user)
-        self.lists.append((items, scores))
+        self.lists.append((kept, scores[:n] if scores is not None else None))
 
-    def fail(self, user: Any, error: BaseException | str) -> None:
+    def fail(self, user: Any, why: str) -> None:
         """Record and log that the model has no list for a user."""
-        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self.failed[user] = reason.splitlines()[0] if reason else "no reason given"
-        log_failure(len(self.failed), user, self.failed[user])
+        self.failed[user] = why
+        log_failure(len(self.failed), user, why)
 
     def frame(self, users: pl.Series) -> pl.DataFrame:
         """Return columns ``user``, ``item``, ``rank`` and, if all lists have scores, ``score``."""
@@ -71,10 +83,19 @@ class ModelLists:
         return frame
 
 
-def log_failure(number: int, user: Any, reason: str) -> None:
+def reason(error: BaseException) -> str:
+    """Return on one line what a model raised."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an error of a model may be unable to say what it is
+        text = type(error).__name__
+    return "; ".join(line.strip() for line in text.splitlines())[:200]
+
+
+def log_failure(number: int, user: Any, why: str) -> None:
     """Log the failure of this number; after the last one logged, log that the rest is counted."""
     if number <= _LOGGED:
-        _LOG.warning("the model failed for user %r: %s", user, reason)
+        _LOG.warning("the model failed for user %r: %s", user, why)
     if number == _LOGGED:
         _LOG.warning("further failures are counted, not logged")
 
@@ -135,19 +156,20 @@ def request_lists(
     lists = ModelLists(item_type)
 
     def request(batch: Sequence[Any], *, retry: bool) -> None:
+        n = n_for(batch)
         try:
-            output = model.recommend(batch if many else batch[0], n_for(batch))
+            output = model.recommend(batch if many else batch[0], n)
             by_user = dict(_by_user(output, batch)) if many else {batch[0]: output}
-        except Exception as error:  # noqa: BLE001 - the output may be anything, also lazy
+        except FAILURES as error:  # the output may be anything, also lazy
             if not retry:
-                lists.fail(batch[0], error)
+                lists.fail(batch[0], reason(error))
                 return
             for user in batch:
                 request([user], retry=False)
             return
         for user in batch:
             if user in by_user:
-                lists.add(user, by_user[user])
+                lists.add(user, by_user[user], n)
             else:
                 lists.fail(user, "no answer")
 
@@ -168,10 +190,11 @@ def _by_user(output: Any, users: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     arrays = isinstance(output, tuple) and all(hasattr(part, "shape") for part in output)
     if arrays and len(output) == 2 and np.ndim(output[0]) == 2:
         output = [(items, scores) for items, scores in zip(*output, strict=True)]
-    rows = list(output)
+    rows = list(islice(output, len(users) + 1))
     if len(rows) != len(users) or any(np.isscalar(row) for row in rows):
+        more = "or more " if len(rows) > len(users) else ""
         raise InputError("a model that is asked for many users gives a list for each",
-                         found=f"{len(rows)} answers for {len(users)} users")  # fmt: skip
+                         found=f"{len(rows)} {more}answers for {len(users)} users")  # fmt: skip
     return zip(users, rows, strict=True)
 
 
@@ -193,10 +216,11 @@ def _columns(frame: pl.DataFrame) -> dict[str, str]:
     return {name.lower().replace("_", "").removesuffix("id"): name for name in frame.columns}
 
 
-def _parse(output: Any) -> ScoredItems:
+def _parse(output: Any, most: int) -> ScoredItems:
     """Return the list in a user's output: items, (item, score) pairs, a mapping, table or arrays.
 
-    Lists keep their order; tables are sorted by rank, else by score, as in `rankwise.evaluate`.
+    Lists keep their order, and no more than ``most`` of their items are taken, since a generator
+    need not end; tables are sorted by rank, else by score, as in `rankwise.evaluate`.
     """
     if isinstance(output, str | bytes | set | frozenset):
         raise InputError("a list of items is neither text nor a set, which has no order",
@@ -216,7 +240,7 @@ def _parse(output: Any) -> ScoredItems:
             raise InputError("items and scores are of different lengths",
                              found=f"{len(items)} and {len(scores)}")  # fmt: skip
         return items, _to_floats(scores)
-    rows = _to_list(output)
+    rows = _to_list(output, most)
     if rows and all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
         items = [row[0] for row in rows]
         if isinstance(output, np.ndarray):  # one array of items and scores holds items as floats
@@ -245,8 +269,20 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
             raise InputError("items are integers or strings", found=repr(item)[:60])
         if item_type is not (required or item_type):
             raise InputError("items are integers here and strings there", found=repr(item)[:60])
+        if not isinstance(item, str) and not -(2**63) <= int(item) < 2**63:
+            raise IdError("an item id does not fit 64 bits", found=repr(item)[:60])
         required = item_type
+    if required is str:
+        _check_text("".join(items))
     return required
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # half of a character, as broken decoding leaves them
+        raise IdError("an item id is not valid Unicode",
+                      found=repr(text[error.start : error.end])) from error  # fmt: skip
 
 
 def _is_column(part: Any) -> bool:
@@ -254,11 +290,13 @@ def _is_column(part: Any) -> bool:
     return isinstance(part, np.ndarray | list) and np.ndim(part) == 1
 
 
-def _to_list(values: Any) -> list[Any]:
-    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
+def _to_list(values: Any, most: int | None = None) -> list[Any]:
+    return list(islice(values.tolist() if hasattr(values, "tolist") else values, most))
 
 
 def _to_floats(scores: Sequence[Any]) -> list[float]:
+    if np.iscomplexobj(scores):
+        raise ScoreError("a score is a complex number", found=repr(scores)[:60])
     out = [float(score) for score in scores]
     if not np.isfinite(out).all():
         raise ScoreError("a score is NaN or infinite", found=repr(out)[:60])

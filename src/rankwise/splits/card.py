@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -14,7 +13,7 @@ from rankwise.core.version import __version__
 from rankwise.splits.rows import Mask, Rows, chunks
 from rankwise.tables.cards import CARD_VERSION
 
-__all__ = ["card_text", "future_shares", "known_rows", "make_card", "plain", "torn_users"]
+__all__ = ["future_shares", "known_rows", "make_card", "plain", "torn_users"]
 
 
 def make_card(
@@ -156,8 +155,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, date):  # a datetime is a date
         return value.isoformat()
     return value.item() if isinstance(value, np.generic) else value
-
-
-def card_text(card: Mapping[str, Any]) -> str:
-    """Return a card as JSON."""
-    return json.dumps(card, indent=2, ensure_ascii=False) + "\n"

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rankwise.core.arguments import check_count
 from rankwise.core.hashing import combined, hash_of_column
 from rankwise.core.ragged import Ints
 from rankwise.errors import InputError, ParameterError
 from rankwise.splits.holdout import Holdout
 from rankwise.splits.rows import Codes, Mask, Rows
-from rankwise.splits.sizes import check_share, rounded
+from rankwise.splits.sizes import check_folds, check_share, rounded
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter, Splitter
 
 __all__ = ["ItemHoldout", "UserHoldout", "UserKFold"]
@@ -53,6 +52,11 @@ class UserHoldout(SingleSplitter):
     strong: bool = True
     seed: int = 0
 
+    @property
+    def has_two_parts(self) -> bool:
+        """Whether there is no part for known rows."""
+        return self.fold_in is None
+
     def _check(self) -> None:
         check_share("share", self.share)
         _check_fold_in(self.fold_in)
@@ -86,7 +90,7 @@ class UserKFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_count(least=2, k=self.k)
+        check_folds(k=self.k)
         _check_fold_in(self.fold_in)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
@@ -136,11 +140,12 @@ class ItemHoldout(SingleSplitter):
 def _check_fold_in(rule: object) -> None:
     if rule is not None and not isinstance(rule, SingleSplitter):
         raise ParameterError("fold_in is a rule that gives one split", found=repr(rule))
-    if rule is not None and rule.has_extras:
+    if rule is not None and (rule.has_extras or not rule.has_two_parts):
         raise ParameterError(
             "fold_in only cuts rows in two",
             found=repr(rule),
-            hint="give validation and filters to the outer rule",
+            hint="give validation and filters to the outer rule, and take a rule with two parts, "
+            "such as Holdout or LeaveOut",
         )
 
 

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_count, check_positive
+from rankwise.core.arguments import check_count
 from rankwise.core.hashing import combined, hash_of_column, hash_of_text
 from rankwise.core.ragged import Ints, bucket
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.splits.rows import Rows
+from rankwise.splits.sizes import MAX_FOLDS, check_folds
 from rankwise.splits.splitter import FoldSplitter, Masks
 
 __all__ = ["KFold", "LeavePOut", "StratifiedKFold"]
 
-_MAX_SETS = 1_000_000  # sets that are enumerated unless ``draws`` is given
+_MANY_DIGITS = 36  # digits of a number of sets of which no two random ones are ever equal
+_TOO_MANY_DIGITS = 4000  # digits beyond which Python computes for minutes and prints nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +51,7 @@ class KFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_count(least=2, k=self.k)
+        check_folds(k=self.k)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         _check_enough(self.k, rows)
@@ -90,7 +92,7 @@ class StratifiedKFold(FoldSplitter):
     seed: int = 0
 
     def _check(self) -> None:
-        check_count(least=2, k=self.k)
+        check_folds(k=self.k)
         if not isinstance(self.by, str):
             raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
 
@@ -149,10 +151,20 @@ class LeavePOut(FoldSplitter):
 
     def _check(self) -> None:
         check_count(p=self.p)
-        check_positive(draws=self.draws)
+        if self.draws is not None:
+            check_folds(least=1, draws=self.draws)
 
     def count(self, rows: int) -> int:
-        """Return the number of sets of p rows."""
+        """Return the number of sets of p rows.
+
+        Raises
+        ------
+        ParameterError
+            If it has more than 4,000 digits.
+        """
+        digits = _digits(rows, self.p)
+        if digits > _TOO_MANY_DIGITS:
+            raise ParameterError(f"there are about 10^{digits:.0f} sets of {self.p} of {rows} rows")
         return math.comb(rows, self.p)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
@@ -161,26 +173,38 @@ class LeavePOut(FoldSplitter):
             raise InputError(
                 f"leaving {self.p} rows out leaves nothing to learn from", found=f"{n} rows"
             )
+        order = rows.shuffled(0)
+        number, subset = self._sets(n)
+
+        def cut(fold: int) -> Masks:
+            test = np.zeros(n, dtype=bool)
+            test[order[subset(fold)]] = True
+            return Masks.of_test(test)
+
+        return number, cut
+
+    def _sets(self, n: int) -> tuple[int, Callable[[int], list[int]]]:
+        """Return the number of sets, and the function that makes one of them."""
+        if _digits(n, self.p) > _MANY_DIGITS:
+            if self.draws is None:
+                raise self._too_many(n, f"about 10^{_digits(n, self.p):.0f}")
+            return self.draws, lambda fold: _random_subset(n, self.p, self.seed, fold)
         total = self.count(n)
-        if self.draws is None and total > _MAX_SETS:
-            raise ParameterError(
-                f"there are {total:,} sets of {self.p} of {n} rows",
-                hint=f"draw some of them: LeavePOut({self.p}, draws=1000)",
-            )
+        if self.draws is None and total > MAX_FOLDS:
+            raise self._too_many(n, f"{total:,}")
         if self.draws is not None and self.draws > total:
             raise ParameterError(
                 f"there are only {total:,} sets of {self.p} of {n} rows",
                 found=f"draws={self.draws}",
             )
-        order = rows.shuffled(0)
         numbers = range(total) if self.draws is None else _sample(total, self.draws, self.seed)
+        return len(numbers), lambda fold: _subset(n, self.p, numbers[fold])
 
-        def cut(fold: int) -> Masks:
-            test = np.zeros(n, dtype=bool)
-            test[order[_subset(n, self.p, numbers[fold])]] = True
-            return Masks.of_test(test)
-
-        return len(numbers), cut
+    def _too_many(self, n: int, total: str) -> ParameterError:
+        return ParameterError(
+            f"there are {total} sets of {self.p} of {n} rows",
+            hint=f"draw some of them: LeavePOut({self.p}, draws=1000)",
+        )
 
 
 def _check_enough(k: int, rows: Rows) -> None:
@@ -208,6 +232,20 @@ def _sample(total: int, draws: int, seed: int) -> list[int]:
     while len(drawn) < draws:
         drawn[source.randrange(total)] = None
     return list(drawn)
+
+
+def _random_subset(n: int, p: int, seed: int, number: int) -> list[int]:
+    """Return the random subset of p of n rows that has a number."""
+    source = random.Random(hash_of_text(f"seed {seed}, set {number}"))  # noqa: S311 - no secret
+    return source.sample(range(n), p)
+
+
+def _digits(n: int, p: int) -> float:
+    """Return about how many digits the number of sets of p of n rows has, at no cost."""
+    if p > n:
+        return 0.0
+    nats = math.lgamma(n + 1) - math.lgamma(p + 1) - math.lgamma(n - p + 1)
+    return nats / math.log(10)
 
 
 def _subset(n: int, p: int, number: int) -> list[int]:

@@ -26,6 +26,8 @@ __all__ = ["read", "truth_and_train"]
 
 _NAMES = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
           "dev": "validation", "test": "test"}  # fmt: skip
+_HEADER = 1 << 16  # bytes of the first line: a file without lines is not read as a whole
+_INNERMOST = 2  # levels of folders of folds, as Elliot has them: a link may make a circle
 _FILE = re.compile(
     r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$"
 )
@@ -71,16 +73,20 @@ def read(
     2
     """
     path = Path(folder)
-    if not path.is_dir():
-        raise FileError("there is no such folder", where=str(path))
-    folds = _find_files(path)
+    try:
+        if not path.is_dir():
+            raise FileError("there is no such folder", where=str(path))
+        folds = _find_files(path)
+    except OSError as error:
+        raise FileError("this folder cannot be read", where=str(error.filename or path),
+                        found=error.strerror) from error  # fmt: skip
     read_fold = partial(_read_fold, folds, columns, time_unit)
     return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
 
 
 def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
     """Return ground truth and training interactions, those of a split if it is the ground truth."""
-    if isinstance(truth, str | Path) and Path(truth).is_dir():
+    if isinstance(truth, str | Path) and _is_folder(Path(truth)):
         truth = read(truth)
     if isinstance(truth, Folds):
         raise ParameterError(
@@ -93,6 +99,13 @@ def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
     return truth, train
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long for a file
+        return False
+
+
 class _SplitFiles(NamedTuple):
     """The file of each part of one split, the innermost folder that holds one, and the card."""
 
@@ -101,16 +114,19 @@ class _SplitFiles(NamedTuple):
     card: dict[str, Any] | None = None
 
 
-def _find_files(folder: Path, outer: dict[str, Path] | None = None) -> list[_SplitFiles]:
+def _find_files(
+    folder: Path, outer: dict[str, Path] | None = None, level: int = 0
+) -> list[_SplitFiles]:
     """Return the files of each fold; those of outer folders belong to every fold."""
     card = read_card(folder)
     if card is not None:
         return [_SplitFiles(folder, {**(outer or {}), **_files_of_card(folder, card)}, card)]
     files = {**(outer or {}), **_files_by_name(folder)}
-    folds = sorted((path for path in folder.iterdir() if path.name.isdigit() and path.is_dir()),
+    inner = folder.iterdir() if level < _INNERMOST else ()
+    folds = sorted((path for path in inner if path.name.isdecimal() and path.is_dir()),
                    key=lambda path: int(path.name))  # fmt: skip
     if folds:
-        return [split for fold in folds for split in _find_files(fold, files)]
+        return [split for fold in folds for split in _find_files(fold, files, level + 1)]
     missing = [part for part in ("train", "test") if part not in files]
     if missing:
         raise FileError(
@@ -125,8 +141,14 @@ def _find_files(folder: Path, outer: dict[str, Path] | None = None) -> list[_Spl
 
 def _files_of_card(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
     """Return the files that a card lists, whose parts may have any name."""
+    files: dict[str, Path] = {}
     for name, digest in card["files"].items():
         path = folder / name
+        if not _is_inside(path, folder):
+            raise FileError(
+                "the card of this split names a file outside its folder",
+                where=str(folder / CARD_FILE), found=repr(name)[:80],
+            )  # fmt: skip
         if not path.is_file() or file_hash(path) != digest:
             raise FileError(
                 "a file of this split is not the one that its card speaks of",
@@ -134,7 +156,23 @@ def _files_of_card(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
                 found="another SHA-256" if path.is_file() else "no such file",
                 hint=f"split again, or delete {CARD_FILE} if the files are as they should be",
             )
-    return {_part_of(Path(name).name) or "": folder / name for name in card["files"]}
+        files[_part_of(path.name) or path.name] = path
+    filled = {part for part, about in card["parts"].items() if about["rows"]}
+    if len(files) < len(card["files"]) or not filled <= files.keys() <= card["parts"].keys():
+        raise FileError(
+            "the card of this split names other files than those of its parts",
+            where=str(folder / CARD_FILE),
+            found=f"files: {', '.join(card['files'])}; parts: {', '.join(filled)}",
+        )
+    return files
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a path leads into a folder, links followed; nothing is opened."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # too long, not a name, or a circle of links
+        return False
 
 
 def _files_by_name(folder: Path) -> dict[str, Path]:
@@ -232,8 +270,11 @@ def _without_header(path: Path) -> Format | None:
     """Return Elliot's format for a TSV file whose first line does not name user and item."""
     if path.suffix != ".tsv":
         return None
-    with path.open("rb") as stream:
-        line = stream.readline().decode("utf-8-sig", errors="replace").rstrip("\r\n")
+    try:
+        with path.open("rb") as stream:
+            line = stream.readline(_HEADER).decode("utf-8-sig", errors="replace").rstrip("\r\n")
+    except OSError:
+        return None  # whoever reads the whole file says why it cannot be read
     fields = line.split("\t")
     roles = ROLES["interactions"]
     named = {role for role in ("user", "item") for f in fields if plain_name(f) in roles[role]}

@@ -14,6 +14,7 @@ from rankwise.splits.splitter import Splitter
 from rankwise.splits.stages import TwoStage
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets
 from rankwise.splits.windows import TimeWindows
+from rankwise.tables.cards import is_deep
 
 _EXAMPLE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
 __all__ = ["FILTERS", "RULES", "from_dict"]
@@ -47,6 +48,11 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
     """
     if not isinstance(rule, Mapping):
         raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_EXAMPLE)
+    if is_deep(rule):
+        raise ParameterError(
+            "a rule is nested too deeply",
+            hint="a rule may hold one for validation, and that one for fold_in",
+        )
     values = dict(rule)
     for name in ("validation", "fold_in"):
         if isinstance(values.get(name), dict):

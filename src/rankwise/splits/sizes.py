@@ -1,4 +1,4 @@
-"""Sizes of parts: shares and seeds checked, and one rounding rule for all splits."""
+"""Sizes of parts: shares, seeds and folds checked, and one rounding rule for all splits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from rankwise.core.arguments import check_count
 from rankwise.core.ragged import Ints
 from rankwise.errors import ParameterError
 
-__all__ = ["check_seed", "check_share", "rounded"]
+__all__ = ["MAX_FOLDS", "check_folds", "check_seed", "check_share", "rounded"]
+
+MAX_FOLDS = 1_000_000
+"""The largest number of folds: each costs a pass over the table."""
 
 _Size = TypeVar("_Size", int, Ints)
 
@@ -27,9 +31,20 @@ def check_share(name: str, share: object) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Raise unless a seed is a whole number."""
+    """Raise unless a seed is a whole number of at most 64 bits."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool):
         raise ParameterError("a seed is a whole number", found=f"seed={seed!r}")
+    if not -(2**63) <= seed < 2**64:
+        raise ParameterError("a seed has at most 64 bits", found=f"{int(seed).bit_length()} bits")
+
+
+def check_folds(*, least: int = 2, **values: int) -> None:
+    """Raise unless each value is a possible number of folds."""
+    check_count(least=least, **values)
+    for name, value in values.items():
+        if value > MAX_FOLDS:
+            raise ParameterError(f"{name} must be at most {MAX_FOLDS:,}", found=f"{name}={value}",
+                                 hint="every fold is a pass over the table")  # fmt: skip
 
 
 def rounded(share: float, size: _Size) -> _Size:

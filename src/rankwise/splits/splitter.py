@@ -194,6 +194,11 @@ class Splitter:
 class SingleSplitter(Splitter):
     """A rule that gives one split."""
 
+    @property
+    def has_two_parts(self) -> bool:
+        """Whether the rule puts rows into training and test, and into no third part."""
+        return True
+
     def split(
         self,
         interactions: Any,

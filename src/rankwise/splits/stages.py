@@ -68,6 +68,11 @@ class TwoStage(SingleSplitter):
     warm_only: bool = True
     seed: int = 0
 
+    @property
+    def has_two_parts(self) -> bool:
+        """Never: there are parts for both stages."""
+        return False
+
     def _check(self) -> None:
         if (self.inner_share, self.inner_at, self.inner_last) == (None, None, None):
             object.__setattr__(self, "inner_share", 0.3)

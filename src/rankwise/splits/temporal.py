@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.splits.matrix import rows_of_array
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.sizes import check_share, rounded
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
@@ -74,6 +75,11 @@ class GlobalTime(SingleSplitter):
     until: Moment | None = None
     target: Target = "all"
     seed: int = 0
+
+    @property
+    def has_two_parts(self) -> bool:
+        """Whether no row lies between training and a single target."""
+        return self.target == "all"
 
     def _check(self) -> None:
         if sum(value is not None for value in (self.share, self.at, self.last)) != 1:
@@ -218,23 +224,24 @@ def _targets(rows: Rows, masks: Masks, target: Target, seed: int) -> Masks:
 
 
 def time_based_split(
-    interactions: Any, timestamp_col: str = "timestamp", test_ratio: float = 0.2
+    interactions: Any, timestamp_col: str | int = "timestamp", test_ratio: float = 0.2
 ) -> tuple[Any, Any]:
     """Split at one moment for all users: `GlobalTime` in one line.
 
     Parameters
     ----------
-    interactions : table
-        One row per interaction.
-    timestamp_col : str, default="timestamp"
-        A column of numbers or dates, without nulls.
+    interactions : table or array
+        One row per interaction. A NumPy array needs no users and items that are recognised.
+    timestamp_col : str or int, default="timestamp"
+        A column of numbers or dates, without nulls: its name, or in an array its number, from 0 or,
+        negative, from the end.
     test_ratio : float, default=0.2
         The share of test rows, in (0, 1).
 
     Returns
     -------
-    train, test : table
-        Rows in their original order, in the table's own library.
+    train, test : table or array
+        Rows in their original order, in the table's own library; of an array, with its type.
 
     Raises
     ------
@@ -250,11 +257,22 @@ def time_based_split(
     >>> train, test = time_based_split(table, test_ratio=0.4)
     >>> train["timestamp"].to_list(), test["timestamp"].to_list()
     ([10, 20], [30])
+    >>> train, test = time_based_split(table.to_numpy(), timestamp_col=2, test_ratio=0.4)
+    >>> train.tolist(), test.tolist()
+    ([[1, 2, 10], [2, 1, 20]], [[1, 1, 30]])
     """
     check_share("test_ratio", test_ratio)
+    rule = GlobalTime(share=test_ratio)
+    if isinstance(interactions, np.ndarray):
+        rows, name = rows_of_array(interactions, timestamp_col)
+        masks = rule.split(rows, columns={"timestamp": name}).masks
+        return interactions[masks["train"]], interactions[masks["test"]]
     if not isinstance(timestamp_col, str):
         raise ParameterError(
-            "timestamp_col is the name of a column", found=f"timestamp_col={timestamp_col!r}"
+            "timestamp_col is the name of a column, except in a NumPy array",
+            found=f"timestamp_col={timestamp_col!r}",
+            hint='name the column: timestamp_col="timestamp"; a table without names of columns can '
+            "go in as an array: table.to_numpy()",
         )
-    split = GlobalTime(share=test_ratio).split(interactions, columns={"timestamp": timestamp_col})
+    split = rule.split(interactions, columns={"timestamp": timestamp_col})
     return split.train, split.test

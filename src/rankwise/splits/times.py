@@ -27,7 +27,8 @@ _MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 
                  "d": 86400 * 10**6, "w": 7 * 86400 * 10**6}  # fmt: skip
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
-_TEXT = re.compile(r"(\d+)(us|ms|mo|[smhdwqy])")
+_TEXT = re.compile(r"(\d{1,18})(us|ms|mo|[smhdwqy])")
+_MOST_MONTHS = 12 * 100_000  # what Polars adds beyond its calendar is no error, but a panic
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Duration:
         """
         if isinstance(length, np.timedelta64):
             length = length.astype("timedelta64[us]").item()
-        wrong, found = f"{name} is a length of time", f"{name}={length!r}"
+        wrong, found = f"{name} is a length of time", _found(name, length)
         if isinstance(length, timedelta):
             duration = cls(microseconds=length // timedelta(microseconds=1))
         elif isinstance(length, str):
@@ -116,7 +117,7 @@ class Times:
         """Return the moment that a parameter names, in ticks."""
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
-        wrong, found = f"{name} is not a moment", f"{name}={value!r}"
+        wrong, found = f"{name} is not a moment", _found(name, value)
         if isinstance(value, str):
             try:
                 value = datetime.fromisoformat(value)
@@ -147,6 +148,8 @@ class Times:
                 hint='write "14d", "12h", "1mo", or a timedelta',
             )
         try:
+            if duration.months > _MOST_MONTHS:
+                raise OverflowError
             if duration.months:
                 moment = self._date(moment).dt.offset_by(f"-{duration.months}mo")
                 moment = self._ticks(moment.to_physical()[0])
@@ -259,6 +262,14 @@ def _is_number(value: object) -> bool:
         return abs(float(value)) < 2.0**62
     except OverflowError:
         return False
+
+
+def _found(name: str, value: object) -> str:
+    """Return a parameter as errors show it: Python refuses to write very long numbers."""
+    try:
+        return f"{name}={value!r}"[:80]
+    except ValueError:
+        return f"{name} is a number of thousands of digits"
 
 
 def _unreadable(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:

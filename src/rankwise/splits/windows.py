@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise.core.arguments import check_choice, check_count
+from rankwise.core.arguments import check_choice
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.splits.rows import Rows
+from rankwise.splits.sizes import check_folds
 from rankwise.splits.splitter import FoldSplitter, Masks
 from rankwise.splits.times import Align, Duration, Length, Moment
 
@@ -60,7 +61,7 @@ class TimeWindows(FoldSplitter):
     end: Moment | None = None
 
     def _check(self) -> None:
-        check_count(n_splits=self.n_splits)
+        check_folds(least=1, n_splits=self.n_splits)
         for name in ("test", "train", "step"):
             value = getattr(self, name)
             if value is not None and not Duration.read(name, value):
@@ -79,10 +80,10 @@ class TimeWindows(FoldSplitter):
             raise EmptyError("there are no rows to split", where=rows.table.source)
         time, values = rows.time, rows.time.values
         gap = None if self.gap is None else Duration.read("gap", self.gap)
-        windows = [self._window(rows, fold) for fold in range(self.n_splits)]
+        self._check_reach(rows, gap)
 
         def cut(fold: int) -> Masks:
-            first, last = windows[fold]
+            first, last = self._window(rows, fold)
             end = first if gap is None else time.earlier(first, gap)
             train = values < end
             notes = {"window": [time.show(first), time.show(last)], "training_ends": time.show(end)}
@@ -93,6 +94,19 @@ class TimeWindows(FoldSplitter):
             return Masks({"train": train, "test": (values >= first) & (values < last)}, notes)
 
         return self.n_splits, cut
+
+    def _check_reach(self, rows: Rows, gap: Duration | None) -> None:
+        """Raise if the first window has no earlier rows: then so has every window before it."""
+        time = rows.time
+        first, _ = self._window(rows, 0)
+        end = first if gap is None else time.earlier(first, gap)
+        if end <= time.values.min():
+            raise EmptyError(
+                "the first window has no earlier rows to train on",
+                where=repr(self),
+                found=f"rows from {time.show(time.values.min())} to {time.show(time.values.max())}",
+                hint="ask for fewer or shorter windows",
+            )
 
     def _window(self, rows: Rows, fold: int) -> tuple[Any, Any]:
         """Return the start and end of a window, both counted back from the end of the last."""

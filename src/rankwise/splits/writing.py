@@ -10,11 +10,10 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice, check_path
 from rankwise.errors import OutputError, ParameterError
-from rankwise.splits.card import card_text
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.source import FileFormat, as_polars
 from rankwise.tables.atomic_files import new_folder, write_text
-from rankwise.tables.cards import CARD_FILE
+from rankwise.tables.cards import CARD_FILE, card_text
 from rankwise.tables.files import file_hash
 
 __all__ = ["Contents", "write"]

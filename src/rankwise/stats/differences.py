@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -27,7 +28,7 @@ _DIGITS = 1e-12  # differences smaller than this, relative to the values, are ro
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval.
+    """A confidence interval; it unpacks to its limits, and ``in`` asks whether it holds a value.
 
     Attributes
     ----------
@@ -43,6 +44,13 @@ class Interval:
         Number of values, pairs or clusters it rests on.
     flags : tuple of str
         Caveats.
+
+    Examples
+    --------
+    >>> from rankwise import stats
+    >>> lower, upper = interval = stats.t_interval([0.25, 0.5, 0.75])
+    >>> lower == interval.low, upper == interval.high, interval.estimate in interval
+    (True, True, True)
     """
 
     estimate: float
@@ -52,6 +60,13 @@ class Interval:
     method: str
     n: int
     flags: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def __contains__(self, value: float) -> bool:
+        # By default ``in`` would compare the value with the two limits alone.
+        return self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
@@ -217,9 +232,14 @@ def significant_digits(values: Floats, digits: int = 12) -> Floats:
 
 def numbers(name: str, values: Any) -> Floats:
     """Return values as an array of floats; raise if they are anything else."""
+    if np.ma.isMaskedArray(values):
+        raise InputError(f"{name} is a masked array, and its mask would be ignored",
+                         hint="pass the values that are not masked: x.compressed()")  # fmt: skip
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        if np.asarray(values).dtype.kind != "c":  # their imaginary parts would be dropped
+            return np.asarray(values, dtype=np.float64)
+        raise TypeError("complex numbers")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} holds no numbers", found=repr(values)[:80]) from error
 
 

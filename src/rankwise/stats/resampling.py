@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.core.threads import default_threads, each, one_blas_thread
+from rankwise.errors import ParameterError
 from rankwise.stats.differences import Floats
 
 __all__ = ["Kind", "projections", "sums"]
@@ -23,6 +24,7 @@ Kind: TypeAlias = Literal["signs", "weights"]
 
 _PANEL = 128  # replicates
 _BLOCK = 4096  # users
+_MOST = 10_000_000  # replicates: more would take hours, and change no digit that is shown
 _EXACT = 2048  # users up to which bootstrap weights are exactly multinomial
 
 
@@ -75,6 +77,10 @@ def sums(
     counts above. Replicates are computed ``batch`` at a time, by default 128 per thread.
     """
     check_positive(n_resamples=n_resamples, threads=threads, batch=batch)
+    if n_resamples > _MOST:
+        raise ParameterError(
+            f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}"
+        )
     check_positive(least=0, seed=seed)
     at_once = threads or default_threads()
     at_once = max(1, min(at_once, -(-(batch or _PANEL * at_once) // _PANEL)))

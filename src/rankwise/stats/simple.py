@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
+from rankwise.core.arguments import check_count
 from rankwise.stats.bootstrap import bootstrap
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.effects import effect, magnitude
@@ -13,9 +15,9 @@ from rankwise.stats.paired import paired_t
 __all__ = ["PairedTTest", "bootstrap_confidence_interval", "paired_t_test"]
 
 
-@dataclass(frozen=True)
-class PairedTTest:
-    """The result of `paired_t_test`.
+@dataclass(frozen=True, eq=False)  # as a mapping, it equals the dict of its values
+class PairedTTest(Mapping[str, float | bool | str]):
+    """The result of `paired_t_test`: a mapping, whose values are attributes as well.
 
     Attributes
     ----------
@@ -40,6 +42,18 @@ class PairedTTest:
     cohens_d: float
     interpretation: str
 
+    def __getitem__(self, name: str) -> float | bool | str:
+        if name not in tuple(self):
+            raise KeyError(name)
+        value: float | bool | str = getattr(self, name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(field.name for field in fields(self))
+
+    def __len__(self) -> int:
+        return len(fields(self))
+
 
 def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> PairedTTest:
     """Test whether b is better or worse than a for the same users, by the paired t test.
@@ -51,6 +65,11 @@ def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> Paired
     alpha : float, default=0.05
         The significance level.
 
+    Returns
+    -------
+    PairedTTest
+        With attributes, or as a mapping: ``test.p_value`` is ``test["p_value"]``.
+
     Raises
     ------
     InputError
@@ -59,7 +78,7 @@ def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> Paired
     Examples
     --------
     >>> test = paired_t_test([0.1, 0.2, 0.3, 0.2], [0.3, 0.3, 0.6, 0.4])
-    >>> test.mean_improvement, test.significant
+    >>> test.mean_improvement, test["significant"]
     (0.2, True)
     >>> test.interpretation
     'b is better by 0.2 on average (p = 0.0163 < 0.05); a large effect'
@@ -96,10 +115,21 @@ def bootstrap_confidence_interval(
     seed : int, default=None
         Seed of the random numbers; None is 0, so that the same values give the same interval.
 
+    Returns
+    -------
+    Interval
+        Unpacks to the lower and the upper limit.
+
     Examples
     --------
     >>> interval = bootstrap_confidence_interval([0.1, 0.4, 0.2, 0.8, 0.5, 0.3], seed=1)
-    >>> interval.low < interval.estimate < interval.high
+    >>> lower, upper = interval
+    >>> lower < interval.estimate < upper
     True
     """
-    return bootstrap(metric_values, n_resamples=n_bootstrap, confidence=confidence, seed=seed or 0)
+    seed = 0 if seed is None else seed
+    check_count(n_bootstrap=n_bootstrap)
+    check_count(least=0, seed=seed)
+    return bootstrap(
+        metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed)
+    )

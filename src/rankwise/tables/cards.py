@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from rankwise.core.choices import TimeUnit
 from rankwise.errors import FileError
 
-__all__ = ["CARD_FILE", "CARD_VERSION", "card_beside", "in_words", "one_line", "read_card"]
+__all__ = [
+    "CARD_FILE", "CARD_VERSION", "card_beside", "card_text", "in_words", "is_card", "is_deep",
+    "one_line", "read_card", "read_json",
+]  # fmt: skip
 
 CARD_FILE = "split.json"
 CARD_VERSION = 1
 """Version of the schema: raised when a reader of the old schema could not read the new one."""
 _DEFAULTS = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
+_LARGEST = 1 << 24  # bytes of a file of settings: more is none, or has no end
+_DEEPEST = 10  # levels of values within values; a card has six
+
+
+def read_json(path: Path) -> Any:
+    """Return the values in a file of settings.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or holds more than settings do.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise FileError("this file cannot be read", where=str(path),
+                        found=error.strerror) from error  # fmt: skip
+    if len(data) > _LARGEST:
+        raise FileError("this file is too large to hold settings", where=str(path),
+                        found=f"more than {_LARGEST:,} bytes")  # fmt: skip
+    try:
+        value = json.loads(data)
+        if is_deep(value):
+            raise RecursionError
+    except RecursionError as error:
+        raise FileError("this JSON is nested too deeply", where=str(path)) from error
+    except ValueError as error:
+        raise FileError("this is not JSON", where=str(path), found=str(error)[:80]) from error
+    return value
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether plain values are nested so deeply that reading them might not end.
+
+    >>> is_deep({"a": [1]}), is_deep([[[[[[[[[[[]]]]]]]]]]])
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = [one.values() if isinstance(one, Mapping) else one for one in level
+                 if isinstance(one, Mapping | list | tuple)]  # fmt: skip
+        level = [value for values in inner for value in values]
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
@@ -23,26 +72,55 @@ def read_card(folder: Path) -> dict[str, Any] | None:
     Raises
     ------
     FileError
-        If there is a file of that name that is no card.
+        If there is a file of that name that is no card, or was changed after it was written.
     """
     path = folder / CARD_FILE
     if not path.is_file():
         return None
-    try:
-        card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if card["card_version"] != CARD_VERSION:
-            raise FileError(
-                "this split was saved by another version of rankwise", where=str(path),
-                found=f"card {card['card_version']}, this version reads {CARD_VERSION}",
-            )  # fmt: skip
-        plain = all(isinstance(card[name], dict) for name in ("files", "rule", "found", "parts"))
-        if plain and isinstance(card["id"], str):
-            return card
-    except FileError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise FileError("this is not the card of a split", where=str(path))
+    card = read_json(path)
+    if not isinstance(card, dict) or "card_version" not in card:
+        raise FileError("this is not the card of a split", where=str(path))
+    if card["card_version"] != CARD_VERSION:
+        raise FileError(
+            "this split was saved by another version of rankwise", where=str(path),
+            found=f"card {card['card_version']!r}, this version reads {CARD_VERSION}",
+        )  # fmt: skip
+    if card.pop("sha256", None) != _digest(card) or not is_card(card) or "files" not in card:
+        raise FileError(
+            "the card of this split is not as it was written", where=str(path),
+            hint=f"restore {CARD_FILE}; without it, the files are read by their names",
+        )  # fmt: skip
+    return card
+
+
+def is_card(value: Any) -> bool:
+    """Return whether a value has everything that is read from a card."""
+    if not isinstance(value, dict) or is_deep(value) or not isinstance(value.get("id"), str):
+        return False
+    if not all(isinstance(value.get(name), dict) for name in ("input", "rule", "found", "parts")):
+        return False
+    parts, time = value["parts"], value.get("time", {"unit": "s"})
+    rows = [part.get("rows") if isinstance(part, dict) else None for part in parts.values()]
+    texts = (value["input"].get("columns"), value.get("files", {}))
+    return (
+        {"train", "test"} <= parts.keys()
+        and all(type(count) is int for count in rows)
+        and isinstance(time, dict)
+        and time.get("unit") in get_args(TimeUnit)
+        and all(isinstance(names, dict) for names in texts)
+        and all(isinstance(text, str) for names in texts for text in names.values())
+    )
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """Return a card as JSON, with a hash of itself."""
+    with_hash = {**card, "sha256": _digest(card)}
+    return json.dumps(with_hash, indent=2, ensure_ascii=False) + "\n"
+
+
+def _digest(card: Mapping[str, Any]) -> str:
+    """Return a hash of a card, whatever the layout of its JSON."""
+    return hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()
 
 
 def card_beside(file: str | Path, sha256: str) -> dict[str, Any] | None:

@@ -41,6 +41,7 @@ _COUNTS = {
     "train_rows_repeated": "repeated training rows, counted once",
     "users_model_failed_for": "whom the model failed for",
     "users_with_too_few_items": "with fewer items than asked for",
+    "users_with_too_many_items": "with more items than asked for, which do not count",
     "items_repeated": "items repeated by the model, dropped",
     "seen_items_recommended": "recommended items seen in training",
     "seen_items_taken_out": "items seen in training, taken out of lists",
