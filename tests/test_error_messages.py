@@ -305,6 +305,10 @@ CASES = {
         "a": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
         "b": rw.evaluate(LISTS[:2], TRUTH, "mrr", population="both")}),
     "comparison of one result": lambda _: rw.compare({"a": rw.evaluate(LISTS, TRUTH, "mrr")}),
+    "results in a list": lambda _: rw.compare([SAMPLED, SAMPLED]),
+    "comparison by groups that nobody knows": lambda _: rw.compare(SAMPLED, SAMPLED, by="team"),
+    "interval of a group that nobody is in": lambda _: rw.evaluate(
+        LISTS, TRUTH, "mrr", users=USERS, by="group").interval("mrr", by="group", group="xy"),
     "saved result that was changed by hand": changed_by_hand,
     "saved result without its data": without_its_data,
     "folder without a result": lambda folder: rw.load(folder),

@@ -35,7 +35,7 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
         raise ParameterError(
             f"the result has no groups of users by {by!r}",
             found=", ".join(known) or "no groups",
-            hint=nearest(str(by), known) or f"evaluate(…, users=…, by={by!r}) keeps them",
+            hint=nearest(str(by), known) or f"evaluate with users= and by={by!r}",
         )
     name = None if group is None else str(group)
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
@@ -72,7 +72,7 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
     if not known:
         raise ParameterError(
             f"no result has groups of users by {by!r}",
-            hint=f"evaluate(…, users=…, by={by!r}) keeps the group of each user",
+            hint=f"evaluate with users= and by={by!r}",
         )
     groups = pl.concat(known).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
