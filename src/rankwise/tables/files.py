@@ -182,7 +182,8 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _json_lines(data: bytes, name: str) -> pl.DataFrame:
     for number, line in enumerate(data.splitlines(), start=1):
-        if _depth(line) > _DEEPEST:  # Polars' reader would exhaust the stack
+        opened = line.count(b"[") + line.count(b"{")
+        if opened > _DEEPEST and _depth(line) > _DEEPEST:  # Polars would exhaust the stack
             text = line.decode(errors="replace")
             raise malformed("nested too deeply", name, number, text)
     try:
@@ -202,8 +203,6 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
 
 def _depth(line: bytes) -> int:
     """Return how deeply lists and objects are nested in a line of JSON."""
-    if line.count(b"[") + line.count(b"{") <= _DEEPEST:
-        return 0
     bare = np.frombuffer(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line), dtype=np.uint8)
     opened = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))
     return int(np.cumsum(opened).max(initial=0))

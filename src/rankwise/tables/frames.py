@@ -183,10 +183,15 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
 
 
 def check_exact(column: pl.Series, number: pl.Series, name: str, source: str) -> None:
-    """Raise if whole numbers lose digits as floats, so that different ones become equal."""
+    """Raise if whole numbers, or text, lose digits as floats, so that different ones are equal."""
     largest = float(number.abs().max() or 0)  # type: ignore[arg-type]
     if largest < _EXACT:
         return
+    if column.dtype == pl.String:
+        integers = column.cast(pl.Int64, strict=False)
+        if integers.null_count():
+            return  # floats, whose last digits are written in several ways
+        column = integers
     if number.n_unique() < column.n_unique():
         raise ScoreError(
             f"whole numbers in column {name!r} are too large to be told apart as floats",

@@ -235,9 +235,7 @@ def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count():
         raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
-    integers = text.cast(pl.Int64, strict=False)
-    if not integers.null_count():
-        check_exact(integers, numbers, name, raw.name)
+    check_exact(text, numbers, name, raw.name)
     return numbers
 
 
