@@ -68,6 +68,7 @@ def test_nothing_to_say_is_nan(value):
         (lambda: fn.ndcg_at_k([1], {1: math.nan}), ScoreError),
         (lambda: fn.recall_at_k([1], {1: "high"}), ScoreError),
         (lambda: fn.recall_at_k([[1]], {1}), InputError),
+        (lambda: fn.mean_ndcg_at_k({1: "ab"}, {1: {"a"}}), InputError),
         (lambda: fn.mean_average_precision_at_k({1: None}, {1: {1}}), InputError),
         (lambda: fn.precision_at_k([1], {1}, 10**400), ParameterError),
         (lambda: fn.ndcg_at_k([1], {1: 1}, 10**12, ideal="full"), ParameterError),
@@ -93,10 +94,10 @@ def test_what_makes_no_sense(call, error):
 def test_intra_list_diversity():
     vectors = {"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [1.0, 1.0]}
     near = 1 - 1 / math.sqrt(2)
-    assert fn.intra_list_diversity("abc", vectors) == pytest.approx((1 + near + near) / 3)
-    assert fn.intra_list_diversity("abc", vectors, 1) == 0.0
-    assert fn.intra_list_diversity("ab", vectors, distance="euclidean") == math.sqrt(2)
-    assert fn.intra_list_diversity("ab", vectors, distance=lambda x, y: x[0] - y[0]) == -1.0
+    assert fn.intra_list_diversity(list("abc"), vectors) == pytest.approx((1 + near + near) / 3)
+    assert fn.intra_list_diversity(list("abc"), vectors, 1) == 0.0
+    assert fn.intra_list_diversity(["a", "b"], vectors, distance="euclidean") == math.sqrt(2)
+    assert fn.intra_list_diversity(["a", "b"], vectors, distance=lambda x, y: x[0] - y[0]) == -1.0
 
 
 def test_features_are_a_matrix_or_a_dict():

@@ -77,6 +77,8 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
     """Return the first k items, after checking the list and the cut-off."""
     check_k(k)
     try:
+        if isinstance(recommended, str | bytes):  # one item for a list, as {user: item} has it
+            raise TypeError
         repeated = len(recommended) - len(set(recommended))
     except TypeError:
         raise InputError("a recommendation list holds items, best first",
