@@ -66,6 +66,8 @@ def test_an_array_as_wide_as_the_catalogue_has_two_meanings():
     assert rw.evaluate(rw.rank(scores, 2), {0: {0}, 1: {1}}, "mrr")["mrr"] == 1.0
     assert rw.evaluate(dict(enumerate(scores.tolist())), {0: {3}, 1: {0}}, "mrr")["mrr"] == 1.0
     assert rw.evaluate(scores[:, :2], {0: {3}, 1: {0}}, "mrr")["mrr"] == 1.0
+    assert rw.evaluate(scores, {0: {3}, 1: {0}}, "mrr", items=range(9))["mrr"] == 1.0
+    assert rw.evaluate(scores, {0: {3}, 1: {0}}, "mrr", train={0: [8]})["mrr"] == 1.0
 
 
 def test_a_list_that_begins_below_the_first_rank_has_a_gap():

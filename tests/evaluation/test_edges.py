@@ -379,3 +379,61 @@ def test_who_is_not_known_is_counted():
     assert result.counts["recommendations_without_categories(categories)"] == 2
     assert result.counts["users_without_history"] == 1
     assert result.counts["users_without_baseline"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"relevance_threshold": 10**400}, "relevance_threshold must be a number"),
+        ({"threshold": float("nan")}, "relevance_threshold must be a number"),
+        ({"threshold": 3, "relevance_threshold": 4}, "are the same option"),
+        ({"k": 0}, "a cut-off is a whole number"),
+        ({"k": 5, "measures": "ndcg@10"}, "measures that name none"),
+        ({"k": 5, "measures": "r_precision"}, "measures that name none"),
+        ({"items": ["a", "b"], "measures": "coverage@1"}, "no id of the catalogue is of the type"),
+        ({"by": 5}, "by names columns"),
+    ],
+)
+def test_options_that_make_no_sense(options, error):
+    with pytest.raises(rw.RankwiseError, match=error):
+        rw.evaluate({1: [5]}, {1: {5: 1.0}}, **options)
+
+
+def test_options_under_the_names_of_other_libraries():
+    truth = {1: {5: 2.0, 6: 4.0}}
+    plain = rw.evaluate(
+        {1: [5, 6]}, truth, ["ndcg@[1,2]", "map@1", "r_precision"], relevance_threshold=3
+    )
+    short = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map", "r_precision"], k=1, threshold=3)
+    assert short.values == plain.values
+    assert list(rw.evaluate({1: [5]}, truth, k=[1, 3]).values)[:3] == [
+        "precision@1",
+        "precision@3",
+        "recall@1",
+    ]
+    assert rw.evaluate({1: [5]}, truth, by=None).slices is None
+    assert rw.evaluate_ratings({1: [(3, 4), (1, 2)]}, k=1, threshold=2)["precision@1"] == 1.0
+    assert (
+        rw.evaluate_ratings({1: [(3, 4), (1, 2)]}).provenance["settings"]["relevance_threshold"]
+        == 3.5
+    )
+
+
+def test_many_ties_cost_what_is_asked_for():
+    """err@10 read all pairs of tied rows; now those of the first ten places."""
+    n = 300_000
+    lists = pl.DataFrame({"user": np.zeros(n, int), "item": np.arange(n), "score": np.ones(n)})
+    truth = {0: dict.fromkeys(range(0, n, 300), 1.0)}
+    value = rw.evaluate(lists, truth, "err@10")["err@10"]
+    stop, reached, expected = 0.5 / 300, 1.0, 0.0  # drawing with replacement: close enough
+    for rank in range(1, 11):
+        expected += reached * stop / rank
+        reached *= 1 - stop
+    assert value == pytest.approx(expected, rel=1e-3)
+
+
+def test_bpref_of_a_user_without_a_judged_miss():
+    """ranx: 0 without a hit, no value with one."""
+    lists, truth = {1: [5], 2: [9], 3: [5]}, {1: {5: 1.0}, 2: {5: 1.0}, 3: {5: 1.0, 6: 0.0}}
+    column = rw.evaluate(lists, truth, "bpref(without_judged=undefined)").per_user.to_series(3)
+    assert [None if v != v else v for v in column] == [None, 0.0, 1.0]

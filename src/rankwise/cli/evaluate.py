@@ -42,7 +42,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     ),
 )
 @click.argument("run")
-@click.argument("truth")
+@click.argument("truth", required=False)
 @measures_option("ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
 @click.option(
     "--train", metavar="FILE", help="Training interactions: popularity, histories, catalogue."
@@ -76,7 +76,7 @@ def command(
     ctx: click.Context,
     /,
     run: str,
-    truth: str,
+    truth: str | None,
     measures: tuple[str, ...],
     form: str,
     output: Path | None,
@@ -87,9 +87,10 @@ def command(
 ) -> int:
     """Evaluate the recommendations in RUN against TRUTH.
 
-    Both are files: Parquet, CSV or TSV with a header (also .gz), JSON lines, MovieLens '::',
-    RecBole .inter, TREC run and qrels; '-' is standard input. TRUTH may also be a folder that
-    `rankwise split` wrote: its test part, with its training part as --train.
+    Both are files: Parquet, CSV or TSV with a header, JSON, JSON lines, MovieLens '::', RecBole
+    .inter, TREC run and qrels, also compressed (gz, bz2, xz, zst, zip); '-' is standard input.
+    TRUTH may also be a folder that `rankwise split` wrote: its test part, with its training part
+    as --train. Measures that describe lists (coverage, Gini, novelty, …) need no TRUTH.
     """  # fmt: skip
     if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
@@ -109,7 +110,7 @@ def command(
 
 
 def _check_outputs(
-    ctx: click.Context, run: str, truth: str, outputs: list[Path], save: Path | None
+    ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None
 ) -> None:
     """Refuse before any work what could not be written after it."""
     from rankwise.errors import OutputError
@@ -117,7 +118,7 @@ def _check_outputs(
     if run == truth == "-":
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
     # A path that is too long makes Path.is_file raise; as an input it is refused where it is read.
-    taken = [Path(path).resolve() for path in (run, truth) if os.path.isfile(path)]  # noqa: PTH113
+    taken = [Path(path).resolve() for path in (run, truth) if path and os.path.isfile(path)]  # noqa: PTH113
     for path in outputs:
         if path.resolve() in taken:
             raise OutputError("this file is read or written already", where=str(path))

@@ -19,20 +19,24 @@ _JUDGED = {*ROLES["truth"]["relevance"], *ROLES["truth"]["timestamp"]}
 def check_dense(tables: Tables) -> None:
     """Raise if whole numbers in an array may as well be the scores of all items as item ids.
 
-    Lists are shorter than the catalogue: an array with a column for every item of the ground truth
-    is more likely a score matrix.
+    Lists are shorter than the catalogue: an array with a column for every item that is known from
+    other tables is more likely a score matrix.
     """
     lists, truth = tables.recommendations, tables.truth
     if lists is None or truth is None or lists.format != "dense array":
         return
-    items = truth.frame["item"]
+    known = [truth, tables.train, tables.items]
+    items = [table.frame["item"] for table in known if table is not None and len(table.frame)]
+    if not all(ids.dtype.is_integer() for ids in items):
+        return
     width = int(lists.frame.group_by("user").len()["len"].to_numpy().max())
-    if not items.dtype.is_integer() or not len(items) or int(items.to_numpy().max()) >= width:
+    largest = max(int(ids.to_numpy().max()) for ids in items)
+    if largest >= width:
         return
     raise InputError(
         "this array of whole numbers may hold item ids, best first, or a score for every item",
         where=lists.source,
-        found=f"{width} columns, and items up to {items.to_numpy().max()} in the ground truth",
+        found=f"{width} columns, and items up to {largest} in the other tables",
         hint="pass ids as {user: [items]}, or scores as rw.rank(scores, k)",
     )
 

@@ -125,7 +125,7 @@ def _without_truth(settings: Settings) -> Settings:
             raise MeasureError(
                 f"{measure} compares lists with a ground truth",
                 found="no truth",
-                hint="pass truth=, or measures that describe lists: coverage, Gini, novelty, …",
+                hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
             )
     if settings.relevance_threshold is not None or settings.population == "both":
         raise ParameterError(

@@ -15,7 +15,7 @@ from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables
-from rankwise.errors import EmptyError, InputError
+from rankwise.errors import EmptyError, IdError, InputError
 from rankwise.evaluation.jackknife import JACKKNIFE, replicates
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -224,6 +224,13 @@ def _in_catalogue(
     if catalogue is None:
         return items, 0
     ids = matching(catalogue, "item", items["item"]).select("item").unique()
+    if ids.is_empty():
+        raise IdError(
+            "no id of the catalogue is of the type of the items recommended",
+            where=catalogue.source,
+            found=f"{catalogue.frame['item'][0]!r} beside {items['item'][0]!r}",
+            hint="cast the item column to one type in both tables",
+        )
     outside = items.join(ids, on="item", how="anti")
     if len(outside) and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
         raise InputError(
