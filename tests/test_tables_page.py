@@ -1,0 +1,36 @@
+"""The page on tables: its blocks print what stands below them, and its names are those that count."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+from rankwise.tables.columns import ROLES, names_of
+
+PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
+
+
+def test_the_blocks_print_what_the_page_says():
+    namespace: dict[str, object] = {}
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    for code, expected in blocks:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(code, namespace)
+        assert said.getvalue() == expected
+
+
+def test_every_name_of_the_page_is_recognised():
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:2] == "| "]
+    known = [row for row in rows if row[0] in ROLES["recommendations"] | ROLES["truth"]]
+    assert len(known) == 6
+    for column, usual, rare in known:
+        role = "recommendations" if column in ("rank", "score") else "truth"
+        for name in (*usual.split(", "), *rare.split(", ")):
+            if re.fullmatch(r"\w+", name):
+                assert names_of([name], role, column) == [name], name
