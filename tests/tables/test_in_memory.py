@@ -102,6 +102,9 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         ({1: np.ma.masked_array([1, 2], mask=[False, True])}, "the mask of a masked array"),
         (np.array([[0.5, 0.1]]), "item ids, best first"),
         (np.array([[1j, 2]]), "item ids, best first"),
+        (np.array([[1, "a"], [2, "b"]], dtype=object), "item ids of one type"),
+        (np.array([[1, 5], [1, 6], [2, 5], [3, 9]]), "user and item, or an ordered list"),
+        (np.array([[3, 5, 1], [3, 6, 1], [1, 5, 1], [1, 9, 1]]), "user and item, or an ordered"),
         (sparse.csr_array(np.array([[1j, 2]])), "real numbers"),
         ({2**70: [1]}, "must fit 64 bits"),
         ({"\ud800": [1]}, "ids are integers or strings"),
@@ -114,6 +117,12 @@ def test_columns_by_name_are_not_users_called_user_and_item():
 def test_refused(source, match):
     with pytest.raises(InputError, match=match):
         rw.evaluate(source, {1: {2}})
+
+
+def test_short_lists_that_are_alike_are_lists():
+    """A popularity baseline recommends the same two items to everybody."""
+    assert rw.evaluate(np.array([[7, 9]] * 9), {0: {7}}, "mrr")["mrr"] == 1.0
+    assert rw.evaluate(np.array([[7, 9], [8, 9], [7, 8], [9, 7]]), {0: {7}}, "mrr")["mrr"] == 1.0
 
 
 def test_a_damaged_sparse_matrix():

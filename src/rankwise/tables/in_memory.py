@@ -269,6 +269,12 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
         raise _ragged(role) from error
+    if array.dtype == object and array.ndim == 2:
+        raise InputError(
+            f"{role}: a dense array holds item ids of one type, best first",
+            found="values of several types",
+            hint="rows of users and items are a table, or a list of tuples",
+        )
     if array.dtype == object:
         raise _ragged(role)
     if array.ndim != 2:
@@ -284,12 +290,31 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
             found=f"{array.dtype} values",
             hint="rank a score matrix with rw.rank(scores, k)",
         )
+    if _may_be_pairs(array):
+        raise InputError(
+            f"{role}: this array may hold rows of user and item, or an ordered list for each user",
+            found=f"shape {array.shape}, and each value of the first column on rows that follow "
+            "one another",
+            hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
+        )
     users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
     frame = pl.DataFrame({"user": users, "item": array.ravel()})
     if array.dtype.kind == "U":
         return frame, 0
     padding = int((array == -1).sum())
     return (frame.filter(pl.col("item") != -1) if padding else frame), padding
+
+
+def _may_be_pairs(array: Any) -> bool:
+    """Return whether an array of two or three columns looks like users beside their items.
+
+    Lists that are short and alike are no such rows: users do not have an item twice.
+    """
+    if array.shape[1] not in (2, 3) or len(array) < 4:
+        return False
+    first, changes = array[:, 0], array[1:, 0] != array[:-1, 0]
+    grouped = len(np.unique(first)) == 1 + int(changes.sum()) < len(array)
+    return grouped and len(np.unique(array[:, :2], axis=0)) == len(array)
 
 
 def masked(role: TableRole) -> InputError:
