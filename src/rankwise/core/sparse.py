@@ -6,13 +6,31 @@ from typing import Any
 
 from rankwise.errors import InputError
 
-__all__ = ["checked_csr"]
+__all__ = ["check_sparse", "checked_csr"]
+
+
+def check_sparse(matrix: Any, name: str) -> None:
+    """Raise unless a SciPy sparse matrix has real numbers, and its indices lie inside.
+
+    SciPy trusts the indices of a matrix: one outside the shape reads or writes foreign memory.
+
+    Raises
+    ------
+    InputError
+        If it is no matrix of real numbers, or an index lies outside.
+    """
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
+        raise InputError(
+            f"{name} is no matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
+        )
+    try:
+        _check_indices(matrix)
+    except (TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{name} is a corrupt sparse matrix", found=str(error)) from error
 
 
 def checked_csr(matrix: Any, name: str) -> Any:
     """Return a SciPy sparse matrix as a new CSR matrix without repeated entries.
-
-    SciPy trusts the indices of a matrix: one outside the shape reads or writes foreign memory.
 
     Raises
     ------
@@ -25,16 +43,9 @@ def checked_csr(matrix: Any, name: str) -> Any:
     >>> checked_csr(coo_array(([1, 2], ([0, 0], [1, 1])), shape=(1, 2)), "matrix").data.tolist()
     [3]
     """
-    if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
-        raise InputError(
-            f"{name} is no matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
-        )
-    try:
-        _check_indices(matrix)
-        csr = matrix.tocsr(copy=True)
-        _check_indices(csr)
-    except (TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{name} is a corrupt sparse matrix", found=str(error)) from error
+    check_sparse(matrix, name)
+    csr = matrix.tocsr(copy=True)
+    check_sparse(csr, name)
     csr.sum_duplicates()
     return csr
 

@@ -92,7 +92,7 @@ def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
         raise ParameterError(
             "several folds are evaluated one after the other",
             found=repr(truth),
-            hint="for split in folds: evaluate(…, split); on the command line the folder DIR/0",
+            hint="evaluate each: for split in folds: …; the folder DIR/0 is the first fold",
         )
     if isinstance(truth, Split) and train is None:
         train = truth.as_table("train")

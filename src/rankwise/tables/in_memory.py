@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.core.sparse import check_sparse
 from rankwise.errors import FileError, IdError, InputError
 from rankwise.tables.columns import TableRole, names_of
 
@@ -334,17 +335,8 @@ def _ragged(role: TableRole) -> InputError:
 
 def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame."""
-    try:
-        if hasattr(source, "check_format"):
-            source.check_format(full_check=True)
-        matrix = source.tocoo()
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{role}: this sparse matrix is damaged", found=str(error)) from error
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError(
-            f"{role}: a sparse matrix has users, items and real numbers",
-            found=f"{matrix.dtype} of shape {matrix.shape}",
-        )
+    check_sparse(source, f"the matrix of {role}")
+    matrix = source.tocoo()
     return pl.DataFrame(
         {
             "user": matrix.coords[0].astype(np.int64),

@@ -20,7 +20,7 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
         raise IdError(
-            f"a {column} id is null",
+            f"{'an' if column == 'item' else 'a'} {column} id is null",
             where=f"{where}, row {row + 1}",
             found=f"{ids.null_count()} null ids",
             hint="drop those rows or give them an id",
