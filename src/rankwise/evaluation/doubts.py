@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import polars as pl
 
 from rankwise.errors import InputError
@@ -97,7 +100,10 @@ def _same_pairs(left: Table, right: Table) -> bool:
     return _digest(left, pair) == _digest(right, pair)
 
 
-def _digest(table: Table, pair: list[str]) -> int:
-    text = {name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair}
-    rows = table.frame.select(pair).cast(text)  # type: ignore[arg-type]
-    return int(rows.hash_rows(seed=7).sort().hash(seed=7).sum())
+def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
+    """Return sums of the hashes of all rows, which do not depend on their order."""
+    types: dict[Any, Any] = {
+        name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair
+    }
+    hashes = table.frame.select(pair).cast(types).hash_rows(seed=7).to_numpy()
+    return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))
