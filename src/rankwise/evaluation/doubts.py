@@ -105,5 +105,5 @@ def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
     types: dict[Any, Any] = {
         name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair
     }
-    hashes = table.frame.select(pair).cast(types).hash_rows(seed=7).to_numpy()
+    hashes = table.frame.select(pair).cast(types, strict=False).hash_rows(seed=7).to_numpy()
     return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))
