@@ -54,8 +54,8 @@ def test_its_own_test_and_example(installed):
 def test_the_command_line(installed, tmp_path):
     run, _ = installed
     listed = run("-m", "rankwise", "measures")
-    assert re.search(r"first_is_rare .*Share of users .*\(needs train\)", listed)
-    assert "[n_{i_1} \\le few]" in run("-m", "rankwise", "measures", "first_is_rare")
+    assert re.search(r"first_is_rare\[@k\] +Share of users .*\n? *.*needs train", listed)
+    assert "[n_i_1 ≤ few]" in run("-m", "rankwise", "measures", "first_is_rare")
     (tmp_path / "run.csv").write_text("user,item,rank\n1,5,1\n")
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")
     files = ("run.csv", "truth.csv", "--train", "truth.csv", "-m", "first-is-rare(few=2)")
