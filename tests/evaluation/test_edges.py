@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count, repeat
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from scipy import sparse
 
 import rankwise as rw
+from rankwise.core import arguments
 from rankwise.results.display.view import number
 from rankwise.tables.atomic_files import write_text
 
@@ -437,3 +439,13 @@ def test_bpref_of_a_user_without_a_judged_miss():
     lists, truth = {1: [5], 2: [9], 3: [5]}, {1: {5: 1.0}, 2: {5: 1.0}, 3: {5: 1.0, 6: 0.0}}
     column = rw.evaluate(lists, truth, "bpref(without_judged=undefined)").per_user.to_series(3)
     assert [None if v != v else v for v in column] == [None, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"measures": repeat("mrr")}, {"by": repeat("x")}, {"items": count(), "measures": "gini@1"}],
+)
+def test_iterators_without_end_are_refused(options, monkeypatch):
+    monkeypatch.setattr(arguments.bounded, "__defaults__", (1_000_000,))
+    with pytest.raises(rw.RankwiseError, match="has no more than"):
+        rw.evaluate({1: [5]}, {1: {5}}, **options)

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from rankwise.errors import ParameterError
 
 __all__ = [
-    "check_choice", "check_count", "check_flag", "check_number", "check_path", "check_positive",
+    "bounded", "check_choice", "check_count", "check_flag", "check_number", "check_path",
+    "check_positive",
 ]  # fmt: skip
+
+_T = TypeVar("_T")
+
+
+def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]:
+    """Return values as a list; raise if there are too many, as of a generator without end.
+
+    >>> bounded("items", range(3))
+    [0, 1, 2]
+    """
+    out = list(islice(values, most + 1))
+    if len(out) > most:
+        raise ParameterError(f"{name} has no more than {most:,} values", found="more")
+    return out
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:

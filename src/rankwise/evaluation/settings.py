@@ -20,7 +20,7 @@ from typing import (
     get_type_hints,
 )
 
-from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
+from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
 from rankwise.core.choices import Duplicates, Population, Ranks, Ties, Undefined
 from rankwise.errors import ParameterError, nearest
 
@@ -181,7 +181,8 @@ class Settings:
             check_count(least=2, jackknife=self.jackknife)
         given: Any = () if self.by is None else self.by
         by = (given,) if isinstance(given, str) else given
-        if not isinstance(by, Iterable) or not all(isinstance(name, str) for name in (*by,)):
+        by = bounded("by", by, 1_000) if isinstance(by, Iterable) else by
+        if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
             raise ParameterError("by names columns of the users", found=f"by={given!r}")
         named = self.columns if isinstance(self.columns, Mapping) else {}
         words = all(isinstance(key, str) and isinstance(name, str | None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from rankwise.core.arguments import bounded
 from rankwise.errors import MeasureError
 from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse_text, several_measures
@@ -44,7 +45,15 @@ def parse_all(
     ['ndcg@10', 'recall@[5,10]']
     """
     alone = isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__")
-    given: list[Any] = [measures] if alone else list(measures)  # type: ignore[arg-type]
+    given: list[Any] = (
+        [measures]
+        if alone
+        else bounded(
+            "measures",
+            measures,
+            10_000,  # type: ignore[arg-type]
+        )
+    )
     out: list[Measure] = []
     for entry in given:
         if isinstance(entry, str):

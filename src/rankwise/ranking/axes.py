@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from rankwise.core.arguments import bounded
 from rankwise.core.ragged import Ints
 from rankwise.core.vocabulary import whole_numbers
 from rankwise.errors import IdError, ParameterError
@@ -99,7 +100,7 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
     """Return ids as a series of integers or strings; raise if they are neither or mixed."""
     try:
         not_ids = isinstance(ids, str | bytes | pl.DataFrame)
-        values = [None] if not_ids else ids if isinstance(ids, pl.Series) else list(ids)
+        values = [None] if not_ids else ids if isinstance(ids, pl.Series) else bounded(where, ids)
         series = pl.Series(role, values, strict=True)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         series = pl.Series(role, [None])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.errors import EmptyError, IdError, InputError, ScoreError
 from rankwise.tables.cards import card_beside
@@ -172,7 +173,7 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
 
 def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
     try:
-        return pl.DataFrame({"item": pl.Series(list(ids))})
+        return pl.DataFrame({"item": pl.Series(bounded("items", ids))})
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise IdError("items are integers or strings, not both", where="items") from error
 
