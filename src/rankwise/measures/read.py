@@ -44,16 +44,10 @@ def parse_all(
     >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
     ['ndcg@10', 'recall@[5,10]']
     """
-    alone = isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__")
-    given: list[Any] = (
-        [measures]
-        if alone
-        else bounded(
-            "measures",
-            measures,
-            10_000,  # type: ignore[arg-type]
-        )
-    )
+    several: Any = measures
+    if isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__"):
+        several = [measures]
+    given = bounded("measures", several, 10_000)
     out: list[Measure] = []
     for entry in given:
         if isinstance(entry, str):
