@@ -70,7 +70,9 @@ def test_runs(name, tmp_path, expected):
     assert rw.evaluate(tmp_path / name, TRUTH, CELLS).values == expected
 
 
-@pytest.mark.parametrize("name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels"])
+@pytest.mark.parametrize(
+    "name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"]
+)
 def test_judgements_as_nist_names_them(name, tmp_path, expected):
     (tmp_path / name).write_text("# topic 1\n1 0 1 2\n\n2 0 2 1\n# topic 2\n2 0 3 3\n")
     assert rw.evaluate({1: [3, 1], 2: [2]}, tmp_path / name, CELLS).values == expected

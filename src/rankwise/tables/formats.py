@@ -95,7 +95,8 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
         return None
     if len(fields) >= 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
         return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
-    plain = suffix in ("txt", "-", "") and fields[1].upper() in ("0", "Q0")
+    others = ("csv", "tsv", "inter", "data", "dat")
+    plain = fields[1].upper() in ("0", "Q0") and suffix not in others
     if len(fields) == 4 and (plain or "qrel" in name.rpartition("/")[2]):
         return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
     return None
