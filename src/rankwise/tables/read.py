@@ -164,7 +164,7 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
         layout = "list of lists" if isinstance(source, list | tuple) else "dense array"
         return as_table(frame, role, role, layout, counts={"padding": padding})
     raise InputError(
-        f"the {role} are of a type that is not understood",
+        f"{role}: a table of this type is not understood",
         found=type(source).__name__,
         hint="pass a path, a table (Polars, pandas, PyArrow, DuckDB), {user: [items]}, a list of "
         "(user, item) tuples, a dense array with one row per user, or a SciPy sparse matrix",

@@ -400,3 +400,9 @@ def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
     narrow = repr(found).splitlines()
     assert max(map(len, wide)) > 100 > 72 >= max(map(len, narrow))
     assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(wide).split())
+
+
+@pytest.mark.parametrize("parts", [(None, None), ({1: [2, 3]}, None), (None, {1: [2, 3]})])
+def test_a_part_that_is_missing(parts):
+    with pytest.raises(ParameterError, match="a training part and a test part"):
+        rw.audit(*parts)

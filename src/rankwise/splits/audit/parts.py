@@ -125,6 +125,13 @@ def read_parts(
     unknown = next((name for name in opened.stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
+    for part in ("train", "test"):
+        if part not in opened.sources:
+            raise ParameterError(
+                "an audit is of a training part and a test part",
+                found=f"no {part}",
+                hint="pass audit(train, test), or a split that holds both",
+            )
     tables = {
         name: read_table(
             source,
