@@ -125,13 +125,6 @@ def read_parts(
     unknown = next((name for name in opened.stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
-    for part in ("train", "test"):
-        if part not in opened.sources:
-            raise ParameterError(
-                "an audit is of a training part and a test part",
-                found=f"no {part}",
-                hint="pass audit(train, test), or a split that holds both",
-            )
     tables = {
         name: read_table(
             source,
@@ -165,7 +158,7 @@ def _open(
     sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None
 ) -> _Opened:
     """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
-    whole = sources["train"]
+    whole = sources.get("train")
     # Path.is_dir raises where a path is too long.
     if isinstance(whole, str | Path) and os.path.isdir(whole):  # noqa: PTH112
         whole = read(whole, columns=columns, time_unit=unit)
@@ -173,9 +166,10 @@ def _open(
         raise ParameterError("an audit is of one split", found=repr(whole),
                              hint="one after the other: folds[0], or DIR/0")  # fmt: skip
     if not isinstance(whole, Split):
-        if "test" not in sources:
-            raise ParameterError("an audit needs the test part", hint="pass train and test, "
-                                 "or a split, or a folder that holds one")  # fmt: skip
+        missing = [name for name in ("train", "test") if name not in sources]
+        if missing:
+            raise ParameterError(f"an audit needs the {missing[0]} part", hint="pass train and "
+                                 "test, or a split, or a folder that holds one")  # fmt: skip
         return _Opened(sources, stages)
     twice = [name for name in ("test", "validation") if name in sources]
     if twice:
