@@ -12,21 +12,22 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.threads import check_not_forked
+from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import EmptyError, IdError, InputError, ScoreError
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.files import RawFile, malformed, read_file
 from rankwise.tables.frames import (
     as_table,
-    check_exact,
     from_arrow,
     from_frame,
+    is_truth_values,
     series_as_frame,
     whole,
 )
 from rankwise.tables.in_memory import from_array, from_mapping, from_rows, from_sparse, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.validation import check_finite, checked_ids
+from rankwise.tables.validation import check_exact, check_finite, checked_ids
 
 __all__ = ["from_file", "read_table", "read_tables"]
 
@@ -232,12 +233,14 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
 
 def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
     text = column.str.strip_chars()
+    if is_truth_values(text):
+        return (text.str.to_lowercase() == "true").cast(pl.Float64)
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count():
         raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
-    integers = text.cast(pl.Int64, strict=False)
-    if not integers.null_count():
-        check_exact(integers, numbers, name, raw.name)
+    whole_ones = text.str.contains(WHOLE_NUMBER)
+    exact = text.filter(whole_ones).cast(pl.Int128)
+    check_exact(exact, numbers.filter(whole_ones), name, raw.name)
     return numbers
 
 
@@ -254,7 +257,7 @@ def _malformed(
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
         is_bad = _is_empty if problem == "is empty" else _is_no_number
-        number, line = raw.locate(lambda fields: is_bad(fields[index]))
+        number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
             return malformed(f"column {name!r} {problem}", raw.name, number, line)
     row = int(bad.arg_true()[0])
