@@ -95,3 +95,25 @@ def test_a_column_that_was_left_out_is_not_replaced_by_silence():
 def test_columns_map_names_to_names(columns):
     with pytest.raises(rw.RankwiseError, match="columns maps roles to names"):
         rw.evaluate(LISTS, TRUTH, columns=columns)
+
+
+@pytest.mark.parametrize("name", ["оценка", "評価", "#", "score_評"])
+def test_names_in_any_script_are_names(name):
+    with pytest.raises(ColumnError, match=f"{name!r} could be it"):
+        rw.evaluate(LISTS.with_columns(pl.Series(name, SCORES)), TRUTH)
+
+
+@pytest.mark.parametrize("numbers", ["0,2 0,9 0,5", ".2 .9 ?", "True False True"])
+def test_numbers_that_are_written_in_another_way_are_asked_for(numbers, tmp_path):
+    lists = LISTS.with_columns(foo=pl.Series(numbers.split()))
+    lists.write_csv(tmp_path / "run.csv", separator=";")
+    with pytest.raises(ColumnError, match="'foo' could be it"):
+        rw.evaluate(tmp_path / "run.csv", TRUTH)
+    titles = lists.with_columns(foo=pl.Series(["1984", "Heat", "Alien"]))
+    titles.write_csv(tmp_path / "run.csv")
+    assert rw.evaluate(tmp_path / "run.csv", TRUTH, "recall")["recall"] == 1.0
+
+
+def test_relevance_may_be_written_as_true_and_false(tmp_path):
+    TRUTH.with_columns(relevance=pl.Series(["True", "False", "true"])).write_csv(tmp_path / "t.csv")
+    assert rw.evaluate(LISTS, tmp_path / "t.csv", "mrr")["mrr"] == 0.75

@@ -99,6 +99,17 @@ BAD = {
     "both.jsonl": (b'{"user": 1, "item": 2, "items": [3]}\n', "two columns could be the item"),
     "ids.csv": (b"user,item\na,1\na ,2\n", "two ids differ only by blanks"),
     "large.csv": (b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n", "told apart"),
+    "mixed.csv": (
+        b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n1,4,.5\n", "told apart"
+    ),
+    "latin.csv": (b"user\xe1,item\n1,2\n", "line is malformed: not in UTF-8"),
+    "latin.trec": (b"1 Q0 2 1 1 t\n\xe1 Q0 3 1 1 t\n", "line is malformed: not in UTF-8"),
+    "head.csv": (b'us"er,item\n1,2\n1,3\n', "a quotation mark inside a field"),
+    "lines.inter": ("user_id:token\tx\u2028y:token\titem_id:token\trating:float\n1\t5\t6\n".encode(),
+                    "a line is malformed: 4 fields are expected"),
+    "keys.jsonl": (b'{"user": 1, "item": 2, "item": 3}\n', "the key 'item' stands twice"),
+    "nan.jsonl": (b'{"user": 1, "item": 2, "score": NaN}\n', "not JSON"),
+    "name.zip": (zipped(CSV).replace(b"run.csv", b"\0un.csv"), "damaged or cut short"),
 }  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -45,6 +47,13 @@ CONTAINERS = {
     "pandas frame of lists": pd.DataFrame({"user": list(LISTS), "items": list(LISTS.values())}),
     "pandas frame, filtered": FRAME[FRAME["score"] > 0].sort_values("score"),
     "ranx run": Run(),
+    "pandas frame with users as its index": FRAME.set_index("user"),
+    "pandas frame with users and items as its index": FRAME.set_index(["user", "item"]),
+    "columns of objects": {
+        "user": np.array(["a", "a", "b"], dtype=object),
+        "item": ["x", "y", "z"],
+        "score": np.array([Decimal(2), Decimal(1), Decimal(1)]),
+    },
 }
 
 
@@ -107,6 +116,11 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (np.array([[3, 5, 1], [3, 6, 1], [1, 5, 1], [1, 9, 1]]), "user and item, or an ordered"),
         (sparse.csr_array(np.array([[1j, 2]])), "no matrix of real numbers"),
         ({2**70: [1]}, "must fit 64 bits"),
+        ({2**63: [1]}, "must fit 64 bits"),
+        (pl.DataFrame({"user": [1], "item": pl.Series([2**63], dtype=pl.UInt64)}), "64 bits"),
+        ({1: [None, 2]}, "an item id is null"),
+        ({"user": [1, 1], "item": [1, "2"]}, "do not make a table"),
+        ([{"user": 1, "item": 1}, {"user": 1, "item": "2"}], "do not make a table"),
         ({"\ud800": [1]}, "ids are integers or strings"),
         ({1: [(5, "x")]}, "the score must be a number"),
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
@@ -132,13 +146,27 @@ def test_a_damaged_sparse_matrix():
         rw.evaluate(matrix, {0: {0}})
 
 
-def test_whole_numbers_above_the_floats_keep_their_order_or_are_refused():
-    scores = pl.Series([2**53, 2**53 + 1])
-    lists = pl.DataFrame({"user": [1, 1], "item": [5, 6]})
-    with pytest.raises(ScoreError, match="too large to be told apart"):
-        rw.evaluate(lists.with_columns(score=scores), {1: {6}})
-    apart = lists.with_columns(score=scores * pl.Series([1, 2]))
-    assert rw.evaluate(apart, {1: {6}}, "mrr")["mrr"] == 1.0
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pl.DataFrame({"user": [1, 1], "item": [5, 6], "score": [2**53, 2**53 + 1]}),
+        {"user": [1, 1, 1], "item": [5, 6, 7], "score": [2**53, 2**53 + 1, 0.5]},
+        {1: [(5, 2**53), (6, 2**53 + 1)]},
+        [(1, 5, 2**53), (1, 6, 2**53 + 1)],
+        sparse.csr_array(np.array([[0, 0], [2**53, 2**53 + 1]])),
+        pl.DataFrame({"user": [1, 1], "item": [5, 6],
+                      "score": pl.Series(["0.1000000000000000000", "0.1000000000000000001"])
+                      .cast(pl.Decimal(38, 19))}),
+    ],
+)  # fmt: skip
+def test_numbers_with_more_digits_than_floats_are_refused_where_they_become_equal(lists):
+    with pytest.raises(ScoreError, match="too many digits to be told apart"):
+        rw.evaluate(lists, {1: {6}})
+
+
+def test_large_whole_numbers_keep_their_order():
+    lists = {1: [(5, 2**53), (6, 2**54 + 2)]}
+    assert rw.evaluate(lists, {1: {6}}, "mrr")["mrr"] == 1.0
 
 
 def test_weights_of_whole_and_decimal_numbers():

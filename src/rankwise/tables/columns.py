@@ -57,8 +57,8 @@ _DECIDING: dict[TableRole, tuple[str, ...]] = {
     "recommendations": ("rank", "score"), "baseline": ("rank", "score"), "truth": ("relevance",),
 }  # fmt: skip
 """The columns that order lists or decide what is relevant."""
-_ROW_NUMBERS = ("", "unnamed0", "indexlevel0")
-"""The names under which pandas writes the numbers of rows."""
+_ROW_NUMBERS = ("unnamed0", "indexlevel0")
+"""The names under which pandas writes the numbers of rows, besides the empty one."""
 
 KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "items": {
@@ -75,8 +75,11 @@ _OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name as it is compared: letters and digits only, in lower case."""
-    return re.sub(r"[^a-z0-9]", "", name.split(":")[0].lower())
+    """Return a column's name as it is compared: letters and digits only, in lower case.
+
+    Letters of every script are kept: a name without them would be no name.
+    """
+    return re.sub(r"[\W_]", "", name.split(":")[0].lower())
 
 
 def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
@@ -108,8 +111,8 @@ def could_decide(
     if not deciding or deciding[-1] in given or any(column in columns for column in deciding):
         return []
     others = _TIME + _ROW_NUMBERS
-    read = columns.values()
-    return [name for name in names if name not in read and plain_name(name) not in others]
+    unread = [name for name in names if name not in columns.values()]
+    return [name for name in unread if name.strip() and plain_name(name) not in others]
 
 
 def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:

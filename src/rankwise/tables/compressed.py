@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import stat
+import struct
 import sys
 import zipfile
 import zlib
@@ -118,7 +119,7 @@ def unpacked(data: bytes, name: str) -> bytes:
         return data
     limit = max(_SMALL, _RATIO * len(data))
     failures = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
-                RuntimeError, NotImplementedError)  # fmt: skip
+                RuntimeError, NotImplementedError, LookupError, struct.error)  # fmt: skip
     try:
         with opened(data, name) as stream:
             return _bounded(stream, limit, name, ": it unpacks to far more than tables do")

@@ -133,7 +133,19 @@ def _plain_text(data: bytes, name: str) -> bytes:
             hint="is it UTF-16 without a mark at its begin, or of another program's format?",
         )
     data = data.removeprefix(codecs.BOM_UTF8)
-    return data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
+    data = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
+    _check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
+    return data
+
+
+def _check_utf8(data: bytes, name: str) -> None:
+    """Raise if a line is not in UTF-8."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            text = line.decode(errors="backslashreplace")
+            raise malformed("not in UTF-8", name, number, text) from error
 
 
 def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
@@ -187,11 +199,11 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             text = line.decode(errors="replace")
             raise malformed("nested too deeply", name, number, text)
     try:
-        return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
     except POLARS_FAILURES as error:
         for number, line in enumerate(data.splitlines(), start=1):
             try:
-                json.loads(line or b"null")
+                json.loads(line or b"null", parse_constant=_no_number)
             except (ValueError, RecursionError):
                 raise malformed("not JSON", name, number, line.decode(errors="replace")) from None
         raise FileError(
@@ -199,6 +211,25 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             where=name,
             found=str(error).splitlines()[0],
         ) from error
+    keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
+    if any(data.count(key) > len(frame) for key in keys):  # else no key stands twice in a line
+        _check_keys(data, name)
+    return frame
+
+
+def _check_keys(data: bytes, name: str) -> None:
+    """Raise if a key stands twice in one object, of which Polars would keep the first."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            json.loads(line or b"null", object_pairs_hook=_each_once)
+        except _RepeatedKeyError as error:
+            problem = f"the key {error.args[0]!r} stands twice"
+            raise malformed(problem, name, number, line.decode(errors="replace")) from error
+
+
+def _no_number(text: str) -> None:
+    """Refuse NaN and infinity, which Python writes and JSON does not know."""
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _depth(line: bytes) -> int:
@@ -225,6 +256,10 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
         separator = "\t"
     elif len(separator) > 1:
         separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
+    if layout.name == "csv" and data.strip().partition(b"\n")[0].count(b'"') % 2:
+        # Polars would look for its end in the rows below, and lose them.
+        number, line = _stray_quote(data, layout)
+        raise malformed("a quotation mark inside a field", name, number, line)
     problem = f"{len(layout.columns)} fields are expected"
     file = RawFile(pl.DataFrame(), layout, name, "", data)
     try:
@@ -241,10 +276,11 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
             extra_columns="ignore" if layout.name == "trec run" else "raise",
         )
     except POLARS_FAILURES as error:
+        _check_utf8(data, name)
         number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
         if number:
             raise malformed(problem, name, number, line) from None
-        number, line = _stray_quote(data, layout)
+        number, line = _stray_quote(data, layout) if layout.name == "csv" else (0, "")
         if number:
             raise malformed("a quotation mark inside a field", name, number, line) from None
         raise FileError(
@@ -263,7 +299,7 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
 
 def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
     """Return the number and the text of the first line with a quote that CSV does not know."""
-    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), start=1):
+    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
         for field in line.split(layout.separator):
             text = field.strip()
             quoted = len(text) > 1 and text[0] == text[-1] == '"'

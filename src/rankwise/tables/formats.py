@@ -70,7 +70,9 @@ def sniff(name: str, head: bytes) -> Format:
     suffix = plain.rpartition(".")[2] if "." in plain else ""
     if head[:4] == b"PAR1" or suffix in ("parquet", "pq"):
         return Format("parquet")
-    lines = [line for line in head.decode("utf-8", errors="replace").splitlines() if line.strip()]
+    # Not at U+2028 and its like, at which no reader of tables ends a line.
+    lines = re.split(r"\r?\n", head.decode("utf-8", errors="replace"))
+    lines = [line for line in lines if line.strip()]
     line = lines[0] if lines else ""
     if suffix in ("jsonl", "ndjson"):
         return Format("json lines")

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import ColumnError, InputError, ScoreError
+from rankwise.errors import ColumnError, InputError
 from rankwise.tables.columns import (
     ROLES,
     TableRole,
@@ -18,14 +18,21 @@ from rankwise.tables.columns import (
     undecided,
 )
 from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.validation import check_exact
 
-__all__ = ["as_table", "from_arrow", "from_frame", "series_as_frame", "typed", "whole"]
+__all__ = [
+    "as_table",
+    "from_arrow",
+    "from_frame",
+    "is_truth_values",
+    "series_as_frame",
+    "typed",
+    "whole",
+]
 
 _NUMBERS = ("rank", "score", "relevance", "weight")
 _KEEP_OTHERS = ("users", "items", "interactions")
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
-_EXACT = 2**53
-"""Whole numbers up to this are floats without loss."""
 
 
 def as_table(
@@ -51,6 +58,8 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
         return source
     if isinstance(source, pl.LazyFrame):
         return _collected(source, name)
+    if hasattr(source, "reset_index"):
+        source = _with_index(source)
     try:
         return pl.DataFrame(source)
     except ImportError:  # pandas without PyArrow cannot export its text
@@ -64,6 +73,16 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
         ) from error
     except Exception as error:  # a lazy relation of another library, such as DuckDB's, that fails
         raise _uncollected(name, error) from error
+
+
+def _with_index(source: Any) -> Any:
+    """Return a pandas frame with levels of its index that are users or items as columns.
+
+    Other levels are numbers of rows, or what a frame was grouped by.
+    """
+    levels = [n for n in source.index.names if isinstance(n, str) and n not in source.columns]
+    ids = [*names_of(levels, "truth", "user"), *names_of(levels, "truth", "item")]
+    return source.reset_index(level=ids) if ids else source
 
 
 def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
@@ -129,10 +148,18 @@ def from_frame(
 
 
 def _holds_numbers(column: pl.Series) -> bool:
+    """Return whether a column has numbers; of text half of what is there, also with a comma."""
     if column.dtype != pl.String:
         return column.dtype.is_numeric() or column.dtype == pl.Boolean
-    number = column.str.strip_chars().cast(pl.Float64, strict=False)
-    return len(number) > 0 and not number.null_count()
+    text = column.str.strip_chars()
+    text = text.filter(text != "")
+    number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return len(text) > 0 and (is_truth_values(text) or 2 * number.null_count() <= len(text))
+
+
+def is_truth_values(text: pl.Series) -> bool:
+    """Return whether all of a column's text is true or false, as pandas writes it to files."""
+    return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
 
 
 def _exploded(
@@ -177,28 +204,9 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
             f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
         )
     number = column.cast(pl.Float64)
-    if column.dtype.is_integer():
+    if column.dtype.is_integer() or column.dtype.is_decimal():
         check_exact(column, number, name, source)
     return number
-
-
-def check_exact(column: pl.Series, number: pl.Series, name: str, source: str) -> None:
-    """Raise if whole numbers, or text, lose digits as floats, so that different ones are equal."""
-    largest = float(number.abs().max() or 0)  # type: ignore[arg-type]
-    if largest < _EXACT:
-        return
-    if column.dtype == pl.String:
-        integers = column.cast(pl.Int64, strict=False)
-        if integers.null_count():
-            return  # floats, whose last digits are written in several ways
-        column = integers
-    if number.n_unique() < column.n_unique():
-        raise ScoreError(
-            f"whole numbers in column {name!r} are too large to be told apart as floats",
-            where=source,
-            found=f"{largest:.0f}, above 2^53",
-            hint="subtract the smallest from all, or pass ranks",
-        )
 
 
 def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:

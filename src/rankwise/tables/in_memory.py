@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.sparse import check_sparse
-from rankwise.errors import FileError, IdError, InputError
+from rankwise.errors import FileError, IdError, InputError, ScoreError
 from rankwise.tables.columns import TableRole, names_of
+from rankwise.tables.validation import check_exact
 
 __all__ = [
     "from_array", "from_document", "from_mapping", "from_mapping_of_columns", "from_rows",
@@ -92,14 +93,26 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
 
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
-    """Return ``{name: values}`` as a frame."""
-    columns = {str(name): _values(column) for name, column in source.items()}
+    """Return ``{name: values}`` as a frame; a column has values of one type."""
     try:
-        return pl.DataFrame(columns, strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        return pl.DataFrame([_series(str(name), values, where) for name, values in source.items()])
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{where}: these columns do not make a table", found=str(error).splitlines()[0]
         ) from error
+
+
+def _series(name: str, values: Any, where: str) -> pl.Series:
+    """Return a column; whole numbers and others together are floats."""
+    column = _values(values)
+    try:
+        return pl.Series(name, column)
+    except (TypeError, pl.exceptions.PolarsError):
+        if not all(value is None or isinstance(value, Real) for value in column):
+            raise
+        return number_series(name, column, where)
 
 
 def _is_column(values: object) -> bool:
@@ -110,6 +123,8 @@ def _values(column: Any) -> Any:
     """Return the values of a column; pandas' JSON has them by number of row."""
     if isinstance(column, Mapping):
         return list(column.values())
+    if isinstance(column, np.ndarray) and column.dtype == object:
+        return column.tolist()
     if isinstance(column, list | tuple):
         sets = (set, frozenset)
         return [sorted(value, key=str) if isinstance(value, sets) else value for value in column]
@@ -182,14 +197,17 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
         ) from None
 
 
-def number_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
+def number_series(column: str, values: list[Any], where: str) -> pl.Series:
     """Return numbers, whole ones and others together, as floats."""
     try:
-        return pl.Series(column, [None if v is None else float(v) for v in values], pl.Float64)
+        floats = [None if value is None else float(value) for value in values]
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{role}: the {column} must be a number", found=str(error).splitlines()[0]
+            f"{where}: the {column} must be a number", found=str(error).splitlines()[0]
         ) from error
+    number = pl.Series(column, floats, pl.Float64)
+    check_exact(values, number, column, where)
+    return number
 
 
 def rows_of(source: Sequence[Any]) -> bool:
@@ -226,13 +244,16 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
 
 
 def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
+    names = dict.fromkeys(chain.from_iterable(source))
     try:
-        return pl.DataFrame([dict(row) for row in source], infer_schema_length=None)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        return from_mapping_of_columns({n: [row.get(n) for row in source] for n in names}, where)
+    except InputError as error:
+        if isinstance(error, ScoreError):
+            raise
         raise InputError(
             "these records do not make a table",
             where=where,
-            found=str(error).splitlines()[0],
+            found=error.found,
             hint="give each record the same fields, of one type each",
         ) from error
 
@@ -337,10 +358,8 @@ def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame."""
     check_sparse(source, f"the matrix of {role}")
     matrix = source.tocoo()
-    return pl.DataFrame(
-        {
-            "user": matrix.coords[0].astype(np.int64),
-            "item": matrix.coords[1].astype(np.int64),
-            _number_column(role): matrix.data.astype(np.float64),
-        }
-    )
+    number = pl.Series(_number_column(role), matrix.data.astype(np.float64))
+    if matrix.dtype.kind in "iu":
+        check_exact(pl.Series(matrix.data), number, number.name, role)
+    users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
+    return pl.DataFrame([users.alias("user"), items.alias("item"), number])

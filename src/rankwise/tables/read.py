@@ -13,21 +13,22 @@ import polars as pl
 
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
+from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import EmptyError, IdError, InputError, ScoreError
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.files import RawFile, malformed, read_file
 from rankwise.tables.frames import (
     as_table,
-    check_exact,
     from_arrow,
     from_frame,
+    is_truth_values,
     series_as_frame,
     whole,
 )
 from rankwise.tables.in_memory import from_array, from_mapping, from_rows, from_sparse, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.validation import check_finite, checked_ids
+from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids
 
 __all__ = ["from_file", "read_table", "read_tables"]
 
@@ -233,10 +234,16 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
 
 def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
     text = column.str.strip_chars()
+    if is_truth_values(text):
+        return (text.str.to_lowercase() == "true").cast(pl.Float64)
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count():
         raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
-    check_exact(text, numbers, name, raw.name)
+    largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
+    if largest >= EXACT:
+        whole_ones = text.str.contains(WHOLE_NUMBER)
+        exact = text.filter(whole_ones).cast(pl.Int128)
+        check_exact(exact, numbers.filter(whole_ones), name, raw.name)
     return numbers
 
 
@@ -253,7 +260,7 @@ def _malformed(
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
         is_bad = _is_empty if problem == "is empty" else _is_no_number
-        number, line = raw.locate(lambda fields: is_bad(fields[index]))
+        number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
             return malformed(f"column {name!r} {problem}", raw.name, number, line)
     row = int(bad.arg_true()[0])

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import polars as pl
 
 from rankwise.errors import ColumnError, IdError, ScoreError
 from rankwise.tables.table import Table
 
-__all__ = ["check_finite", "checked_ids"]
+__all__ = ["EXACT", "check_exact", "check_finite", "checked_ids"]
+
+EXACT = 2**53
+"""Whole numbers below this are floats without loss."""
+"""Whole numbers up to this are floats without loss."""
 
 
 def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
@@ -15,7 +22,9 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     where = f"{table.role}, column {table.columns.get(column, column)!r}"
     if isinstance(ids.dtype, pl.Categorical | pl.Enum):
         ids = ids.cast(pl.String)
-    if ids.dtype in (pl.Int128, pl.UInt128):
+    if ids.dtype in (pl.Int128, pl.UInt128) or (
+        ids.dtype == pl.UInt64 and len(ids) and int(ids.to_numpy().max()) >= 2**63
+    ):
         ids = _narrow(ids, where)
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
@@ -58,4 +67,21 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
             where=f"{where}, row {row + 1}{user}",
             found=f"{values[row]} ({int(bad.sum())} such rows)",
             hint="drop those rows, or find out why the model gives no number",
+        )
+
+
+def check_exact(
+    values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str
+) -> None:
+    """Raise if numbers lose digits as floats, so that different ones become equal."""
+    decimals = isinstance(values, pl.Series) and values.dtype.is_decimal()
+    if not decimals and float(number.abs().max() or 0) < EXACT:  # type: ignore[arg-type]
+        return
+    before = values.n_unique() if isinstance(values, pl.Series) else len(set(values))
+    if number.n_unique() < before:
+        raise ScoreError(
+            f"numbers in column {name!r} have too many digits to be told apart as floats",
+            where=source,
+            found=f"{before} values, of which {number.n_unique()} are left",
+            hint="subtract the smallest from all, or pass ranks",
         )

@@ -404,5 +404,5 @@ def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
 
 @pytest.mark.parametrize("parts", [(None, None), ({1: [2, 3]}, None), (None, {1: [2, 3]})])
 def test_a_part_that_is_missing(parts):
-    with pytest.raises(ParameterError, match="an audit needs the (train|test) part"):
+    with pytest.raises(ParameterError, match=r"an audit needs the (train|test) part"):
         rw.audit(*parts)
