@@ -1,4 +1,4 @@
-"""Plain Python and NumPy objects to frames."""
+"""Plain Python objects to frames."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.sparse import check_sparse
 from rankwise.errors import FileError, IdError, InputError, ScoreError
+from rankwise.tables.by_position import RANKED, masked, number_column
 from rankwise.tables.columns import TableRole, names_of
 from rankwise.tables.validation import check_exact
 
 __all__ = [
-    "from_array", "from_document", "from_mapping", "from_mapping_of_columns", "from_rows",
-    "from_sparse", "id_series", "number_series", "rows_of",
+    "from_document", "from_mapping", "from_mapping_of_columns", "from_rows",
+    "id_series", "number_series", "rows_of",
 ]  # fmt: skip
-
-_RANKED = ("recommendations", "baseline")
-
-
-def _number_column(role: TableRole) -> str:
-    return "score" if role in _RANKED else "relevance"
 
 
 def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFrame, str]:
@@ -63,7 +57,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     ids = id_series("user", users, role).gather(owner)
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
-        frame = frame.with_columns(number_series(_number_column(role), numbers, role))
+        frame = frame.with_columns(number_series(number_column(role), numbers, role))
     return frame, layout
 
 
@@ -167,7 +161,7 @@ def _check_alike(
 ) -> None:
     """Raise unless all users have values of one layout, in an order where order counts."""
     for user, value, n in zip(users, items, lengths, strict=True):
-        if role in _RANKED and isinstance(value, set | frozenset):
+        if role in RANKED and isinstance(value, set | frozenset):
             raise InputError(
                 f"{role}: a set has no order",
                 where=f"user {user!r}",
@@ -237,7 +231,7 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
     )
     if len(columns) == 2:
         return frame, "[(user, item)]"
-    number = _number_column(role)
+    number = number_column(role)
     return frame.with_columns(
         number_series(number, list(columns[2]), role)
     ), "[(user, item, number)]"
@@ -281,85 +275,3 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
         hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or '
         "{user: {item: number}}",
     )
-
-
-def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
-    """Return item ids, one row per user, as a frame, and the number of padding entries (-1)."""
-    if isinstance(source, np.ma.MaskedArray):
-        raise masked(role)
-    try:
-        array = np.asarray(source)
-    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
-        raise _ragged(role) from error
-    if array.dtype == object and array.ndim == 2:
-        raise InputError(
-            f"{role}: a dense array holds item ids of one type, best first",
-            found="values of several types",
-            hint="rows of users and items are a table, or a list of tuples",
-        )
-    if array.dtype == object:
-        raise _ragged(role)
-    if array.ndim != 2:
-        raise InputError(
-            f"{role}: a dense array has one row per user",
-            found=f"an array of shape {array.shape}",
-            hint="pass item ids of shape (users, k)",
-        )
-    if array.dtype.kind not in "iuU":
-        raise IdError(
-            "a dense array holds item ids, best first",
-            where=role,
-            found=f"{array.dtype} values",
-            hint="rank a score matrix with rw.rank(scores, k)",
-        )
-    if _may_be_pairs(array):
-        raise InputError(
-            f"{role}: this array may hold rows of user and item, or an ordered list for each user",
-            found=f"shape {array.shape}, and each value of the first column on rows that follow "
-            "one another",
-            hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
-        )
-    users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
-    frame = pl.DataFrame({"user": users, "item": array.ravel()})
-    if array.dtype.kind == "U":
-        return frame, 0
-    padding = int((array == -1).sum())
-    return (frame.filter(pl.col("item") != -1) if padding else frame), padding
-
-
-def _may_be_pairs(array: Any) -> bool:
-    """Return whether an array of two or three columns looks like users beside their items.
-
-    Lists that are short and alike are no such rows: users do not have an item twice.
-    """
-    if array.shape[1] not in (2, 3) or len(array) < 4:
-        return False
-    first, changes = array[:, 0], array[1:, 0] != array[:-1, 0]
-    grouped = len(np.unique(first)) == 1 + int(changes.sum()) < len(array)
-    return grouped and len(np.unique(array[:, :2], axis=0)) == len(array)
-
-
-def masked(role: TableRole) -> InputError:
-    """Return the error for NumPy's masked arrays."""
-    return InputError(
-        f"{role}: the mask of a masked array is not read",
-        hint="fill masked entries: with -1, which is padding, or drop them",
-    )
-
-
-def _ragged(role: TableRole) -> InputError:
-    return InputError(
-        f"{role}: the rows of the array have different lengths",
-        hint="pass {user: [items]} instead, or fill short rows up with -1",
-    )
-
-
-def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
-    """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame."""
-    check_sparse(source, f"the matrix of {role}")
-    matrix = source.tocoo()
-    number = pl.Series(_number_column(role), matrix.data.astype(np.float64))
-    if matrix.dtype.kind in "iu":
-        check_exact(pl.Series(matrix.data), number, number.name, role)
-    users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
-    return pl.DataFrame([users.alias("user"), items.alias("item"), number])

@@ -15,6 +15,7 @@ from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import EmptyError, IdError, InputError, ScoreError
+from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.files import RawFile, malformed, read_file
@@ -26,7 +27,7 @@ from rankwise.tables.frames import (
     series_as_frame,
     whole,
 )
-from rankwise.tables.in_memory import from_array, from_mapping, from_rows, from_sparse, rows_of
+from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids
 

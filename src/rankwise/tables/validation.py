@@ -14,7 +14,6 @@ __all__ = ["EXACT", "check_exact", "check_finite", "checked_ids"]
 
 EXACT = 2**53
 """Whole numbers below this are floats without loss."""
-"""Whole numbers up to this are floats without loss."""
 
 
 def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
