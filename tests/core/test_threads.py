@@ -16,6 +16,7 @@ def test_a_forked_child_of_a_process_that_evaluated_is_told_and_does_not_hang():
         "import multiprocessing as mp, rankwise as rw\n"
         "def go(_):\n"
         "    try:\n"
+        "        rw.rank([[0.5, 0.2]], 1)\n"
         "        return rw.evaluate({1: [2]}, {1: {2}}, 'mrr')['mrr']\n"
         "    except rw.RankwiseError as error:\n"
         "        return str(error)\n"

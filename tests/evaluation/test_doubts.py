@@ -58,6 +58,16 @@ def test_the_same_table_twice(tmp_path):
     assert "pairs of the ground truth" in said(tmp_path / "a.csv", text)
 
 
+def test_what_is_said_of_pieces_and_of_users_without_lists(tmp_path):
+    LISTS.write_parquet(tmp_path / "run.parquet")
+    same = rw.evaluate(tmp_path / "run.parquet", tmp_path / "run.parquet", "mrr", chunk_rows=2)
+    assert "pairs of the ground truth" in same.provenance["doubts"][-1]
+    few = rw.evaluate({1: [5]}, {user: {5} for user in range(9)}, "mrr")
+    assert few.provenance["doubts"][0].startswith("most users have no list")
+    rated = rw.evaluate_ratings({"ann": [(3, 4), (1, 2)]})
+    assert rated.provenance["doubts"] == []
+
+
 def test_an_array_as_wide_as_the_catalogue_has_two_meanings():
     scores = np.array([[3, 1, 2, 0], [0, 3, 2, 1]])
     for source in (scores, scores.astype(np.uint8)):

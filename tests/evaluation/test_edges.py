@@ -392,7 +392,16 @@ def test_who_is_not_known_is_counted():
         ({"k": 0}, "a cut-off is a whole number"),
         ({"k": 5, "measures": "ndcg@10"}, "measures that name none"),
         ({"k": 5, "measures": "r_precision"}, "measures that name none"),
-        ({"items": ["a", "b"], "measures": "coverage@1"}, "no id of the catalogue is of the type"),
+        (
+            {"items": ["a", "b"], "measures": "coverage@1"},
+            "an id of the catalogue is of another type",
+        ),
+        (
+            {"items": ["05", "7"], "measures": "coverage@1"},
+            "an id of the catalogue is of another type",
+        ),
+        ({"users": {1: 0.5}}, "users= holds weights"),
+        ({"weights": 5}, "weights is the name of a column"),
         ({"by": 5}, "by names columns"),
     ],
 )

@@ -43,3 +43,27 @@ def test_a_table_of_rows_is_no_matrix():
     for frame in (rows, rows.to_pandas()):
         with pytest.raises(InputError, match="is no matrix"):
             rw.rank(frame, 1)
+
+
+def test_labels_of_factors():
+    users = pd.DataFrame([[1, 0.0], [0, 1], [0.5, 0.4]], index=[2, 1, 0])
+    items = pd.DataFrame([[1, 0.0], [0, 1], [0.3, 0.3]], index=[1, 2, 0])
+    truth = {2: {1}, 1: {2}, 0: {1}}
+    assert rw.evaluate(rw.rank(users=users, items=items, k=1), truth, "mrr")["mrr"] == 1.0
+    named = pl.from_pandas(users).with_columns(user_id=pl.Series([2, 1, 0]))
+    listed = rw.rank(users=named, items=items, k=1)
+    assert rw.evaluate(listed, truth, "mrr")["mrr"] == 1.0
+    plain = rw.rank(users=users, items=items, k=1, user_ids=[0, 1, 2], item_ids=[0, 1, 2])
+    assert plain.frame["item"].to_list() == [0, 1, 0]
+
+
+def test_an_item_of_one_letter_is_no_column_of_users():
+    frame = pd.DataFrame([[3, 9], [5, 2]], index=["x", "y"], columns=["t", "u"])
+    assert rw.rank(frame, 1).frame["item"].to_list() == ["u", "t"]
+
+
+def test_scores_beyond_the_floats():
+    scores = np.array([[2**53, 2**53 + 1]])
+    with pytest.raises(InputError, match="too large to be told apart"):
+        rw.rank(scores, 1)
+    assert rw.rank(np.array([[2**53, 2**60]]), 1).frame["item"].to_list() == [1]

@@ -117,3 +117,62 @@ def test_numbers_that_are_written_in_another_way_are_asked_for(numbers, tmp_path
 def test_relevance_may_be_written_as_true_and_false(tmp_path):
     TRUTH.with_columns(relevance=pl.Series(["True", "False", "true"])).write_csv(tmp_path / "t.csv")
     assert rw.evaluate(LISTS, tmp_path / "t.csv", "mrr")["mrr"] == 0.75
+
+
+def test_what_an_evaluation_reads_of_a_split():
+    """A split has no need of a relevance; the ground truth does, and asks for it."""
+    rows = pl.DataFrame(
+        {"user": [1] * 4, "item": [7, 8, 5, 6], "weight": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
+    )
+    split = rw.splits.GlobalTime(share=0.5).split(rows)
+    result = rw.evaluate({1: [5, 6]}, split, "mrr")
+    assert result["mrr"] == 0.5
+    assert result.provenance["inputs"]["truth"]["columns"]["relevance"] == "weight"
+    odd = rw.splits.GlobalTime(share=0.5).split(rows.rename({"weight": "liked"}))
+    with pytest.raises(ColumnError, match="'liked' could be it"):
+        rw.evaluate({1: [5, 6]}, odd, "mrr")
+    named = rw.evaluate({1: [5, 6]}, odd, "mrr", columns={"truth.relevance": "liked"})
+    assert named["mrr"] == 0.5
+    assert rw.evaluate({1: [5, 6]}, odd, "mrr", columns={"truth.relevance": None})["mrr"] == 1.0
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_what_an_evaluation_reads_of_a_saved_split(form, tmp_path):
+    rows = pl.DataFrame(
+        {"uid": [1] * 4, "item": [7, 8, 5, 6], "liked": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
+    )
+    split = rw.splits.GlobalTime(share=0.5).split(rows, columns={"user": "uid"})
+    split.save(tmp_path / "split", format=form)
+    with pytest.raises(ColumnError, match="'liked' could be it"):
+        rw.evaluate({1: [5, 6]}, tmp_path / "split", "mrr")
+    options = {"columns": {"truth.relevance": "liked"}}
+    assert rw.evaluate({1: [5, 6]}, tmp_path / "split", "mrr", **options)["mrr"] == 0.5
+
+
+def test_a_rating_beside_predictions_is_not_taken_for_them():
+    both = pl.DataFrame({"user": [1, 1], "item": [5, 6], "rating": [1, 5], "y_pred": [0.9, 0.1]})
+    with pytest.raises(ColumnError, match="two columns could be the score"):
+        rw.evaluate(both, {1: {6}}, "mrr")
+    assert rw.evaluate(both.drop("y_pred"), {1: {6}}, "mrr")["mrr"] == 1.0
+
+
+def test_lists_of_numbers_are_asked_for():
+    lists = pl.DataFrame({"user": [1], "items": [[5, 6]], "affinity": [[0.2, 0.9]]})
+    with pytest.raises(ColumnError, match="'affinity' could be it"):
+        rw.evaluate(lists, {1: {6}}, "mrr")
+    assert rw.evaluate(lists, {1: {6}}, "mrr", columns={"score": "affinity"})["mrr"] == 1.0
+
+
+def test_columns_of_a_source_that_names_none():
+    scored = {1: [(5, 0.1), (6, 0.9)]}
+    assert rw.evaluate(scored, {1: {6}}, "mrr")["mrr"] == 1.0
+    result = rw.evaluate(scored, {1: {6}}, "mrr", columns={"score": None})
+    assert result["mrr"] == 0.5
+    assert "in the order of their rows" in repr(result)
+    with pytest.raises(rw.RankwiseError, match="this source has no names of columns"):
+        rw.evaluate(scored, {1: {6}}, columns={"recommendations.score": "s"})
+
+
+def test_row_numbers_of_pandas_in_memory():
+    frame = pl.DataFrame({"Unnamed: 0": [0, 1, 2], "index": [4, 5, 6]}).hstack(LISTS)
+    assert rw.evaluate(frame, TRUTH, "mrr")["mrr"] == 1.0

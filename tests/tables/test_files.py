@@ -47,6 +47,7 @@ RUNS = {
     "run.csv.xz": lzma.compress(CSV.encode()),
     "run.csv.gz": gzip.compress(CSV.encode()),
     "run.zip": zipped(CSV),
+    "mac.zip": zipped(CSV, "run.csv", "__MACOSX/._run.csv"),
     "utf16.csv": CSV.encode("utf-16"),
     "mac.csv": CSV.replace("\n", "\r").encode(),
     "windows.csv": CSV.replace("\n", "\r\n").encode(),
@@ -74,7 +75,7 @@ def test_runs(name, tmp_path, expected):
     "name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"]
 )
 def test_judgements_as_nist_names_them(name, tmp_path, expected):
-    (tmp_path / name).write_text("# topic 1\n1 0 1 2\n\n2 0 2 1\n# topic 2\n2 0 3 3\n")
+    (tmp_path / name).write_text("# topic 1\n1 0 1 2  # sure\n\n2 0 2 1\n# topic 2\n2 0 3 3\n")
     assert rw.evaluate({1: [3, 1], 2: [2]}, tmp_path / name, CELLS).values == expected
 
 

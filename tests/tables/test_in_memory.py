@@ -221,3 +221,30 @@ def test_what_fails_when_it_is_collected():
     relation = duckdb.sql("select 1 as user, cast(t.x as int) as item from (values ('z')) t(x)")
     with pytest.raises(InputError, match="this query fails when it is run"):
         rw.evaluate(relation, {1: {2}})
+
+
+def test_a_series_with_one_row_per_interaction():
+    by_user = FRAME.set_index("user")["item"]
+    assert rw.evaluate(by_user, TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
+    truth = pd.DataFrame(JUDGED, columns=["user", "item", "x"]).set_index("user")["item"]
+    assert rw.evaluate(LISTS, truth, "recall@2").counts["truth_rows"] == 3
+
+
+def test_named_tuples_are_read_by_name():
+    rows = list(FRAME.itertuples())  # with pandas' row numbers first
+    assert rw.evaluate(rows, TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
+    swapped = list(FRAME[["item", "user", "score"]].itertuples(index=False))
+    assert rw.evaluate(swapped, TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
+
+
+@pytest.mark.parametrize("rows", [[[1, 5], [2, 6]], np.array([[1, 5], [2, 6], [3, 7], [4, 8]])])
+def test_arrays_are_lists_and_no_ground_truth(rows):
+    for role in ({"truth": rows}, {"truth": {1: {5}}, "train": rows}):
+        with pytest.raises(InputError, match="does not say which user has which items"):
+            rw.evaluate({1: [5]}, measures="arp@1", **role)
+
+
+def test_masked_rows():
+    mask = np.ma.masked_array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+    with pytest.raises(InputError, match="the mask of a masked array"):
+        rw.evaluate([mask[0], mask[1]], {0: {1}})

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rankwise.cli.options import column_option, examples
+from rankwise.cli.spelling import respelled
 from rankwise.errors import printable
 
 __all__ = ["command"]
@@ -123,7 +124,10 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     try:
         table = from_file(raw, kind, choose(columns, kind))
     except RankwiseError as error:
-        return {"problem": "; ".join(line.strip() for line in str(error).splitlines())}
+        ctx = click.get_current_context()
+        group = ctx.find_root().command
+        said = respelled(error, ctx.command, group) if isinstance(group, click.Group) else error
+        return {"problem": "; ".join(line.strip() for line in str(said).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {
         role: f"column {column!r}, {frame.schema[role]!s}" for role, column in table.columns.items()

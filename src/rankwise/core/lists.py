@@ -308,10 +308,12 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
             "two items of one list have the same rank",
             where=f"user {user!r}",
             found=f"rank {rank[row]} twice",
-            hint="give every item of a list its own rank, or drop the column and pass scores",
+            hint="give every item of a list its own rank, or leave the column unused: "
+            'columns={"rank": None}',
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
-    jumps[starts[1:] - 1] = rank[starts[:-1]] != 1  # in place of the step to the next list
+    first = rank[starts[:-1]]  # in place of the step to the next list: ranks count from 1 or from 0
+    jumps[starts[1:] - 1] = (first != 1) & (not (first == 0).all())
     return int(np.add.reduceat(jumps, starts[:-1]).astype(bool).sum())
 
 

@@ -48,7 +48,7 @@ def doubts(tables: Tables) -> list[str]:
     """Return what a reader should know: tables that look swapped, and tables that are the same."""
     lists, truth, train = tables.recommendations, tables.truth, tables.train
     said: list[str] = []
-    if lists is None or truth is None:
+    if lists is None or truth is None or lists.format == "ratings":
         return said
     if _looks_ranked(truth) and _looks_judged(lists):
         said.append(
@@ -85,15 +85,15 @@ def _looks_judged(lists: Table) -> bool:
 
 def _is_table(table: Table) -> bool:
     """Return whether the names of columns are those of the source, and not of its layout."""
-    return not table.format.startswith(("{", "[", "trec", "sparse", "dense", "ranking", "json"))
+    return not table.is_positional and not table.format.startswith(("trec", "ranking", "json"))
 
 
 def _same_pairs(left: Table, right: Table) -> bool:
     """Return whether two tables have the same users and items, row by row in some order."""
-    if len(left.frame) != len(right.frame):
-        return False
     if left.sha256 is not None and left.sha256 == right.sha256:
         return True
+    if len(left.frame) != len(right.frame):
+        return False
     pair = ["user", "item"]
     for column in pair:
         left, right = align([left, right], column)

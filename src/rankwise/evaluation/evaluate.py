@@ -24,7 +24,7 @@ from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.chunks import read_chunks
 from rankwise.tables.seen import take_out_seen
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["evaluate"]
 
@@ -147,6 +147,10 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     piece = Tables(recommendations=tables.recommendations)
     job = prepare(settings, replace(tables, recommendations=None))
     result = finish(job, [work(job, piece)])
+    if 2 * result.counts["users_without_list"] > result.counts["users"]:
+        said.append(
+            "most users have no list: do recommendations and ground truth name users alike?"
+        )
     result = replace(result, provenance={**result.provenance, "doubts": said})
     if not settings.warm_and_cold:
         return result
@@ -201,6 +205,11 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
         if name in PieceOptions.__annotations__
     }
     evaluator = Evaluator(settings.measures, ties=settings.ties, **sources, **options)
+    said: list[str] | None = None
     for chunk in read_chunks(source, rows, columns=settings.columns):
+        if said is None:
+            assert isinstance(chunk, Recommendations)
+            said = doubts(replace(evaluator.reference, recommendations=chunk))
         evaluator.update(chunk)
-    return evaluator.result()
+    result = evaluator.result()
+    return replace(result, provenance={**result.provenance, "doubts": said})

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from rankwise.core.threads import check_not_forked
 from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation.evaluate import evaluate_tables
 from rankwise.evaluation.settings import (
@@ -80,6 +81,7 @@ def evaluate_ratings(
     if "threshold" not in given:
         given.setdefault("relevance_threshold", 3.5)
     settings = Settings.read(measures, given, RatingOptions)
+    check_not_forked()
     frame = _frame(source, settings.columns)
     rows = len(frame)
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
@@ -95,8 +97,10 @@ def evaluate_ratings(
     )  # fmt: skip
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}
-    lists = replace(tables.recommendations, counts=counts)
-    return evaluate_tables(settings, replace(tables, recommendations=lists))
+    assert tables.truth is not None
+    lists = replace(tables.recommendations, counts=counts, format="ratings")
+    truth = replace(tables.truth, format="ratings")
+    return evaluate_tables(settings, replace(tables, recommendations=lists, truth=truth))
 
 
 def _others(columns: Columns | None) -> Columns | None:

@@ -14,6 +14,7 @@ from rankwise.evaluation.work import finish, merge, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.read import read_tables
+from rankwise.tables.table import Tables
 
 __all__ = ["Evaluator"]
 
@@ -62,6 +63,11 @@ class Evaluator:
         )
         self._job = prepare(settings, reference)
         self._partials: list[Partial] = []
+
+    @property
+    def reference(self) -> Tables:
+        """The tables that all pieces share."""
+        return self._job.reference
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
         """Add the lists of some users; with ``truth``, also what is relevant to them.

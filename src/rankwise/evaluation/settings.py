@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
+from numbers import Real
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -184,6 +185,11 @@ class Settings:
         by = bounded("by", by, 1_000) if isinstance(by, Iterable) else by
         if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
             raise ParameterError("by names columns of the users", found=f"by={given!r}")
+        if isinstance(self.weights, Real | Sequence) and not isinstance(self.weights, str):
+            raise ParameterError(
+                "weights is the name of a column of the users, or a mapping of users",
+                found=f"weights={self.weights!r}"[:80], hint='pass weights={"ann": 0.5, …}',
+            )  # fmt: skip
         named = self.columns if isinstance(self.columns, Mapping) else {}
         words = all(isinstance(key, str) and isinstance(name, str | None)
                     for key, name in named.items())  # fmt: skip

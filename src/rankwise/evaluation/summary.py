@@ -224,11 +224,13 @@ def _in_catalogue(
     if catalogue is None:
         return items, 0
     ids = matching(catalogue, "item", items["item"]).select("item").unique()
-    if ids.is_empty():
+    other = catalogue.frame["item"].cast(pl.String)
+    other = other.filter(~other.is_in(ids["item"].cast(pl.String).implode()))
+    if len(other):  # text that is not written as integers are
         raise IdError(
-            "no id of the catalogue is of the type of the items recommended",
+            "an id of the catalogue is of another type than the items recommended",
             where=catalogue.source,
-            found=f"{catalogue.frame['item'][0]!r} beside {items['item'][0]!r}",
+            found=f"{other[0]!r} beside {items['item'][0]!r} ({len(other)} such ids)",
             hint="cast the item column to one type in both tables",
         )
     outside = items.join(ids, on="item", how="anti")

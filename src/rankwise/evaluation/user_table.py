@@ -29,6 +29,11 @@ class UserTable:
         cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
     ) -> UserTable:
         """Return the table of users, checked for the columns that are asked of it."""
+        if users is not None and users.format == "weights" and weights is None and not by:
+            raise ParameterError(
+                "users= holds weights, and weights= is what takes them",
+                hint="write weights={user: weight}",
+            )
         for name in [*by, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
         if users is not None:

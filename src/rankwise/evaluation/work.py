@@ -108,7 +108,7 @@ def read_inputs(
 ) -> Tables:  # fmt: skip
     """Read everything that was given, a split in place of ground truth and training included."""
     check_population(users)
-    truth, train = truth_and_train(truth, train)
+    truth, train = truth_and_train(truth, train, settings.columns)
     return read_tables(
         settings.columns, required=required, recommendations=recommendations, truth=truth,
         train=train, items=items, users=users, baseline=baseline,

@@ -204,7 +204,7 @@ class ReciprocalRank(PerUser):
         return block.sum_hits(block.hits.first() / block.hits.rank, k)
 
 
-@measure("map", "ap", "average_precision", "map_cut", range=(0, 1), higher_is_better=True)
+@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True)
 class AveragePrecision(PerUser):
     r"""Mean of the precision at the rank of each relevant item.
 

@@ -80,10 +80,14 @@ def _measure(node: ast.expr, text: str) -> Any:
 
 def _named(name: str) -> Any:
     """Return the measure of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
-    ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
-    if ending is None or registry.knows(name):
+    if registry.knows(name):
         return registry.find(name)()
-    return registry.find(ending[1])() @ int(ending[2])
+    ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
+    if ending is not None:
+        return _named(ending[1]) @ int(ending[2])
+    if name.lower() == "map_cut":  # trec_eval divides by all relevant items, also above k
+        return registry.find("map")(normaliser="relevant")
+    return registry.find(name)()
 
 
 def make(cls: type[Any], given: dict[str, Any]) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 
 from rankwise.candidates.candidate_sets import Candidates
 from rankwise.core.ragged import Ints, UserItems, bucket
-from rankwise.core.threads import default_threads, gather
+from rankwise.core.threads import check_not_forked, default_threads, gather
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.ranking.axes import Axis, read_ids
-from rankwise.ranking.labelled import read_labels
+from rankwise.ranking.labelled import read_factor_labels, read_labels
 from rankwise.ranking.scores import Scores, open_scores
 from rankwise.tables.columns import Columns
 from rankwise.tables.protocol import Protocol
@@ -29,9 +29,9 @@ scores : array or frame, shape (U, I), optional
     The score matrix; minus infinity excludes an item from the user's candidate set. In a frame
     of Polars or pandas columns are called by the ids of items, and rows by the index, or by a
     column of users.
-users, items : array, shape (U, d) and (I, d), optional
-    User and item factors, instead of scores. In float32, BLAS may round equal scores
-    differently; use float64 if exact ties matter.
+users, items : array or frame, shape (U, d) and (I, d), optional
+    User and item factors, instead of scores; rows of frames are labelled as those of scores.
+    In float32, BLAS may round equal scores differently; use float64 if exact ties matter.
 bias : array, shape (I,), optional
     Item biases, added to the scores.
 user_ids, item_ids : iterable, optional
@@ -86,7 +86,10 @@ def make_pool(
     columns: Columns | None,
 ) -> Pool:
     """Return the pool of `rankwise.rank` or `rankwise.rank_relevant` from their parameters."""
+    check_not_forked()
     scores, user_ids, item_ids = read_labels(scores, user_ids, item_ids)
+    users, user_ids = read_factor_labels(users, user_ids, "user")
+    items, item_ids = read_factor_labels(items, item_ids, "item")
     source = open_scores(scores, users, items, bias)
     user_axis = Axis("user", user_ids, source.n_users)
     item_axis = Axis("item", item_ids, source.n_items)

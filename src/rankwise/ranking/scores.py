@@ -195,7 +195,20 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
             f"{name} must be numbers of shape {shapes.get(name, '(n, d)')}",
             found=f"{array.dtype} of shape {array.shape}",
         )
+    if array.dtype.kind in "iu" and not _is_exact(array):
+        raise ScoreError(
+            f"{name}: whole numbers are too large to be told apart as floats",
+            found=f"up to {array.max()}, above 2^53",
+            hint="subtract the smallest from all",
+        )
     return array
+
+
+def _is_exact(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether whole numbers keep all digits as floats."""
+    if int(array.min()) >= -(2**53) and int(array.max()) <= 2**53:
+        return True
+    return bool((array.astype(np.float64).astype(np.longdouble) == array).all())
 
 
 def _float_type(values: np.ndarray[Any, Any]) -> np.dtype[Any]:

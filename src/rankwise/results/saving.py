@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_path
+from rankwise.core.threads import check_not_forked
 from rankwise.errors import FileError, UsageError
 from rankwise.measures.read import parse_all
 from rankwise.results.folder import read_folder
@@ -35,6 +36,7 @@ def load(folder: str | Path) -> Result:
     ...     rw.load(result.save(folder + "/out"))["mrr@2"]
     0.5
     """
+    check_not_forked()
     path = check_path("folder", folder)
     data, frames = read_folder(path, SCHEMA_VERSION)
     try:

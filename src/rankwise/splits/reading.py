@@ -84,8 +84,11 @@ def read(
     return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
 
 
-def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
-    """Return ground truth and training interactions, those of a split if it is the ground truth."""
+def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> tuple[Any, Any]:
+    """Return ground truth and training interactions, those of a split if it is the ground truth.
+
+    ``columns`` are those of the evaluation; in a split they may name the relevance.
+    """
     if isinstance(truth, str | Path) and _is_folder(Path(truth)):
         truth = read(truth)
     if isinstance(truth, Folds):
@@ -94,8 +97,9 @@ def truth_and_train(truth: Any, train: Any) -> tuple[Any, Any]:
             found=repr(truth),
             hint="evaluate each: for split in folds: …; the folder DIR/0 is the first fold",
         )
-    if isinstance(truth, Split) and train is None:
-        train = truth.as_table("train")
+    if isinstance(truth, Split):
+        train = truth.as_table("train") if train is None else train
+        truth = truth.as_table("truth", columns)
     return truth, train
 
 

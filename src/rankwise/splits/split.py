@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -17,8 +17,10 @@ from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.source import FileFormat, cut_rows
 from rankwise.splits.writing import Contents, write
 from rankwise.tables.cards import one_line
-from rankwise.tables.columns import TableRole
+from rankwise.tables.columns import Columns, TableRole, choose
+from rankwise.tables.frames import from_frame, typed
 from rankwise.tables.table import Table
+from rankwise.tables.validation import check_finite
 
 __all__ = ["Folds", "Split"]
 
@@ -120,21 +122,25 @@ class Split:
             }
         ).sort(role)
 
-    def as_table(self, kind: TableRole = "truth") -> Table:
-        """Return the part that a split stands for: test as ground truth, training as training."""
+    def as_table(self, kind: TableRole = "truth", columns: Columns | None = None) -> Table:
+        """Return the part that a split stands for: test as ground truth, training as training.
+
+        ``columns`` name columns that the split itself had no need of, such as the relevance.
+        """
         if kind not in ("truth", "train"):
             raise ParameterError(
                 f"a split stands for a truth, or for training, and not for {kind}",
                 hint="pass one of its parts: split.train, split.test",
             )
         part, whole = "test" if kind == "truth" else "train", self.rows.table
-        roles = ("user", "item", "relevance", "timestamp")
-        frame = whole.frame.select(role for role in roles if role in whole.frame.columns)
-        return Table(
-            frame.filter(pl.Series(self.masks[part])), kind, f"{part} part of {whole.source}",
-            whole.format, whole.columns, is_text=whole.is_text,
-            split=self.card if kind == "truth" else None,
-        )  # fmt: skip
+        rows = whole.frame.filter(pl.Series(self.masks[part])).rename(whole.columns)
+        given = {**whole.columns, **choose(columns, kind)}
+        table = from_frame(rows, kind, given, f"{part} part of {whole.source}", whole.format)
+        if "relevance" in table.columns:
+            table = table.with_frame(typed(table.frame, ["relevance"]))
+            check_finite(table.frame["relevance"], "relevance", table)
+        card = self.card if kind == "truth" else None
+        return replace(table, is_text=whole.is_text, split=card)
 
     def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
         """Write the parts and ``split.json`` into a folder, all or nothing.

@@ -25,8 +25,14 @@ def number_column(role: TableRole) -> str:
 
 def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     """Return item ids, one row per user, as a frame, and the number of padding entries (-1)."""
-    if isinstance(source, np.ma.MaskedArray):
+    rows = source if isinstance(source, list | tuple) else [source]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise masked(role)
+    if role not in (*RANKED, "items"):
+        raise InputError(
+            f"{role}: an array, or a list of lists, does not say which user has which items",
+            hint="pass a table, a list of tuples (user, item), or {user: {items}}",
+        )
     try:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths

@@ -53,11 +53,14 @@ _RARE = {
 }  # fmt: skip
 """Names that count where no usual one is there: ``session_id`` beside ``user_id`` is no user."""
 
+_WEAK = {"score": "rating", "relevance": "score"}
+"""Usual names that may mean something else: a rating beside predictions is what was observed."""
+
 _DECIDING: dict[TableRole, tuple[str, ...]] = {
     "recommendations": ("rank", "score"), "baseline": ("rank", "score"), "truth": ("relevance",),
 }  # fmt: skip
 """The columns that order lists or decide what is relevant."""
-_ROW_NUMBERS = ("unnamed0", "indexlevel0")
+_ROW_NUMBERS = ("unnamed", "indexlevel0", "level0", "index")
 """The names under which pandas writes the numbers of rows, besides the empty one."""
 
 KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
@@ -90,11 +93,12 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     """
     # A weight or a count of interactions is a relevance only where they are the ground truth.
     rare = () if column == "relevance" and role != "truth" else _RARE.get(column, ())
-    for known in (ROLES[role][column], rare):
-        found = [name for name in names if plain_name(name) in known]
-        if found:
-            return found
-    return []
+    usual, others = (
+        [name for name in names if plain_name(name) in known]
+        for known in (ROLES[role][column], rare)
+    )
+    weak = [plain_name(name) for name in usual] == [_WEAK.get(column)]
+    return usual + others if weak else usual or others
 
 
 def could_decide(

@@ -133,7 +133,11 @@ def unpacked(data: bytes, name: str) -> bytes:
 
 def _zip(data: bytes, name: str) -> IO[bytes]:
     archive = zipfile.ZipFile(io.BytesIO(data))
-    files = [entry for entry in archive.infolist() if not entry.is_dir()]
+    hidden = ("__MACOSX/", ".")  # what macOS and Finder add
+    files = [
+        entry for entry in archive.infolist()
+        if not entry.is_dir() and not entry.filename.startswith(hidden)
+    ]  # fmt: skip
     if len(files) != 1:
         raise FileError(
             "a zip archive holds one table",

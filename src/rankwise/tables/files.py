@@ -250,7 +250,9 @@ def _fields(line: str, layout: Format) -> list[str]:
 
 def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
     separator, body = layout.separator, data
-    if separator == "":  # TREC: blanks between fields, comments on lines of their own
+    if separator == "":  # TREC: blanks between fields; judgements may have comments
+        if layout.name == "trec qrels":
+            data = re.sub(rb"[ \t]#[^\r\n]*", b"", data)
         body = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)|^[ \t]*#[^\n]*\n?", b"", data)
         body = re.sub(rb"[ \t]+", b"\t", body)
         separator = "\t"

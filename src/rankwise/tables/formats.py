@@ -92,6 +92,7 @@ def sniff(name: str, head: bytes) -> Format:
 def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
     """Return the format of a run or of judgements as TREC has them; None for other text."""
     line = next((line for line in lines if not line.lstrip().startswith("#")), "")
+    line = line.partition(" #")[0]
     fields = line.split()
     if "," in line or len(fields) < 4:
         return None

@@ -17,6 +17,7 @@ from rankwise.tables.columns import (
     recognise,
     undecided,
 )
+from rankwise.tables.in_memory import from_mapping_of_columns, from_rows
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.validation import check_exact
 
@@ -63,7 +64,7 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
     try:
         return pl.DataFrame(source)
     except ImportError:  # pandas without PyArrow cannot export its text
-        return pl.DataFrame({str(column): source[column].to_list() for column in source})
+        return _by_value(source, name)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(
             "a column of this table holds values of several types",
@@ -73,6 +74,18 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
         ) from error
     except Exception as error:  # a lazy relation of another library, such as DuckDB's, that fails
         raise _uncollected(name, error) from error
+
+
+def _by_value(source: Any, name: str) -> pl.DataFrame:
+    """Return a pandas frame column by column, gaps in text as nulls."""
+    columns = {}
+    for column in source:
+        values = source[column].to_list()
+        gaps = source[column].isna().to_list()
+        kept = [None if gap else value for value, gap in zip(values, gaps, strict=True)]
+        text = any(isinstance(value, str) for value in kept)
+        columns[str(column)] = kept if text else values
+    return from_mapping_of_columns(columns, name)
 
 
 def _with_index(source: Any) -> Any:
@@ -104,8 +117,11 @@ def _uncollected(name: str, error: BaseException) -> InputError:
 
 def series_as_frame(source: Any, role: TableRole) -> pl.DataFrame | dict[Any, Any]:
     """Return a pandas Series as a frame if its index has user and item, else as a mapping."""
-    if source.index.nlevels == 1:
+    if source.index.nlevels == 1 and source.index.is_unique:
         return dict(zip(source.index, source, strict=True))
+    if source.index.nlevels == 1:  # one row per interaction
+        rows = list(zip(source.index, source, strict=True))
+        return from_rows(rows, role)[0]
     names = {"name": source.name or ("score" if role == "recommendations" else "relevance")}
     return from_arrow(source.reset_index(**names), role)
 
@@ -148,7 +164,9 @@ def from_frame(
 
 
 def _holds_numbers(column: pl.Series) -> bool:
-    """Return whether a column has numbers; of text half of what is there, also with a comma."""
+    """Return whether a column, or its lists, have numbers; of text half of it, also with commas."""
+    if isinstance(column.dtype, pl.List | pl.Array):
+        column = column.explode(empty_as_null=False)
     if column.dtype != pl.String:
         return column.dtype.is_numeric() or column.dtype == pl.Boolean
     text = column.str.strip_chars()

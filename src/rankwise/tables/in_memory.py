@@ -213,6 +213,8 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
     """Return rows, tuples or records by name, as a frame, and their layout."""
     if all(isinstance(row, Mapping) for row in source):
         return _from_records(source, role), "records"
+    if all(hasattr(row, "_fields") for row in source):  # named tuples are read by name
+        return _from_records([row._asdict() for row in source], role), "records"
     sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
     if sizes not in ({2}, {3}):
         odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)),

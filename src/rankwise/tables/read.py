@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import EmptyError, IdError, InputError, ScoreError
+from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose
@@ -77,7 +77,10 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
         if table.frame.is_empty() and not exact:
             raise EmptyError(f"the table of {role} is empty", where=table.source, found="0 rows")
         return table
-    table = _load(source, role, choose(columns, role))
+    given = choose(columns, role)
+    table = _load(source, role, given)
+    if table.is_positional:
+        table = _without_columns(table, given, columns)
     for column in _IDS:
         if column in table.frame.columns:
             table = table.with_ids(column, checked_ids(table.frame[column], column, table))
@@ -91,6 +94,25 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
         if rank.dtype.is_integer() or bool((rank == rank.round()).all()):
             table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
     return table
+
+
+def _without_columns(
+    table: Table, given: Mapping[str, str | None], columns: Columns | None
+) -> Table:
+    """Return a table of a source that names no columns, without those that are to be left out."""
+    asked = [
+        key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")
+    ]
+    if asked:
+        raise ParameterError(
+            f"columns names a column of {table.role}, and this source has no names of columns",
+            found=f"{asked[0]!r}, {table.format}",
+            hint="pass a table, or leave the name out",
+        )
+    numbers = ("score", "relevance")
+    left_out = [name for name in numbers if name in table.columns and given.get(name, name) is None]
+    names = {role: name for role, name in table.columns.items() if role not in left_out}
+    return replace(table, frame=table.frame.drop(left_out), columns=names)
 
 
 def _whole_ranks(rank: pl.Series, table: Table) -> pl.Series:

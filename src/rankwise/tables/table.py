@@ -62,6 +62,11 @@ class Table:
         """Return the table with other rows."""
         return replace(self, frame=frame)
 
+    @property
+    def is_positional(self) -> bool:
+        """Whether the source names no columns: a dict by user, tuples, arrays, matrices."""
+        return self.format.startswith(("{", "[", "dense", "sparse", "list of", "weights", "ids"))
+
     def relevant(self, threshold: float | None) -> pl.DataFrame:
         """Return the relevant rows: all rows, if there is no relevance."""
         if "relevance" not in self.frame.columns:

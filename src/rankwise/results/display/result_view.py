@@ -122,6 +122,9 @@ def footnote(
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
     rules = [_relevance_rule(settings, inputs), _order_rule(settings, inputs)]
+    if settings.get("weights") is not None:
+        weights = settings["weights"]
+        rules.append("users weighted" + ("" if weights == "given" else f" by column {weights!r}"))
     if candidates is not None:
         rules.append(f"candidates: {candidates}")
     if split:
@@ -129,6 +132,8 @@ def footnote(
     if "catalogue_items" in counts:
         rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
     read = [_columns_read(role, card) for role, card in inputs.items()]
+    known = provenance.get("facts", {}).items()
+    read += [f"{fact}: {source}" for fact, source in known if source.startswith("column")]
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
 
