@@ -117,3 +117,9 @@ def test_numbers_that_are_written_in_another_way_are_asked_for(numbers, tmp_path
 def test_relevance_may_be_written_as_true_and_false(tmp_path):
     TRUTH.with_columns(relevance=pl.Series(["True", "False", "true"])).write_csv(tmp_path / "t.csv")
     assert rw.evaluate(LISTS, tmp_path / "t.csv", "mrr")["mrr"] == 0.75
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_numbers_of_rows_as_pandas_writes_them_decide_nothing(name):
+    lists = LISTS.with_columns(pl.Series(name, [0, 1, 2]))
+    assert rw.evaluate(lists, TRUTH, "recall")["recall"] == 1.0

@@ -57,7 +57,7 @@ _DECIDING: dict[TableRole, tuple[str, ...]] = {
     "recommendations": ("rank", "score"), "baseline": ("rank", "score"), "truth": ("relevance",),
 }  # fmt: skip
 """The columns that order lists or decide what is relevant."""
-_ROW_NUMBERS = ("unnamed0", "indexlevel0")
+_ROW_NUMBERS = ("unnamed", "indexlevel0")
 """The names under which pandas writes the numbers of rows, besides the empty one."""
 
 KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
