@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import rankwise as rw
+from rankwise.errors import MeasureError
 
 LISTS, TRUTH = {"u": [1, 2]}, {"u": {2, 3}}
 GENRES = {1: {"war"}, 2: {"war", "noir"}, 3: {"noir", "drama"}}
@@ -171,3 +172,10 @@ def test_what_debiased_measures_rest_on():
     assert own["clip"] == 0.2
     assert own["clipped_share"] == pytest.approx(1 / 3)
     assert "effective sample size 2 of 3" in repr(result)
+
+
+@pytest.mark.parametrize("column", ["''", "'g*'"])
+def test_a_group_is_one_column_that_has_a_name(column):
+    items = {"item": [1, 2, 3], "g1": ["a", "a", "b"], "g2": ["a", "b", "b"]}
+    with pytest.raises(MeasureError, match="there is no such column in the table of items"):
+        rw.evaluate(LISTS, TRUTH, f"rsp(item_group={column})@1", items=items, train={"a": [1]})

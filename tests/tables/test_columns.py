@@ -173,6 +173,7 @@ def test_columns_of_a_source_that_names_none():
         rw.evaluate(scored, {1: {6}}, columns={"recommendations.score": "s"})
 
 
-def test_row_numbers_of_pandas_in_memory():
-    frame = pl.DataFrame({"Unnamed: 0": [0, 1, 2], "index": [4, 5, 6]}).hstack(LISTS)
-    assert rw.evaluate(frame, TRUTH, "mrr")["mrr"] == 1.0
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__", "index"])
+def test_numbers_of_rows_as_pandas_writes_them_decide_nothing(name):
+    lists = LISTS.with_columns(pl.Series(name, [0, 1, 2]))
+    assert rw.evaluate(lists, TRUTH, "recall")["recall"] == 1.0

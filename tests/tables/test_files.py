@@ -62,6 +62,7 @@ RUNS = {
     "scores.json": json.dumps({user: list(items.items()) for user, items in SCORES.items()}).encode(),
     "tagged.trec": TREC.encode(),
     "input.BM25": TREC.encode(),
+    "commas.trec": TREC.replace("my best", "my,best").encode(),
 }  # fmt: skip
 
 

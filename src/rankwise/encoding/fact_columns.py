@@ -87,7 +87,7 @@ def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> 
                 found=listed,
                 hint=nearest(name, names),
             )
-    if chosen is not None and chosen.endswith("*"):
+    if chosen is not None and chosen.endswith("*") and fact.kind in ("categories", "features"):
         several = [name for name in names if name.startswith(chosen[:-1])]
         if several:
             return Found(tuple(several), several=True)

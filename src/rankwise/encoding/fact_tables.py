@@ -39,6 +39,7 @@ _TABLES: dict[FactKind, tuple[TableRole, ...]] = {
     "features": ("items",), "item_group": ("items",), "propensity": ("items",),
     "user_group": ("users",),
 }  # fmt: skip
+_NO_COLUMN = ("popularity", "history", "similarity", "baseline")
 _NEEDED: dict[TableRole, str] = {
     "train": "training interactions",
     "users": "a table of users with their groups",
@@ -92,7 +93,7 @@ class FactTables:
     def columns_of(self) -> dict[Fact, Found]:
         """The columns of every fact that is a column."""
         return {
-            fact: self._find(fact, measure) if fact.column else Found(())
+            fact: Found(()) if fact.kind in _NO_COLUMN else self._find(fact, measure)
             for fact, measure in self.wanted.items()
         }
 

@@ -94,7 +94,7 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
     line = next((line for line in lines if not line.lstrip().startswith("#")), "")
     line = line.partition(" #")[0]
     fields = line.split()
-    if "," in line or len(fields) < 4:
+    if len(fields) < 4 or ("," in line and fields[1].upper() not in ("0", "Q0")):
         return None
     if len(fields) >= 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
         return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
