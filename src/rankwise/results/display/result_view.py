@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -115,7 +116,7 @@ def footnote(
         for name in counts
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
-    notes += [f"{counts[name]:,} {text}" for name, text in words.items() if counts.get(name)]
+    notes += [_counted(counts[name], text) for name, text in words.items() if counts.get(name)]
     for name, row in diagnostics.items():
         sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
@@ -136,6 +137,17 @@ def footnote(
     read += [f"{fact}: {source}" for fact, source in known if source.startswith("column")]
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+
+
+def _counted(count: int, text: str) -> str:
+    """Return a number of things, of one thing in the singular.
+
+    >>> _counted(1, "rows with tied scores"), _counted(2, "rows with tied scores")
+    ('1 row with tied scores', '2 rows with tied scores')
+    """
+    if count == 1:
+        text = re.sub(r"\b(list|row|place|item|recommendation|user)s\b", r"\1", text, count=1)
+    return f"{count:,} {text}"
 
 
 def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
@@ -179,7 +191,7 @@ def _columns_read(role: str, card: Mapping[str, Any]) -> str:
         f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
     )
     trimmed = card.get("ids_trimmed")
-    return text + (f", blanks around {trimmed:,} ids removed" if trimmed else "")
+    return text + (f", blanks around ids removed: {trimmed:,}" if trimmed else "")
 
 
 def _columns(card: Mapping[str, Any]) -> Mapping[str, str]:
