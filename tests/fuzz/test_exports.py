@@ -160,3 +160,17 @@ def test_messages_and_paths_are_harmless(name, body, tmp_path_factory):
         with pytest.raises(RankwiseError) as raised:
             rw.evaluate(source, {body: {name}}, columns={"user": body} if body else None)
         assert obeyed(str(raised.value)) == []
+
+
+def test_a_megabyte_of_text():
+    long = "=<|\\," * 2**18
+    lists, users = {long: ["i"]}, {"user": [long], "g": [long]}
+    result = rw.evaluate(lists, {long: {"i"}}, "mrr", users=users, by="g")
+    assert json.loads(result.export("json"))["slices"][0]["group"] == long
+    assert result.export("csv").count("'=<|") == 1
+    check_markdown(result.export("markdown"))
+    check_latex(result.export("latex"))
+    Tags(result._repr_html_())
+    with pytest.raises(RankwiseError) as raised:
+        rw.evaluate({long: ["i", "i"]}, {long: {"i"}}, "mrr")
+    assert len(str(raised.value)) < 5000

@@ -7,6 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -126,6 +127,14 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
         (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
         (5, "not understood"),
+        (
+            pa.table({"user": [1], "item": [2], "score": pa.array([1], pa.decimal256(50, 0))}),
+            "fails",
+        ),
+        (
+            pd.DataFrame({"user": [1], "item": [2], "score": pd.arrays.SparseArray([0])}),
+            "cannot be read",
+        ),
     ],
 )
 def test_refused(source, match):

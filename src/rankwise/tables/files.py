@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import hashlib
 import io
@@ -58,11 +59,12 @@ class RawFile:
             rows = ((reader.line_num, fields) for fields in reader)
         else:
             rows = ((n, _fields(line, self.format)) for n, line in enumerate(text, start=1))
-        for number, fields in rows:
-            if not any(field.strip() for field in fields) or _is_comment(fields, self.format):
-                continue
-            if not (number == 1 and self.format.has_header) and bad(fields):
-                return number, (self.format.separator or " ").join(fields)
+        with contextlib.suppress(csv.Error):  # a field longer than Python's reader takes
+            for number, fields in rows:
+                if not any(field.strip() for field in fields) or _is_comment(fields, self.format):
+                    continue
+                if not (number == 1 and self.format.has_header) and bad(fields):
+                    return number, (self.format.separator or " ").join(fields)
         return 0, ""
 
 

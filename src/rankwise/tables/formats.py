@@ -108,7 +108,10 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
 def _separated(name: str, line: str, suffix: str) -> Format:
     tab = suffix in ("tsv", "inter") or "\t" in line
     separator = "\t" if tab else max(",;|", key=line.count)
-    header = next(csv.reader([line], delimiter=separator), [])
+    try:
+        header = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error as error:
+        raise FileError("the first line is no header", where=name, found=str(error)) from error
     names = tuple(field.strip() for field in header)
     twice = next((field for field in names if field and names.count(field) > 1), None)
     if twice is not None and not all(map(_is_number, names)):

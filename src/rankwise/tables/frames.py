@@ -67,12 +67,13 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
         return _by_value(source, name)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            "a column of this table holds values of several types",
+            "a column of this table holds values of several types, or of one that cannot be read",
             where=name,
             found=str(error).splitlines()[0],
-            hint="give each column one type",
+            hint="give each column one type: integers, floats or text",
         ) from error
-    except Exception as error:  # a lazy relation of another library, such as DuckDB's, that fails
+    except (Exception, pl.exceptions.PanicException) as error:
+        # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
         raise _uncollected(name, error) from error
 
 
