@@ -158,7 +158,7 @@ def test_what_is_repeated_in_training_counts_once():
 def test_recommendations_of_items_never_seen_are_counted():
     result = rw.evaluate(LISTS, TRUTH, "novelty@2", train={"a": [1], "b": [1]})
     assert result.counts["recommendations_of_cold_items"] == 1
-    assert "1 recommendations of items never seen in training" in repr(result)
+    assert "1 recommendation of items never seen in training" in repr(result)
 
 
 def test_what_debiased_measures_rest_on():

@@ -232,6 +232,17 @@ def test_what_fails_when_it_is_collected():
         rw.evaluate(relation, {1: {2}})
 
 
+def test_text_is_filled_up_with_empty_text():
+    result = rw.evaluate(np.array([["6", "5"], ["7", ""]]), {0: {"5"}}, ["mrr", "coverage@2"])
+    assert result.counts["padding"] == 1
+    assert result.counts["catalogue_items"] == 3
+
+
+def test_a_catalogue_as_a_series():
+    items = pd.Series([5, 6, 7, 8], index=[9, 8, 7, 6])
+    assert rw.evaluate({1: [5]}, {1: {5}}, "coverage@1", items=items)["coverage@1"] == 0.25
+
+
 def test_a_series_with_one_row_per_interaction():
     by_user = FRAME.set_index("user")["item"]
     assert rw.evaluate(by_user, TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values

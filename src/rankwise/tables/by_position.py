@@ -24,7 +24,7 @@ def number_column(role: TableRole) -> str:
 
 
 def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
-    """Return item ids, one row per user, as a frame, and the number of padding entries (-1)."""
+    """Return item ids, one row per user, as a frame, and the number of padding entries (-1, "")."""
     rows = source if isinstance(source, list | tuple) else [source]
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise masked(role)
@@ -68,7 +68,8 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
     frame = pl.DataFrame({"user": users, "item": array.ravel()})
     if array.dtype.kind == "U":
-        return frame, 0
+        empty = int((array == "").sum())  # what text is filled up with
+        return (frame.filter(pl.col("item") != "") if empty else frame), empty
     padding = int((array == -1).sum())
     return (frame.filter(pl.col("item") != -1) if padding else frame), padding
 

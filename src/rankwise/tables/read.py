@@ -147,7 +147,7 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Tabl
         return from_file(source, role, given)
     library = type(source).__module__.split(".")[0].lstrip("_")
     if type(source).__name__ == "Series" and library == "pandas":
-        source = series_as_frame(source, role)
+        source = source.to_list() if role == "items" else series_as_frame(source, role)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
