@@ -73,6 +73,9 @@ def test_an_array_as_wide_as_the_catalogue_has_two_meanings():
     for source in (scores, scores.astype(np.uint8)):
         with pytest.raises(InputError, match="item ids, best first, or a score for every item"):
             rw.evaluate(source, {0: {0}, 1: {1}})
+    for given, later in (({"truth": {0: {0}, 1: {1}}}, None), ({}, {0: {0}, 1: {1}})):
+        with pytest.raises(InputError, match="item ids, best first, or a score for every item"):
+            rw.Evaluator("mrr", **given).update(scores, later)
     assert rw.evaluate(rw.rank(scores, 2), {0: {0}, 1: {1}}, "mrr")["mrr"] == 1.0
     assert rw.evaluate(dict(enumerate(scores.tolist())), {0: {3}, 1: {0}}, "mrr")["mrr"] == 1.0
     assert rw.evaluate(scores[:, :2], {0: {3}, 1: {0}}, "mrr")["mrr"] == 1.0

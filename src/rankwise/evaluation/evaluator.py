@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from rankwise.core.choices import Ties
 from rankwise.core.partial import Partial
 from rankwise.errors import ParameterError
+from rankwise.evaluation.doubts import check_dense
 from rankwise.evaluation.settings import PieceOptions, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import finish, merge, prepare, read_inputs, work
@@ -81,6 +83,8 @@ class Evaluator:
             self._job.settings.columns, required=("recommendations",),
             recommendations=recommendations, truth=truth,
         )  # fmt: skip
+        truth = piece.truth or self.reference.truth
+        check_dense(replace(self.reference, recommendations=piece.recommendations, truth=truth))
         return self.merge(work(self._job, piece))
 
     def merge(self, *others: Evaluator | Partial) -> Self:
