@@ -2,19 +2,32 @@
 
 Measures are written against the standard, so that the same lines run on NumPy and on PyTorch.
 The standard has no ``bincount``; it lives here, and so would any other missing function.
+
+An accelerator works behind Python: asking for a value (``int``, ``bool``, the size of a selection)
+waits until all work before it is done. Functions that would ask do so for NumPy alone
+(`is_tensor`), and checks of values wait until the end of a block (`refuse`, `checks_at_end`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import array_api_compat
 
-__all__ = ["Array", "array_like", "bincount", "count", "namespace", "whole_numbers_like"]
+__all__ = [
+    "Array", "array_like", "bincount", "checks_at_end", "count", "is_tensor", "namespace", "refuse",
+    "whole_numbers_like",
+]  # fmt: skip
 
 Array: TypeAlias = Any
 """An array of any library that follows the array API standard."""
+
+_CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = ContextVar(
+    "checks", default=None
+)
 
 
 def namespace(*arrays: Array) -> Any:
@@ -60,6 +73,8 @@ def bincount(index: Array, weights: Array, size: int) -> Array:
     array([4., 0., 2.])
     """
     xp = namespace(index, weights)
+    if _is_on_accelerator(index):
+        return _accumulate(index, weights, size)
     # NumPy's sums of no rows are whole numbers.
     return xp.astype(xp.bincount(index, weights=weights, minlength=size), xp.float64, copy=False)
 
@@ -73,4 +88,64 @@ def count(index: Array, size: int) -> Array:
     >>> count(np.array([0, 2, 0]), 4).tolist()
     [2, 0, 1, 0]
     """
+    if _is_on_accelerator(index):
+        return _accumulate(index, namespace(index).ones_like(index), size)
     return namespace(index).bincount(index, minlength=size)
+
+
+def is_tensor(array: Array) -> bool:
+    """Whether an array is a tensor of PyTorch, whose values may be on an accelerator.
+
+    Tensors on the processor take the same road, so that what runs on an accelerator is tested.
+    """
+    return bool(array_api_compat.is_torch_array(array))
+
+
+def refuse(bad: Array, error: Callable[[], Exception]) -> None:
+    """Raise if any entry is true: at once, or at the end of `checks_at_end` for tensors.
+
+    Parameters
+    ----------
+    bad : array of bool
+        What must not be.
+    error : callable
+        Makes the error, which may read values.
+    """
+    checks = _CHECKS.get()
+    found = namespace(bad).any(bad)
+    if checks is not None and is_tensor(bad):
+        checks.append((found, error))
+    elif bool(found):
+        raise error()
+
+
+@contextmanager
+def checks_at_end() -> Iterator[None]:
+    """Read all checks of tensors together, at the end; the first that fails raises."""
+    checks: list[tuple[Array, Callable[[], Exception]]] = []
+    token = _CHECKS.set(checks)
+    try:
+        yield
+    finally:
+        _CHECKS.reset(token)
+    if checks:
+        found = namespace(checks[0][0]).stack([flag for flag, _ in checks]).tolist()
+        for is_bad, (_, error) in zip(found, checks, strict=True):
+            if is_bad:
+                raise error()
+
+
+def _is_on_accelerator(array: Array) -> bool:
+    return is_tensor(array) and array_api_compat.device(array).type != "cpu"
+
+
+def _accumulate(index: Array, weights: Array, size: int) -> Array:
+    """Return the sums of `bincount` in an order that does not change from run to run.
+
+    On an accelerator ``bincount`` adds in any order, and waits for the largest index. This sorts
+    by index, stably, and adds row after row.
+    """
+    xp = namespace(index)
+    whole = xp.isdtype(weights.dtype, "integral")
+    sums = xp.zeros(size, dtype=xp.int64 if whole else xp.float64, device=index.device)
+    return sums.index_put_((index,), weights.to(sums.dtype), accumulate=True)

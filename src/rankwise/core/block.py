@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.arrays import Array, bincount, is_tensor, namespace, whole_numbers_like
 from rankwise.core.choices import Ties
 from rankwise.core.facts import Fact, Facts
 from rankwise.core.hits import Hits
 
 __all__ = [
-    "Block", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows",
+    "Block", "Cutoffs", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows",
 ]  # fmt: skip
 
 Needs: TypeAlias = frozenset[
@@ -28,6 +29,9 @@ Needs: TypeAlias = frozenset[
     ]
 ]
 """What a block must hold beyond hits: sets of rows, and the scores of the lists."""
+
+Cutoffs: TypeAlias = tuple[int, ...]
+"""The cut-offs of a measure: Python's numbers, so that none has to be read from an array."""
 
 _F = TypeVar("_F")
 
@@ -174,6 +178,30 @@ class Block:
         """The number of users, U."""
         return int(self.list_length.shape[0])
 
+    @cached_property
+    def most_relevant(self) -> int:
+        """The largest number of relevant items of a user."""
+        return int(namespace(self.n_relevant).max(self.n_relevant)) if self.n_users else 0
+
+    @cached_property
+    def list_lengths(self) -> tuple[int, ...]:
+        """The lengths that lists have, in ascending order."""
+        return tuple(namespace(self.list_length).unique_values(self.list_length).tolist())
+
+    def cutoffs(self, k: Cutoffs) -> Array:
+        """Return cut-offs as an array beside those of the block, shape (1, n_k)."""
+        return whole_numbers_like(self.list_length, k)[None, :]
+
+    def top_length(self, k: Cutoffs) -> Array:
+        """Return min(k, list length) for every user and cut-off, shape (U, n_k)."""
+        length = self.list_length[:, None]
+        return namespace(length).minimum(length, self.cutoffs(k))
+
+    def relevant_in_reach(self, k: Cutoffs) -> Array:
+        """Return min(k, number of relevant items) for every user and cut-off, shape (U, n_k)."""
+        n_relevant = self.n_relevant[:, None]
+        return namespace(n_relevant).minimum(n_relevant, self.cutoffs(k))
+
     def weighted(self, weight: Array, per_user: Array) -> Block:
         """Return the block with weights of relevant items: per item code, times one per user."""
         hits, xp = self.hits, namespace(weight)
@@ -189,7 +217,7 @@ class Block:
             return xp.ones(user.shape[0], dtype=xp.float64)
         return xp.take(self.weight, item) * xp.take(self.user_weight, user)
 
-    def sum_hits(self, values: Array, k: Array) -> Array:
+    def sum_hits(self, values: Array, k: Cutoffs) -> Array:
         """Return the sum of a value of every hit over each user's first k ranks.
 
         Each sum is taken down the list by itself, so its last digit does not depend on other
@@ -199,7 +227,7 @@ class Block:
         ----------
         values : array of float, shape (n,)
             One value per row of ``hits``.
-        k : array of int, shape (n_k,)
+        k : tuple of int
             Cut-offs.
 
         Returns
@@ -208,11 +236,11 @@ class Block:
         """
         return self._sum("hits", self.hits, values, k)
 
-    def sum_recommended(self, values: Array, k: Array) -> Array:
+    def sum_recommended(self, values: Array, k: Cutoffs) -> Array:
         """Return the same sum of a value of every row of ``recommended``, shape (U, n_k)."""
         return self._sum("recommended", self.rows("recommended"), values, k)
 
-    def sum_judged(self, values: Array, k: Array) -> Array:
+    def sum_judged(self, values: Array, k: Cutoffs) -> Array:
         """Return the same sum of a value of every row of ``judged``, shape (U, n_k)."""
         return self._sum("judged", self.rows("judged"), values, k)
 
@@ -231,7 +259,7 @@ class Block:
         """Return the number of rows of each user, as floats, shape (U,)."""
         return bincount(rows.user, namespace(rows.gain).ones_like(rows.gain), self.n_users)
 
-    def count_overlap(self, overlap: Overlap, k: Array, *, both: bool = False) -> Array:
+    def count_overlap(self, overlap: Overlap, k: Cutoffs, *, both: bool = False) -> Array:
         """Return the number of common items in the first k of the list, or of both, (U, n_k)."""
         xp = namespace(overlap.rank)
         columns = []
@@ -253,15 +281,23 @@ class Block:
         assert isinstance(value, kind)
         return value
 
-    def _sum(self, name: str, rows: Any, values: Array, k: Array) -> Array:
+    def _sum(self, name: str, rows: Any, values: Array, k: Cutoffs) -> Array:
         xp = namespace(values)
         columns = []
         for cutoff in k:
-            within, users = self._within(name, rows, int(cutoff))
+            if is_tensor(values):
+                near = rows.rank <= self._last_rank(cutoff)
+                terms = xp.where(near, values, xp.zeros_like(values))  # a selection would wait
+                columns.append(bincount(rows.user, terms, self.n_users))
+                continue
+            within, users = self._within(name, rows, cutoff)
             columns.append(
                 bincount(users, values if within is None else values[within], self.n_users)
             )
         return xp.stack(columns, axis=0).T  # each cut-off's values side by side in memory
+
+    def _last_rank(self, cutoff: int) -> int:
+        return cutoff if self.limit is None else min(cutoff, self.limit)
 
     def sum_ideal(
         self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: Array
@@ -275,17 +311,20 @@ class Block:
         xp = namespace(self.n_relevant)
         if self.ideal is None:
             # All gains are 1: the sum depends only on the number of ranks that are filled.
-            longest = int(xp.max(self.n_relevant)) if self.n_users else 0
-            ranks = xp.arange(1, longest + 1, dtype=xp.float64)
+            ranks = xp.arange(1, self.most_relevant + 1, dtype=xp.float64)
             terms = gain(xp.ones_like(ranks)) * discount(ranks)
             sums = xp.concat([xp.zeros(1, dtype=xp.float64), xp.cumulative_sum(terms)])
-            filled = xp.minimum(self.n_relevant[:, None], k[None, :])
+            filled = self.relevant_in_reach(k)
             return xp.reshape(xp.take(sums, xp.reshape(filled, (-1,))), filled.shape)
         terms = gain(self.ideal.gain) * discount(xp.astype(self.ideal.rank, xp.float64))
         columns = []
         for cutoff in k:
-            rows = self.ideal.rank <= cutoff
-            columns.append(bincount(self.ideal.user[rows], terms[rows], self.n_users))
+            near = self.ideal.rank <= cutoff
+            if is_tensor(terms):
+                within = xp.where(near, terms, xp.zeros_like(terms))
+                columns.append(bincount(self.ideal.user, within, self.n_users))
+            else:
+                columns.append(bincount(self.ideal.user[near], terms[near], self.n_users))
         return xp.stack(columns, axis=0).T
 
     def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
@@ -293,7 +332,7 @@ class Block:
         key = name, cutoff
         if key not in self._rows:
             xp = namespace(rows.rank)
-            is_within = rows.rank <= (cutoff if self.limit is None else min(cutoff, self.limit))
+            is_within = rows.rank <= self._last_rank(cutoff)
             if bool(xp.all(is_within)):
                 self._rows[key] = None, rows.user
             else:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.errors import ScoreError
 
 __all__ = ["LARGEST", "exact_sums", "read_sums"]
@@ -54,12 +54,14 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
     0.3
     """
     xp = namespace(values)
-    if values.shape[0] and float(xp.max(xp.abs(values))) > LARGEST:
-        raise ScoreError(
+    refuse(
+        xp.abs(values) > LARGEST,
+        lambda: ScoreError(
             "a score or a gain is too large to be added up exactly over users",
             found=f"{float(xp.max(xp.abs(values))):g}, at most {LARGEST:g}",
             hint="divide all of them by a power of two",
-        )
+        ),
+    )
     sums, remainder = {}, values
     for name, unit in _UNITS.items():
         part = xp.round(remainder * unit)

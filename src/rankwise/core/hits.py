@@ -4,21 +4,17 @@ Every accuracy measure is a sum over these rows. Where equal scores leave the or
 open, a tied item is spread over the ranks that it may take, so that the same sums become
 expectations over all orders (McSherry & Najork 2008): a row then stands for a rank of the tied
 group, with the probability that a relevant item occupies it.
-
-Hits are made by NumPy; their methods also take PyTorch tensors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
-import numpy as np
-
-from rankwise.core.arrays import Array, array_like, bincount, count, namespace
+from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.core.choices import Ties
-from rankwise.core.ragged import Ints, offsets, positions, ragged_rows, runs
-from rankwise.core.vocabulary import Codes
+from rankwise.core.ragged import offsets, positions, runs
 
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
 
@@ -34,20 +30,28 @@ class TiedGroups:
     depth: Array
     """How many groups of the same user come before."""
 
-    def like(self, array: Array) -> TiedGroups:
-        """Return the groups in the library and on the device of an array."""
-        return TiedGroups(*(array_like(array, x) for x in (self.starts, self.hits, self.depth)))
-
     @property
     def sizes(self) -> Array:
         """The number of ranks that each group covers."""
         return self.starts[1:] - self.starts[:-1]
 
+    @cached_property
+    def rows(self) -> Array:
+        """The group of each row."""
+        xp = namespace(self.starts)
+        return xp.repeat(xp.arange(self.sizes.shape[0]), self.sizes)
+
     @property
     def position(self) -> Array:
         """The position of each row in its group, from 0."""
         xp = namespace(self.starts)
-        return xp.arange(int(self.starts[-1])) - xp.repeat(self.starts[:-1], self.sizes)
+        return xp.arange(self.rows.shape[0]) - xp.take(self.starts, self.rows)
+
+    @cached_property
+    def largest(self) -> tuple[int, int, int]:
+        """The largest size, the most relevant items of a group, and the largest depth."""
+        n_hits = count(self.hits, self.sizes.shape[0])
+        return _largest(self.sizes), _largest(n_hits), _largest(self.depth)
 
 
 @dataclass(frozen=True)
@@ -107,34 +111,32 @@ class Hits:
         """Return one value per row, from one per relevant item: the mean over tied items."""
         if self.groups is None:
             return values
-        xp, groups = namespace(values), self.groups.like(values)
-        sizes = groups.sizes
+        xp, groups = namespace(values), self.groups
+        n_groups = groups.sizes.shape[0]
         weight = xp.ones_like(values, dtype=xp.float64) if self.weight is None else self.weight
-        total = bincount(groups.hits, weight, sizes.shape[0])
-        means = bincount(groups.hits, weight * values, sizes.shape[0]) / total
-        return xp.repeat(means, sizes)
+        total = bincount(groups.hits, weight, n_groups)
+        means = bincount(groups.hits, weight * values, n_groups) / total
+        return xp.take(means, groups.rows)
 
     def to_items(self, values: Array) -> Array:
         """Return one value per relevant item, from one per row: the mean over its ranks."""
         if self.groups is None:
             return values
-        xp, groups = namespace(values), self.groups.like(values)
-        sizes = groups.sizes
-        group = xp.repeat(xp.arange(sizes.shape[0]), sizes)
-        return (bincount(group, values, sizes.shape[0]) / sizes)[groups.hits]
+        sizes = self.groups.sizes
+        means = bincount(self.groups.rows, values, sizes.shape[0]) / sizes
+        return namespace(values).take(means, self.groups.hits)
 
     @property
     def owner(self) -> Array:
         """The user's number of each relevant item, shape (m,)."""
         if self.groups is None:
             return self.user
-        groups = self.groups.like(self.user)
-        return self.user[groups.starts[groups.hits]]
+        return self.user[self.groups.starts[self.groups.hits]]
 
     def first(self) -> Array:
         """Return for each row the probability that the user's first relevant item has its rank."""
         if self.groups is not None:
-            return self._tied_first(self.groups.like(self.probability))
+            return self._tied_first(self.groups)
         xp = namespace(self.position)
         return xp.astype(self.position == 1, xp.float64)
 
@@ -153,16 +155,16 @@ class Hits:
         array of float, shape (n,)
         """
         if self.groups is not None:
-            return self._tied_cascade(self.groups.like(stop), stop, last)
+            return self._tied_cascade(self.groups, stop, last)
         xp = namespace(stop)
         reached = xp.ones_like(stop)
         # The second hits of all users together, then the third hits, ….
         order = xp.argsort(self.position, stable=True)
         position = xp.take(self.position, order)
         most = int(position[-1]) if position.shape[0] else 0
-        edges = xp.searchsorted(position, xp.arange(1, most + 2, dtype=position.dtype))
+        edges = xp.searchsorted(position, xp.arange(1, most + 2, dtype=position.dtype)).tolist()
         for index in range(1, most):
-            rows = order[int(edges[index]) : int(edges[index + 1])]
+            rows = order[edges[index] : edges[index + 1]]
             reached[rows] = reached[rows - 1] * (1 - stop[rows - 1])
         return reached * stop
 
@@ -170,15 +172,15 @@ class Hits:
         # Only a user's first group can hold the first relevant item. Of n items, r relevant, the
         # first q being irrelevant, the next is relevant with probability r / (n - q).
         xp = namespace(groups.starts)
-        sizes = groups.sizes
-        n, r = xp.repeat(sizes, sizes), xp.repeat(count(groups.hits, sizes.shape[0]), sizes)
+        sizes, group = groups.sizes, groups.rows
+        n, r = xp.take(sizes, group), xp.take(count(groups.hits, sizes.shape[0]), group)
         hazard = xp.clip(xp.astype(r, xp.float64) / (n - groups.position), max=1.0)
-        reached = xp.repeat(xp.astype(groups.depth == 0, xp.float64), sizes)
+        reached = xp.take(xp.astype(groups.depth == 0, xp.float64), group)
         # The second rows of all groups together, then the third rows, ….
         heads = groups.starts[:-1][xp.argsort(sizes, descending=True, stable=True)]
-        longer = sizes.shape[0] - xp.cumulative_sum(count(sizes, 0))
-        for q in range(1, longer.shape[0] - 1):
-            rows = heads[: int(longer[q])] + q
+        longer = sizes.shape[0] - xp.cumulative_sum(count(sizes, groups.largest[0] + 1))
+        for q, n_longer in enumerate(longer.tolist()[1:-1], start=1):
+            rows = heads[:n_longer] + q
             reached[rows] = reached[rows - 1] * (1 - hazard[rows - 1])
         return reached * hazard
 
@@ -191,12 +193,11 @@ class Hits:
         n_hits = count(groups.hits, sizes.shape[0])
         hit_starts = xp.cumulative_sum(n_hits) - n_hits
         rank = groups.position + 1  # in the group
-        group = xp.repeat(xp.arange(sizes.shape[0]), sizes)
+        group = groups.rows
         passed = xp.ones(group.shape[0], dtype=xp.float64)
         (wanted,) = xp.nonzero(self.rank <= last)
-        for added in range(_largest(n_hits)):
-            wanted = wanted[n_hits[group[wanted]] > added]
-            rows = wanted
+        for added in range(groups.largest[1]):
+            rows = wanted = wanted[n_hits[group[wanted]] > added]
             total = sizes[group[rows]] - n_hits[group[rows]] + added + 1
             drawn = xp.clip(xp.astype(rank[rows], xp.float64) / total, max=1.0)
             before = xp.where(rank[rows] == 1, 1.0, passed[rows - 1])
@@ -205,7 +206,7 @@ class Hits:
         before = xp.where(rank == 1, 1.0, xp.roll(passed, 1))
         reached = xp.ones(sizes.shape[0], dtype=xp.float64)
         end = groups.starts[1:] - 1
-        for depth in range(1, _largest(groups.depth) + 1):
+        for depth in range(1, groups.largest[2] + 1):
             (here,) = xp.nonzero(groups.depth == depth)
             reached[here] = reached[here - 1] * passed[end[here - 1]]
         return (before - passed) * reached[group]
@@ -217,8 +218,8 @@ def _largest(numbers: Array) -> int:
 
 
 def resolve(
-    user: Ints, gain: Array, item: Codes, low: Ints, high: Ints, ties: Ties
-) -> tuple[Ints, Array, Codes]:
+    user: Array, gain: Array, item: Array, low: Array, high: Array, ties: Ties
+) -> tuple[Array, Array, Array]:
     """Return ranks, gains and codes of relevant items that come first or last in their ties.
 
     Parameters
@@ -230,18 +231,21 @@ def resolve(
     ties : {"optimistic", "pessimistic"}
         Relevant items first, the largest gain on top; or last, the smallest gain on top.
     """
+    xp = namespace(gain)
     sign: Literal[1, -1] = -1 if ties == "optimistic" else 1
-    order = np.lexsort((sign * gain, low, user))
-    gain, item, low, high = gain[order], item[order], low[order], high[order]
     starts = runs(user, low)
+    n_hits = xp.diff(starts)
+    tied = xp.repeat(xp.arange(n_hits.shape[0]), n_hits)
+    order = xp.argsort(sign * gain, stable=True)
+    order = xp.take(order, xp.argsort(xp.take(tied, order), stable=True))
+    gain, item = xp.take(gain, order), xp.take(item, order)
     position = positions(starts)
     if ties == "optimistic":
         return low + position, gain, item
-    n_hits = np.diff(starts)
-    return high - np.repeat(n_hits, n_hits) + 1 + position, gain, item
+    return high - xp.take(n_hits, tied) + 1 + position, gain, item
 
 
-def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
+def expect(user: Array, gain: Array, item: Array, low: Array, high: Array) -> Hits:
     """Return hits spread over their tied groups, so that sums over rows are expectations.
 
     Parameters
@@ -251,16 +255,20 @@ def expect(user: Ints, gain: Array, item: Codes, low: Ints, high: Ints) -> Hits:
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
     """
+    xp = namespace(gain)
     hit_starts = runs(user, low)
-    heads, n_hits = hit_starts[:-1], np.diff(hit_starts)
-    owner, first = user[heads], low[heads]
-    size = high[heads] - first + 1
+    heads, n_hits = hit_starts[:-1], xp.diff(hit_starts)
+    owner, first = xp.take(user, heads), xp.take(low, heads)
+    size = xp.take(high, heads) - first + 1
     starts = offsets(size)
-    n, r = np.repeat(size, size), np.repeat(n_hits, size)
-    first_group = np.searchsorted(owner, owner)  # of the same user
-    depth = np.arange(len(owner)) - first_group
-    above = heads - heads[first_group]  # hits of the same user in the groups before
-    position = np.repeat(above, size) + 1.0 + positions(starts) * (r - 1) / np.maximum(n - 1, 1)
-    groups = TiedGroups(starts, np.repeat(np.arange(len(size)), n_hits), depth)
-    rank = ragged_rows(first, size)
-    return Hits(np.repeat(owner, size), rank, r / n, position, gain, item, groups)
+    first_group = xp.searchsorted(owner, owner)  # of the same user
+    depth = xp.arange(owner.shape[0]) - first_group
+    above = heads - xp.take(heads, first_group)  # hits of the same user in the groups before
+    numbers = xp.arange(size.shape[0])
+    groups = TiedGroups(starts, xp.repeat(numbers, n_hits), depth)
+    n, r = xp.take(size, groups.rows), xp.take(n_hits, groups.rows)
+    share = xp.astype(groups.position * (r - 1), xp.float64) / xp.clip(n - 1, min=1)
+    position = xp.astype(xp.take(above, groups.rows), xp.float64) + 1.0 + share
+    rank = xp.take(first, groups.rows) + groups.position
+    probability = xp.astype(r, xp.float64) / n
+    return Hits(xp.take(owner, groups.rows), rank, probability, position, gain, item, groups)

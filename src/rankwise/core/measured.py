@@ -31,14 +31,14 @@ class Measured:
         Values of users, and sums that are pooled at the end.
     item_sums : dict of ItemColumn to array of int, shape (n_items,)
         Sums by item code.
-    counts : Counter
-        What was counted on the way.
+    counts : dict of str to int or array
+        What was counted on the way; tensors are numbers that nobody has waited for yet.
     """
 
     user: Array
     columns: dict[str, Array]
     item_sums: dict[ItemColumn, Array]
-    counts: Counter[str]
+    counts: Mapping[str, Any]
 
     @classmethod
     def join(cls, blocks: Iterable[Measured]) -> Self:
@@ -52,7 +52,7 @@ class Measured:
             columns.append(block.columns)
             for column, values in block.item_sums.items():
                 sums[column] = sums[column] + values if column in sums else values
-            counts.update(block.counts)
+            counts.update({name: int(count) for name, count in block.counts.items()})
         whole = {
             name: np.concatenate([np.asarray(part[name]) for part in columns])
             for name in columns[0]
@@ -90,7 +90,7 @@ class Measured:
         return Partial(
             users=users,
             items=self._items(encoded) if with_items else None,
-            counts=encoded.counts + self.counts,
+            counts=encoded.counts + Counter(self.counts),
             outside=encoded.users.decode(outside) if len(outside) else None,
             protocol=protocol,
             about=about,

@@ -1,4 +1,7 @@
-"""Rows that belong together: runs, buckets and orders inside them, without a full sort."""
+"""Rows that belong together: runs, buckets and orders inside them, without a full sort.
+
+The first four functions (`offsets`, `positions`, `runs`, `ragged_rows`) also take tensors.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankwise.core.arrays import namespace
 from rankwise.core.threads import each
 
 __all__ = [
@@ -24,9 +28,9 @@ def offsets(lengths: Ints) -> Ints:
     >>> offsets(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
     """
-    out = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=out[1:])
-    return out
+    xp = namespace(lengths)
+    first: Ints = xp.zeros(1, dtype=xp.int64)
+    return xp.concat([first, xp.cumulative_sum(lengths, dtype=xp.int64)])  # type: ignore[no-any-return]
 
 
 def positions(starts: Ints) -> Ints:
@@ -35,8 +39,9 @@ def positions(starts: Ints) -> Ints:
     >>> positions(np.array([0, 2, 5])).tolist()
     [0, 1, 0, 1, 2]
     """
-    out: Ints = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
-    return out
+    xp = namespace(starts)
+    rows = xp.arange(int(starts[-1]), dtype=xp.int64)
+    return rows - xp.repeat(starts[:-1], xp.diff(starts))  # type: ignore[no-any-return]
 
 
 def runs(*keys: Ints) -> Ints:
@@ -45,11 +50,15 @@ def runs(*keys: Ints) -> Ints:
     >>> runs(np.array([4, 4, 7, 7]), np.array([0.5, 0.5, 0.5, 0.1])).tolist()
     [0, 2, 3, 4]
     """
-    is_first = np.ones(len(keys[0]), dtype=bool)
-    is_first[1:] = False
-    for key in keys:
-        is_first[1:] |= key[1:] != key[:-1]
-    return np.append(np.flatnonzero(is_first), len(is_first))
+    xp = namespace(*keys)
+    is_first = xp.ones(keys[0].shape[0] + 1, dtype=xp.bool)
+    if keys[0].shape[0] > 1:
+        is_first[1:-1] = keys[0][1:] != keys[0][:-1]
+        for key in keys[1:]:
+            is_first[1:-1] |= key[1:] != key[:-1]
+    elif not keys[0].shape[0]:
+        return xp.zeros(1, dtype=xp.int64)  # type: ignore[no-any-return]
+    return xp.nonzero(is_first)[0]  # type: ignore[no-any-return]
 
 
 def owners(starts: Ints, rows: Ints) -> Ints:
@@ -71,10 +80,9 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
     >>> ragged_rows(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    rows: Ints = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-    return rows
+    xp = namespace(starts)
+    shift = xp.repeat(starts - (xp.cumulative_sum(lengths) - lengths), lengths)
+    return xp.arange(shift.shape[0], dtype=xp.int64) + shift  # type: ignore[no-any-return]
 
 
 def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:

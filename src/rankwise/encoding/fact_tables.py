@@ -131,9 +131,10 @@ class FactTables:
         wanted = [fact for fact in self.wanted if fact.kind not in ("history", "baseline")]
         return self._arrays(tables, rows, wanted, distinct=distinct)
 
-    def of_items(self, ids: pl.Series) -> dict[Fact, object]:
-        """Return the facts of these items, in their order."""
-        wanted = [fact for fact in self.wanted if fact.kind in _OF_ITEMS]
+    def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact, object]:
+        """Return the facts of these items, in their order; similarities only where asked for."""
+        kinds = (*_OF_ITEMS, "similarity") if similarities else _OF_ITEMS
+        wanted = [fact for fact in self.wanted if fact.kind in kinds]
         return self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
 
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:

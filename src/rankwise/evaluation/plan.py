@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rankwise.core.arrays import Array, namespace, whole_numbers_like
+from rankwise.core.arrays import Array, is_tensor, namespace
 from rankwise.core.block import Block, Needs
 from rankwise.core.choices import Undefined
 from rankwise.core.facts import Categories, Fact, Features, Popularity
@@ -134,12 +133,11 @@ class Plan:
         """Return values of users, and the sums of users that are pooled at the end."""
         columns: dict[str, Array] = {}
         for leaf in self.leaves:
-            k = whole_numbers_like(block.list_length, leaf.ks)
             if isinstance(leaf, PerUser):
-                values = self._defined(leaf, block, leaf.values(block, k))
+                values = self._defined(leaf, block, leaf.values(block, leaf.ks))
                 columns |= {cell: values[:, at] for at, cell in enumerate(leaf.cells)}
             elif isinstance(leaf, Pooled):
-                sums = leaf.sums(block, k)
+                sums = leaf.sums(block, leaf.ks)
                 columns |= {
                     str(UserSum(cell, number)): sums[:, at, number]
                     for at, cell in enumerate(leaf.cells)
@@ -152,37 +150,39 @@ class Plan:
             return values
         defined = block.list_length > 0 if leaf.defined_for == "list" else block.n_relevant > 0
         xp = namespace(values)
-        if bool(xp.all(defined)):
+        if not is_tensor(defined) and bool(xp.all(defined)):
             return values
         zero = leaf.defined_for == "relevance" and self.undefined == "zero"
         return xp.where(defined[:, None], values, 0.0 if zero else math.nan)
 
-    def _counts(self, block: Block) -> Counter[str]:
-        counts = Counter(tied_rows=block.n_tied_rows, hits=int(block.hits.gain.shape[0]))
+    def _counts(self, block: Block) -> dict[str, Array]:
+        """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
+        counts = {"tied_rows": block.n_tied_rows, "hits": block.hits.gain.shape[0]}
         if block.judged is not None and self.compares_scores:
-            scored = int(block.judged.user.shape[0])
-            counts["truth_rows_without_score"] = int(block.n_judged.sum()) - scored
-        counts.update(_unknown(block))
-        return counts
+            judged = namespace(block.n_judged).sum(block.n_judged)
+            counts["truth_rows_without_score"] = judged - block.judged.user.shape[0]
+        return counts | _unknown(block)
 
 
-def _unknown(block: Block) -> dict[str, int]:
+def _unknown(block: Block) -> dict[str, Array]:
     """Count recommendations and users of which something is not known that measures use."""
-    counts: dict[str, int] = {}
+    counts: dict[str, Array] = {}
+    xp = namespace(block.list_length)
     for fact, known in block.facts.items():
         if block.recommended is None:
             continue
         items = block.recommended.item
         if isinstance(known, Popularity):
-            counts["recommendations_of_cold_items"] = int((known.count[items] == 0).sum())
+            counts["recommendations_of_cold_items"] = xp.sum(xp.take(known.count, items) == 0)
         elif isinstance(known, Features):
-            counts[f"recommendations_without_{fact}"] = int((~known.known[items]).sum())
+            counts[f"recommendations_without_{fact}"] = xp.sum(~xp.take(known.known, items))
         elif isinstance(known, Categories):
-            counts[f"recommendations_without_{fact}"] = int((known.signature[items] == 0).sum())
+            empty = xp.take(known.signature, items) == 0
+            counts[f"recommendations_without_{fact}"] = xp.sum(empty)
     if "history" in block.overlap:
-        counts["users_without_history"] = int((block.overlap["history"].length == 0).sum())
+        counts["users_without_history"] = xp.sum(block.overlap["history"].length == 0)
     elif block.history is not None:
-        counts["users_without_history"] = int((block.count_rows(block.history) == 0).sum())
+        counts["users_without_history"] = xp.sum(block.count_rows(block.history) == 0)
     if "baseline" in block.overlap:
-        counts["users_without_baseline"] = int((block.overlap["baseline"].length == 0).sum())
+        counts["users_without_baseline"] = xp.sum(block.overlap["baseline"].length == 0)
     return counts

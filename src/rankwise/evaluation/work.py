@@ -115,7 +115,7 @@ def read_inputs(
     )  # fmt: skip
 
 
-def prepare(settings: Settings, reference: Tables) -> Job:
+def prepare(settings: Settings, reference: Tables, *, complete: bool = False) -> Job:
     """Settle what is to be done, and check that the tables have what the measures need.
 
     Parameters
@@ -125,6 +125,8 @@ def prepare(settings: Settings, reference: Tables) -> Job:
     reference : Tables
         What all pieces share: ground truth, unless each piece brings its part, and training,
         items, users and baseline.
+    complete : bool, default=False
+        Whether exact ranks come with the lists themselves, ranked to the last candidate.
 
     Raises
     ------
@@ -144,7 +146,7 @@ def prepare(settings: Settings, reference: Tables) -> Job:
     plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact)
     tables = {**reference.by_role}
     tables.pop("truth", None)
-    if settings.exact:
+    if settings.exact and not complete:
         check_exact(plan, tables)
     facts = FactTables(plan.facts, tables, settings.columns)
     if settings.ranks == "keep":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import check_parameter, divide, need_cutoff
 from rankwise.measures.kinds import Composed, PerUser, at_cutoffs
 from rankwise.measures.measure import Measure, measure
@@ -49,13 +49,12 @@ class Precision(PerUser):
     additive = True
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return precision, shape (U, n_k)."""
-        xp = namespace(block.list_length)
         n_hits = block.sum_hits(block.hits.probability, k)
         if self.denominator == "length":
-            return divide(n_hits, xp.minimum(block.list_length[:, None], k[None, :]))
-        return n_hits / xp.astype(k, xp.float64)[None, :]
+            return divide(n_hits, block.top_length(k))
+        return n_hits / block.cutoffs(k)
 
 
 @measure("recall", "r", range=(0, 1), higher_is_better=True)
@@ -86,12 +85,12 @@ class Recall(PerUser):
     additive = True
     denominator: Literal["relevant", "capped"] = "relevant"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return recall, shape (U, n_k)."""
         n_hits = block.sum_hits(block.hits.probability, k)
         n_relevant = block.n_relevant[:, None]
         if self.denominator == "capped":
-            n_relevant = namespace(n_relevant).minimum(n_relevant, k[None, :])
+            n_relevant = block.relevant_in_reach(k)
         return divide(n_hits, n_relevant)
 
 
@@ -174,7 +173,7 @@ class HitRate(PerUser):
     0.5
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return 1 for users with a hit, else 0, shape (U, n_k)."""
         return block.sum_hits(block.hits.first(), k)
 
@@ -199,7 +198,7 @@ class ReciprocalRank(PerUser):
     0.4444
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return reciprocal ranks, shape (U, n_k)."""
         return block.sum_hits(block.hits.first() / block.hits.rank, k)
 
@@ -236,18 +235,18 @@ class AveragePrecision(PerUser):
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return average precision, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
+        hits = block.hits
         sums = block.sum_hits(hits.probability * hits.position / hits.rank, k)
         n_relevant = block.n_relevant[:, None]
         if self.normaliser == "k":
-            return sums / xp.astype(k, xp.float64)[None, :]
+            return sums / block.cutoffs(k)
         if self.normaliser == "relevant":
             return divide(sums, n_relevant)
         if self.normaliser == "hits":
             return divide(sums, block.sum_hits(hits.unweighted, k))
-        return divide(sums, xp.minimum(n_relevant, k[None, :]))
+        return divide(sums, block.relevant_in_reach(k))
 
 
 @measure("mar", "average_recall", range=(0, 1), higher_is_better=True)
@@ -271,12 +270,12 @@ class AverageRecall(PerUser):
 
     additive = True
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return average recall, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
+        hits = block.hits
         n_relevant = block.n_relevant[:, None]
         sums = divide(block.sum_hits(hits.probability * hits.position, k), n_relevant)
-        return divide(sums, xp.minimum(n_relevant, k[None, :]))
+        return divide(sums, block.relevant_in_reach(k))
 
 
 @measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none")
@@ -300,7 +299,7 @@ class RPrecision(PerUser):
 
     additive = True
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return R-precision, shape (U, 1)."""
         hits, xp = block.hits, namespace(block.list_length)
         within = hits.rank <= xp.take(block.n_relevant, hits.user)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
 from rankwise.measures.kinds import Pooled
 from rankwise.measures.measure import measure
@@ -56,10 +56,10 @@ class _Area(Pooled):
         """The overlap with the history, if seen items are not candidates."""
         return frozenset({"overlap_history"}) if self.seen == "excluded" else frozenset()
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the seven sums of each user that `_shares` reads, shape (U, n_k, 7)."""
         xp = namespace(block.list_length)
-        zero = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
+        zero = xp.zeros((block.n_users, len(k)), dtype=xp.float64)
         n_relevant, length = (
             zero + xp.astype(counts, xp.float64)[:, None]
             for counts in (block.n_relevant, block.list_length)
@@ -181,10 +181,10 @@ class LAUC(_Area):
     0.5
     """
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the seven sums of the area and min(relevant items, k), shape (U, n_k, 8)."""
         xp = namespace(block.list_length)
-        capped = xp.minimum(block.n_relevant[:, None], k[None, :])
+        capped = block.relevant_in_reach(k)
         capped = xp.astype(capped, xp.float64)[:, :, None]
         return xp.concat([super().sums(block, k), capped], axis=2)
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.arrays import Array, is_tensor, namespace, refuse
+from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.measures.measure import Measure
 
@@ -26,7 +26,7 @@ def divide(numerator: Array, denominator: Array) -> Array:
     """Divide; 0 where there is nothing to divide by."""
     xp = namespace(numerator)
     denominator = xp.astype(denominator, xp.float64)
-    if bool(xp.all(denominator > 0)):
+    if not is_tensor(denominator) and bool(xp.all(denominator > 0)):
         return numerator / denominator
     # Not array-api-extra's apply_where: gathering what is divided takes three times as long.
     safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
@@ -47,19 +47,25 @@ def or_nan(value: Array, defined: Array) -> Array:
 def gain_of(kind: Gain, relevance: Array) -> Array:
     """Return the gains of relevant items, given their relevance."""
     xp = namespace(relevance)
-    if kind != "binary" and relevance.shape[0] and float(xp.min(relevance)) < 0:
-        raise ScoreError(
-            "an item of negative relevance is relevant, and has no gain",
-            where="truth",
-            found=f"{float(xp.min(relevance)):g}",
-            hint="raise the threshold to 0, shift the scale, or use gain=binary",
+    if kind != "binary":
+        refuse(
+            relevance < 0,
+            lambda: ScoreError(
+                "an item of negative relevance is relevant, and has no gain",
+                where="truth",
+                found=f"{float(xp.min(relevance)):g}",
+                hint="raise the threshold to 0, shift the scale, or use gain=binary",
+            ),
         )
-    if kind.startswith("exponential") and relevance.shape[0] and float(xp.max(relevance)) > 1000:
-        raise ScoreError(
-            "a relevance is too large for an exponential gain",
-            where="truth",
-            found=f"{float(xp.max(relevance)):g}",
-            hint="is this the right column? gain=linear takes any relevance",
+    if kind.startswith("exponential"):
+        refuse(
+            relevance > 1000,
+            lambda: ScoreError(
+                "a relevance is too large for an exponential gain",
+                where="truth",
+                found=f"{float(xp.max(relevance)):g}",
+                hint="is this the right column? gain=linear takes any relevance",
+            ),
         )
     if kind == "exponential":
         return 2.0**relevance - 1.0
@@ -74,11 +80,11 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
     return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
 
 
-def discounts(k: Array) -> Array:
-    """Return the sum of the discounts of the first k ranks, for each cut-off k, shape (n_k,)."""
-    xp = namespace(k)
-    sums = xp.cumulative_sum(discount(xp.arange(1, int(xp.max(k)) + 1)))
-    return xp.take(sums, k - 1)
+def discounts(block: Block, k: Cutoffs) -> Array:
+    """Return the sum of the discounts of the first k ranks, for each cut-off k, shape (1, n_k)."""
+    xp = namespace(block.list_length)
+    sums = xp.cumulative_sum(discount(xp.arange(1, max(k) + 1)))
+    return xp.take(sums, block.cutoffs(k)[0, :] - 1)[None, :]
 
 
 def check_parameter(measure: Measure, name: str, allowed: bool, rule: str) -> None:
@@ -88,19 +94,19 @@ def check_parameter(measure: Measure, name: str, allowed: bool, rule: str) -> No
         raise ParameterError(f"{measure.name}: {name} {rule}", found=found)
 
 
-def retrieved(block: Block, k: Array) -> Array:
+def retrieved(block: Block, k: Cutoffs) -> Array:
     """Return the number of items in the top k, min(k, list length), shape (U, n_k)."""
     xp = namespace(block.list_length)
-    return xp.astype(xp.minimum(block.list_length[:, None], k[None, :]), xp.float64)
+    return xp.astype(block.top_length(k), xp.float64)
 
 
-def listed_denominator(block: Block, k: Array, kind: Literal["length", "k"]) -> Array:
+def listed_denominator(block: Block, k: Cutoffs, kind: Literal["length", "k"]) -> Array:
     """Return the denominator of a mean over the top k: its length or k, shape (U, n_k)."""
     length = retrieved(block, k)
     if kind == "length":
         return length
     xp = namespace(length)
-    return xp.zeros_like(length) + xp.astype(k, xp.float64)[None, :]
+    return xp.zeros_like(length) + block.cutoffs(k)
 
 
 def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:
@@ -121,14 +127,14 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def shared_with_baseline(
-    block: Block, k: Array, denominator: Literal["length", "k", "union"]
+    block: Block, k: Cutoffs, denominator: Literal["length", "k", "union"]
 ) -> Array:
     """Return the share of the top k in the baseline's top k, (U, n_k); NaN without a baseline."""
     baseline = block.overlap["baseline"]
     common = block.count_overlap(baseline, k, both=True)
     if denominator == "union":
         xp = namespace(common)
-        length = xp.minimum(baseline.length[:, None], k[None, :])
+        length = xp.minimum(baseline.length[:, None], block.cutoffs(k))
         whole = retrieved(block, k) + xp.astype(length, xp.float64) - common
     else:
         whole = listed_denominator(block, k, denominator)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import retrieved
 from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.measure import measure
@@ -41,7 +41,7 @@ class TP(_Count):
     2.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the number of hits, shape (U, n_k)."""
         return block.sum_hits(block.hits.probability, k)
 
@@ -65,7 +65,7 @@ class FP(_Count):
     1.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the number of misses in the top k, shape (U, n_k)."""
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
@@ -89,7 +89,7 @@ class FN(_Count):
     1.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the number of relevant items outside the top k, shape (U, n_k)."""
         xp = namespace(block.n_relevant)
         n_relevant = xp.astype(block.n_relevant, xp.float64)
@@ -118,7 +118,7 @@ class TN(Pooled):
 
     needs_catalogue = "whole"
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return 1 and the number of recommended or relevant items, shape (U, n_k, 2)."""
         xp = namespace(block.n_relevant)
         n_relevant = xp.astype(block.n_relevant, xp.float64)[:, None]

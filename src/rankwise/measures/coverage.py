@@ -10,7 +10,7 @@ import math
 from typing import Literal
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import retrieved
 from rankwise.measures.kinds import Catalogue, PerUser
 from rankwise.measures.measure import measure
@@ -111,7 +111,7 @@ class UserCoverage(_OfAllUsers):
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return 1 for users with a recommendation list, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
         return xp.astype(retrieved(block, k) > 0, xp.float64)
@@ -137,7 +137,7 @@ class NumRetrieved(_OfAllUsers):
     1.5
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the number of items in the top k, shape (U, n_k)."""
         return retrieved(block, k)
 
@@ -164,7 +164,7 @@ class UserCoverageAtN(_OfAllUsers):
 
     aggregate = "sum"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return 1 for users with at least k items, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
-        return xp.astype(block.list_length[:, None] >= k[None, :], xp.float64)
+        return xp.astype(block.list_length[:, None] >= block.cutoffs(k), xp.float64)

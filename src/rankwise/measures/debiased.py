@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import discount, divide
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
@@ -22,7 +22,7 @@ __all__ = ["IPSDCG", "SNIPSDCG", "IPSRecall", "SNIPSRecall", "StratifiedRecall"]
 
 
 class _Weighted(ByWeight, PerUser):
-    def _sum_hits(self, block: Block, k: Array, *, discounted: bool) -> Array:
+    def _sum_hits(self, block: Block, k: Cutoffs, *, discounted: bool) -> Array:
         """Return the weight of the hits in the top k, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         weights = self.weight(block.facts)
@@ -58,7 +58,7 @@ class IPSRecall(ByPropensity, _Weighted):
     1.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return IPS recall, shape (U, n_k)."""
         return divide(self._sum_hits(block, k, discounted=False), block.n_relevant[:, None])
 
@@ -86,7 +86,7 @@ class SNIPSRecall(ByPropensity, _Weighted):
     0.66667
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return self-normalised IPS recall, shape (U, n_k)."""
         return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))
 
@@ -111,7 +111,7 @@ class IPSDCG(ByPropensity, _Weighted):
     2.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return IPS DCG, shape (U, n_k)."""
         return self._sum_hits(block, k, discounted=True)
 
@@ -138,7 +138,7 @@ class SNIPSDCG(ByPropensity, _Weighted):
     0.66667
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return self-normalised IPS DCG, shape (U, n_k)."""
         return divide(self._sum_hits(block, k, discounted=True), self._sum_relevant(block))
 
@@ -166,6 +166,6 @@ class StratifiedRecall(ByStratum, _Weighted):
     0.66667
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return stratified recall, shape (U, n_k)."""
         return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))

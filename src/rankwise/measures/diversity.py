@@ -14,7 +14,7 @@ import numpy as np
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Needs
 from rankwise.measures.arithmetic import check_parameter
-from rankwise.measures.item_sums import CatalogueSums, ItemSum
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms
 from rankwise.measures.kinds import Accumulated, Catalogue, Values
 from rankwise.measures.measure import measure
 
@@ -129,14 +129,13 @@ class _UnitVectorSum(ItemSum):
     needs: ClassVar[Needs] = frozenset({"recommended"})
     whole: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return user, item and vector entry of each row of the top k."""
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the vector entry of each row of the top k."""
         rows = block.rows("recommended")
         xp = namespace(rows.rank)
-        within = rows.rank <= k
         length = xp.astype(xp.clip(block.list_length, max=k), xp.float64)
-        user = rows.user[within]
-        return user, rows.item[within], 1.0 / xp.sqrt(xp.take(length, user))
+        entry = 1.0 / xp.sqrt(xp.take(length, rows.user))
+        return ItemTerms(rows.user, rows.item, entry, rows.rank <= k)
 
 
 @measure("personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True)

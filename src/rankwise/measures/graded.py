@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.arrays import Array, namespace, refuse
+from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import (
     Gain,
@@ -81,7 +81,7 @@ class CG(_Gained):
     5.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return cumulative gain, shape (U, n_k)."""
         hits = block.hits
         return block.sum_hits(hits.probability * hits.to_rows(gain_of(self.gain, hits.gain)), k)
@@ -107,7 +107,7 @@ class DCG(_Discounted):
     1.5
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return DCG, shape (U, n_k)."""
         hits = block.hits
         gains = hits.to_rows(gain_of(self.gain, hits.gain))
@@ -150,7 +150,7 @@ class NDCG(_Discounted):
         """Raise if the ideal list fills all k ranks and there is no k."""
         need_cutoff(self, where=self.ideal == "full", setting="ideal=full")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return nDCG, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         gains_of = partial(gain_of, self.gain)
@@ -159,8 +159,8 @@ class NDCG(_Discounted):
         dcg = block.sum_hits(hits.probability * gains * discount_of(hits.rank), k)
         if self.ideal == "relevant":
             return divide(dcg, block.sum_ideal(gains_of, discount_of, k))
-        largest_gain = block.sum_ideal(gains_of, xp.ones_like, k[:1] * 0 + 1)
-        full = [xp.sum(discount_of(xp.arange(1, int(cutoff) + 1))) for cutoff in k]
+        largest_gain = block.sum_ideal(gains_of, xp.ones_like, (1,))
+        full = [xp.sum(discount_of(xp.arange(1, cutoff + 1))) for cutoff in k]
         return divide(dcg, largest_gain * xp.stack(full)[None, :])
 
 
@@ -187,7 +187,7 @@ class NDCGBinary(PerUser):
 
     additive = True
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return binary nDCG, shape (U, n_k)."""
         return NDCG(gain="binary").values(block, k)
 
@@ -225,7 +225,7 @@ class RBP(PerUser):
         super().__post_init__()
         check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return rank-biased precision, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
@@ -267,16 +267,18 @@ class ERR(PerUser):
         allowed = self.max_relevance is None or 0 < self.max_relevance <= 1000
         check_parameter(self, "max_relevance", allowed, "must lie between 0 and 1000")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return expected reciprocal rank, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         largest = 1.0 if self.max_relevance is None else float(self.max_relevance)
-        if hits.gain.shape[0] and float(xp.max(hits.gain)) > largest:
-            raise ScoreError(
+        refuse(
+            hits.gain > largest,
+            lambda: ScoreError(
                 "err: a relevance is above the largest grade",
                 where="truth",
                 found=f"{float(xp.max(hits.gain)):g} > {largest:g}",
                 hint="write err(max_relevance=5)@10 for a scale that ends at 5",
-            )
+            ),
+        )
         stop = gain_of("exponential", hits.gain) / 2.0**largest
-        return block.sum_hits(hits.cascade(stop, int(xp.max(k))) / hits.rank, k)
+        return block.sum_hits(hits.cascade(stop, max(k)) / hits.rank, k)

@@ -10,7 +10,7 @@ import math
 from typing import Literal
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Popularity
 from rankwise.measures.arithmetic import divide, need_cutoff, retrieved, shared_with_baseline
 from rankwise.measures.kinds import PerUser
@@ -48,7 +48,7 @@ class DuplicateRate(_OfList):
     0.5
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of duplicates, shape (U, 1)."""
         xp = namespace(block.list_length)
         n_dropped = xp.astype(block.n_dropped, xp.float64)
@@ -89,10 +89,10 @@ class Unsatisfied(PerUser):
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return 1 for users with fewer than k items, else 0, shape (U, n_k)."""
         xp = namespace(block.list_length)
-        return xp.astype(block.list_length[:, None] < k[None, :], xp.float64)
+        return xp.astype(block.list_length[:, None] < block.cutoffs(k), xp.float64)
 
 
 @measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"overlap_history"}))
@@ -116,7 +116,7 @@ class Repeated(_OfList):
     0.5
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of seen items, shape (U, n_k)."""
         return divide(block.count_overlap(block.overlap["history"], k), retrieved(block, k))
 
@@ -144,7 +144,7 @@ class ColdItemShare(_OfList):
 
     facts = (POPULARITY,)
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of cold-start items, shape (U, n_k)."""
         cold = block.fact(POPULARITY, Popularity).count == 0
         xp = namespace(cold)
@@ -186,7 +186,7 @@ class Overlap(_OfList):
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of common items, shape (U, n_k)."""
         return shared_with_baseline(block, k, self.denominator)
 
@@ -213,7 +213,7 @@ class MeanScore(_OfList):
     4.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the mean score, shape (U, n_k)."""
         score = block.rows("recommended").score
         return divide(block.sum_recommended(score, k), retrieved(block, k))

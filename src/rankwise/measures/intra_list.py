@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from rankwise.core.arrays import Array, count, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories, Fact, Features
 from rankwise.errors import ParameterError
 from rankwise.measures.arithmetic import unit_vectors
@@ -80,7 +80,7 @@ class IntraListDiversity(PerUser):
             return (Fact("categories", self.categories),)
         return (Fact("features", self.features),)
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return mean distances, shape (U, n_k)."""
         if isinstance(self.distance, str) and ":" in self.distance:
             raise ParameterError(
@@ -97,8 +97,8 @@ class IntraListDiversity(PerUser):
                 items, rows = xp.unique_inverse(item)  # only recommended items
         vectors = self._vectors(block, items)
         width = vectors.shape[1]
-        out = xp.zeros((block.n_users, k.shape[0]), dtype=xp.float64)
-        for column, cutoff in enumerate(int(value) for value in k):
+        out = xp.zeros((block.n_users, len(k)), dtype=xp.float64)
+        for column, cutoff in enumerate(k):
             for users, chosen in _batches(block, rows, cutoff, self._work_size(width)):
                 n = chosen.shape[1]
                 flat = xp.take(vectors, xp.reshape(chosen, (-1,)), axis=0)
@@ -178,10 +178,11 @@ def _batches(
     xp = namespace(block.list_length)
     starts = xp.cumulative_sum(block.list_length) - block.list_length
     length = xp.clip(block.list_length, max=cutoff)
-    for n in (int(value) for value in xp.unique_values(length)):
+    lengths = sorted({min(n, cutoff) for n in block.list_lengths})
+    for n in lengths:
         if n < 2:
             continue
-        (users,) = xp.nonzero(length == n)
+        users = xp.nonzero(length == n)[0] if len(lengths) > 1 else xp.arange(block.n_users)
         step = max(1, _CELLS // work_size(n))
         for first in range(0, users.shape[0], step):
             batch = users[first : first + step]

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from rankwise.core.arrays import Array
+from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, JudgedRows, Needs
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
-from rankwise.measures.item_sums import CatalogueSums, ItemSum, RecommendationCount
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms, RecommendationCount
 from rankwise.measures.kinds import OverItemGroups, Values, cells_of_items
 from rankwise.measures.measure import measure
 
@@ -29,13 +29,13 @@ class _HitsInOrder(ItemSum):
     reads_truth: ClassVar[bool] = True
     needs: ClassVar[Needs] = frozenset({"judged"})
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return user, item and term of the hits in the top k."""
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the hits in the top k."""
         judged = block.rows("judged")
         hit = (judged.rank <= k) & (judged.relevant > 0)
-        return judged.user[hit], judged.item[hit], self._terms(judged, hit)
+        return ItemTerms(judged.user, judged.item, self._terms(judged), hit)
 
-    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
+    def _terms(self, judged: JudgedRows) -> Array | None:
         return None
 
 
@@ -46,9 +46,8 @@ class _HitScores(_HitsInOrder):
     needs: ClassVar[Needs] = frozenset({"judged", "scores"})
     whole: ClassVar[bool] = False
 
-    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
-        assert judged.score is not None
-        return judged.score[hit]
+    def _terms(self, judged: JudgedRows) -> Array | None:
+        return judged.score
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,12 @@ class _HitGains(_HitsInOrder):
         """The name that distinguishes it from other item sums."""
         return f"gains({self.gain},{'log' if self.discounted else 'none'})"
 
-    def _terms(self, judged: JudgedRows, hit: Array) -> Array | None:
-        gain = gain_of(self.gain, judged.truth[hit])
-        return gain * discount(judged.rank[hit]) if self.discounted else gain
+    def _terms(self, judged: JudgedRows) -> Array | None:
+        # Only relevant items have a gain: the others may have a negative relevance.
+        gain = gain_of(
+            self.gain, namespace(judged.truth).where(judged.relevant > 0, judged.truth, 0.0)
+        )
+        return gain * discount(judged.rank) if self.discounted else gain
 
 
 class _GroupMeans(OverItemGroups):

@@ -12,18 +12,38 @@ from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 
-from rankwise.core.arrays import Array, count, namespace
+from rankwise.core.arrays import Array, count, is_tensor, namespace
 from rankwise.core.block import Block, Needs
 from rankwise.core.exact_sums import exact_sums, read_sums
 from rankwise.core.facts import Fact, Facts, Groups
 from rankwise.core.partial_columns import ItemColumn
 
 __all__ = [
-    "CatalogueSums", "HistoryCount", "HitCount", "ItemSum", "RecommendationCount", "RelevantCount",
-    "RepeatCount",
+    "CatalogueSums", "HistoryCount", "HitCount", "ItemSum", "ItemTerms", "RecommendationCount",
+    "RelevantCount", "RepeatCount",
 ]  # fmt: skip
 
 _F = TypeVar("_F")
+
+
+@dataclass(frozen=True)
+class ItemTerms:
+    """What is summed for items: one term per row.
+
+    Attributes
+    ----------
+    user, item : array of int, shape (n,)
+        The number of the user in the block, and the code of the item.
+    term : array of float, shape (n,), or None
+        The terms; None: all are 1.
+    within : array of bool, shape (n,), or None
+        Which rows count; None: all.
+    """
+
+    user: Array
+    item: Array
+    term: Array | None = None
+    within: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -46,8 +66,8 @@ class ItemSum:
     """Whether every term is 1."""
     has_cutoff: ClassVar[bool] = True
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
-        """Return user number, item code and term (None: 1) of everything that is summed."""
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return everything that is summed."""
         raise NotImplementedError
 
     @property
@@ -58,19 +78,18 @@ class ItemSum:
     def sums(self, block: Block, k: int) -> dict[ItemColumn, Array]:
         """Sum a block's rows: an array of shape (n_items,) for each group of users and part."""
         n_items, column = block.n_items, self._column(k)
-        user, item, term = self.rows(block, k if block.limit is None else min(k, block.limit))
+        terms = self.rows(block, k if block.limit is None else min(k, block.limit))
         if not self.by:
-            parts = _parts(item, term, n_items).items()
+            parts = _parts(terms.item, terms.term, n_items, terms.within).items()
             return {replace(column, part=part): sums for part, sums in parts}
         xp = namespace(block.list_length)
         groups = block.fact(Fact("user_group", self.by), Groups)
-        code = xp.take(groups.code, xp.take(block.user, user))
-        inside = code >= 0
-        cell = code[inside] * n_items + item[inside]
-        term = None if term is None else term[inside]
+        code = xp.take(groups.code, xp.take(block.user, terms.user))
+        within = code >= 0 if terms.within is None else terms.within & (code >= 0)
+        cells = _parts(code * n_items + terms.item, terms.term, n_items * len(groups.names), within)
         return {
             replace(column, group=name, part=part): sums[at * n_items : (at + 1) * n_items]
-            for part, sums in _parts(cell, term, n_items * len(groups.names)).items()
+            for part, sums in cells.items()
             for at, name in enumerate(groups.names)
         }
 
@@ -88,8 +107,18 @@ class ItemSum:
         return ItemColumn(self.key, k if self.has_cutoff else 0, self.by)
 
 
-def _parts(index: Array, term: Array | None, size: int) -> dict[str, Array]:
-    return {"": count(index, size)} if term is None else exact_sums(index, term, size)
+def _parts(index: Array, term: Array | None, size: int, within: Array | None) -> dict[str, Array]:
+    """Return the sums of the rows that are within, by part; `exact_sums` has parts."""
+    cells = size
+    if within is not None and is_tensor(index):
+        # A selection would wait for its size: what is left out is added to one more cell.
+        xp = namespace(index)
+        index, cells = xp.where(within, index, size), size + 1
+        term = None if term is None else xp.where(within, term, xp.zeros_like(term))
+    elif within is not None:
+        index, term = index[within], None if term is None else term[within]
+    sums = {"": count(index, cells)} if term is None else exact_sums(index, term, cells)
+    return {part: values[:size] for part, values in sums.items()}
 
 
 class RecommendationCount(ItemSum):
@@ -98,11 +127,10 @@ class RecommendationCount(ItemSum):
     name: ClassVar[str] = "recommended"
     needs: ClassVar[Needs] = frozenset({"recommended"})
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+    def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the rows of the lists."""
         listed = block.rows("recommended")
-        near = listed.rank <= k
-        return listed.user[near], listed.item[near], None
+        return ItemTerms(listed.user, listed.item, within=listed.rank <= k)
 
 
 class HitCount(ItemSum):
@@ -115,12 +143,12 @@ class HitCount(ItemSum):
     name: ClassVar[str] = "hits"
     whole: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+    def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the relevant items of the lists."""
         hits = block.hits
         xp = namespace(hits.rank)
         near = hits.to_items(xp.astype(hits.rank <= k, xp.float64))
-        return hits.owner, hits.item, near
+        return ItemTerms(hits.owner, hits.item, near)
 
 
 class RelevantCount(ItemSum):
@@ -131,10 +159,10 @@ class RelevantCount(ItemSum):
     needs: ClassVar[Needs] = frozenset({"relevant"})
     has_cutoff: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+    def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the relevant items."""
         rows = block.rows("relevant")
-        return rows.user, rows.item, None
+        return ItemTerms(rows.user, rows.item)
 
 
 class HistoryCount(ItemSum):
@@ -144,11 +172,11 @@ class HistoryCount(ItemSum):
     needs: ClassVar[Needs] = frozenset({"history"})
     has_cutoff: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+    def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the items of the histories."""
         rows = block.rows("history")
-        near = namespace(rows.user).take(block.list_length, rows.user) > 0
-        return rows.user[near], rows.item[near], None
+        has_list = namespace(rows.user).take(block.list_length, rows.user) > 0
+        return ItemTerms(rows.user, rows.item, within=has_list)
 
 
 class RepeatCount(ItemSum):
@@ -158,10 +186,10 @@ class RepeatCount(ItemSum):
     needs: ClassVar[Needs] = frozenset({"overlap_history"})
     has_cutoff: ClassVar[bool] = False
 
-    def rows(self, block: Block, k: int) -> tuple[Array, Array, Array | None]:
+    def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the common items of lists and histories."""
         overlap = block.overlap["history"]
-        return overlap.user, overlap.item, None
+        return ItemTerms(overlap.user, overlap.item)
 
 
 @dataclass(frozen=True)

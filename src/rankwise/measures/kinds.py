@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from rankwise.core.arrays import Array
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Fact, Groups
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.arithmetic import spread
@@ -106,7 +106,7 @@ class PerUser(Measure):
         """What the value is made of."""
         return self.aggregate
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the value of every user at every cut-off, shape (U, n_k)."""
         raise MeasureError(f"{self.name} does not say how its values are worked out")
 
@@ -120,7 +120,7 @@ class Pooled(Measure):
         """Which users have a value that means something: those with relevant items, or all."""
         return "user"
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
         raise MeasureError(f"{self.name} does not say what it sums")
 

@@ -28,16 +28,15 @@ from typing import (
     dataclass_transform,
 )
 
-from rankwise.core.block import Needs
+from rankwise.core.block import Cutoffs, Needs
 from rankwise.core.facts import Fact
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.item_sums import CatalogueSums, ItemSum
 from rankwise.measures.parsing import parse_text, several_measures
 from rankwise.measures.registry import Registered, add
 
-__all__ = ["POPULARITY", "WHOLE_LIST", "Cutoffs", "Measure", "ValueKind", "measure"]
+__all__ = ["POPULARITY", "WHOLE_LIST", "Measure", "ValueKind", "measure"]
 
-Cutoffs: TypeAlias = tuple[int, ...]
 ValueKind: TypeAlias = Literal[
     "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups"
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Popularity
 from rankwise.measures.arithmetic import (
     discount,
@@ -55,7 +55,7 @@ class _NovelHits(PerUser):
     popularity: Literal["users", "interactions"] = "users"
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return discounted sums over the hits, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         novelty = xp.take(self._novelty(block), hits.item)
@@ -64,7 +64,7 @@ class _NovelHits(PerUser):
             gain = gain_of("exponential_plus_one" if plus_one else "exponential", hits.gain)
             novelty = novelty * gain
         terms = hits.probability * hits.to_rows(novelty) * discount(hits.rank)
-        return block.sum_hits(terms, k) / discounts(k)[None, :]
+        return block.sum_hits(terms, k) / discounts(block, k)
 
     def _novelty(self, block: Block) -> Array:
         """Return the novelty of every item."""
@@ -172,7 +172,7 @@ class Novelty(_ListMean):
     discount: Literal["none", "log"] = "none"
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return mean self-information, shape (U, n_k)."""
         rows = block.rows("recommended")
         xp = namespace(block.list_length)
@@ -183,7 +183,7 @@ class Novelty(_ListMean):
             return divide(block.sum_recommended(bits, k), length)
         weight = discount(rows.rank)
         if self.denominator == "k":
-            return block.sum_recommended(bits * weight, k) / discounts(k)[None, :]
+            return block.sum_recommended(bits * weight, k) / discounts(block, k)
         return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
 
 
@@ -216,7 +216,7 @@ class Surprisal(_ListMean):
     facts = (POPULARITY,)
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return mean surprisal, shape (U, n_k)."""
         rows = block.rows("recommended")
         xp = namespace(block.list_length)
@@ -258,6 +258,6 @@ class Unexpectedness(_ListMean):
 
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of unexpected items, shape (U, n_k)."""
         return 1.0 - shared_with_baseline(block, k, self.denominator)

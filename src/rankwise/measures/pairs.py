@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.block import Block, JudgedRows
+from rankwise.core.block import Block, Cutoffs, JudgedRows
 from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
@@ -46,7 +46,7 @@ class BPref(PerUser):
     reads_below_k = True
     without_judged: Literal["one", "undefined"] = "one"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return binary preference, shape (U, 1)."""
         rows = block.rows("judged")
         xp = namespace(block.list_length)
@@ -143,11 +143,11 @@ class PartialAUC(PerUser):
     reads_below_k = True
     positives: Literal["all", "top"] = "all"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return partial areas, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         columns = []
-        for cutoff in (int(value) for value in k):
+        for cutoff in k:
             share, relevant = _mean_below(block, cutoff) / cutoff, block.n_relevant
             share = share * block.item_weight(hits.owner, hits.item)
             if self.positives == "top":

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.core.facts import Groups, Popularity
 from rankwise.measures.arithmetic import check_parameter, divide, listed_denominator, or_nan
 from rankwise.measures.item_sums import (
@@ -84,10 +84,12 @@ class ARP(PerUser):
     defined_for = "list"
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return mean popularity, shape (U, n_k)."""
         count = block.fact(POPULARITY, Popularity).count
-        total = block.sum_recommended(namespace(k).take(count, block.rows("recommended").item), k)
+        total = block.sum_recommended(
+            namespace(count).take(count, block.rows("recommended").item), k
+        )
         kind = self.denominator if self.k else "length"
         return divide(total, listed_denominator(block, k, kind))
 
@@ -95,7 +97,7 @@ class ARP(PerUser):
 class _LongTail(_HeadAndTail, PerUser):
     defined_for = "list"
 
-    def _count(self, block: Block, k: Array) -> Array:
+    def _count(self, block: Block, k: Cutoffs) -> Array:
         """Count the long-tail items in the top k, shape (U, n_k)."""
         tail = block.fact(POPULARITY, Popularity).is_tail(self.pop_ratio)
         xp = namespace(tail)
@@ -126,7 +128,7 @@ class ACLT(_LongTail):
     1.0
     """
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the number of long-tail items, shape (U, n_k)."""
         return self._count(block, k)
 
@@ -161,7 +163,7 @@ class APLT(_LongTail):
 
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of long-tail items, shape (U, n_k)."""
         kind = self.denominator if self.k else "length"
         return divide(self._count(block, k), listed_denominator(block, k, kind))
@@ -288,7 +290,7 @@ class PopularityLift(Pooled):
     reads_truth = False
     facts = (POPULARITY,)
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the mean popularity of each list and of each history, shape (U, n_k, 2)."""
         count = block.fact(POPULARITY, Popularity).count
         xp, history = namespace(count), block.rows("history")

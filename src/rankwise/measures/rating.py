@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.kinds import Pooled
@@ -55,7 +55,7 @@ class _MeanLoss(_MeanOverRows):
         """Whether the value is a mean of users' values, not of rows."""
         return self.average == "users"
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the sum of the losses and the number of rows, shape (U, 1, 2)."""
         rows = block.rows("judged")
         loss = self._loss(rows.score - rows.truth)
@@ -157,7 +157,7 @@ class R2(Pooled):
     0.5
     """
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return number, rating, squared rating and squared error, shape (U, 1, 4)."""
         rows = block.rows("judged")
         ones = namespace(rows.truth).ones_like(rows.truth)
@@ -192,7 +192,7 @@ class ExplainedVariance(Pooled):
     1.0
     """
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return number, rating, error and the squares of both, shape (U, 1, 5)."""
         rows = block.rows("judged")
         error = rows.truth - rows.score
@@ -240,17 +240,19 @@ class LogLoss(_MeanOverRows):
 
     epsilon: float = 1e-15
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the sum of the losses and the number of rows, shape (U, 1, 2)."""
         rows = block.rows("recommended")
         xp = namespace(rows.score)
-        if rows.score.shape[0] and bool(xp.any((rows.score < 0) | (rows.score > 1))):
-            raise ScoreError(
+        refuse(
+            (rows.score < 0) | (rows.score > 1),
+            lambda: ScoreError(
                 "log_loss needs scores that are chances",
                 where="recommendations, score",
                 found=f"from {float(xp.min(rows.score)):g} to {float(xp.max(rows.score)):g}",
                 hint="pass scores in [0, 1]: a logistic function of your model's, say",
-            )
+            ),
+        )
         p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)
         loss = -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
         return _sums(block, rows.user, loss, xp.ones_like(loss))
@@ -277,7 +279,7 @@ class FCP(Pooled):
     0.66667
     """
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return the numbers of concordant and discordant pairs, shape (U, 1, 2)."""
         rows = block.rows("judged")
         xp = namespace(rows.user)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.core.facts import Fact
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
@@ -98,7 +98,7 @@ class _Reweighted(ByWeight, Pooled):
         """Raise if the weighted measure needs a cut-off and there is none."""
         at_cutoffs(self.of, self.k).require_cutoff()
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return each user's total weight of relevant items, and the weighted measure's sums."""
         xp, rows = namespace(block.list_length), block.rows("relevant")
         weight = self.weight(block.facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.block import Block, ItemRows, Needs
+from rankwise.core.block import Block, Cutoffs, ItemRows, Needs
 from rankwise.core.facts import Fact, Features, Popularity, Similarity
 from rankwise.measures.arithmetic import divide, or_nan, retrieved, unit_vectors
 from rankwise.measures.kinds import Pooled
@@ -90,7 +90,7 @@ class Serendipity(Pooled):
         """Users with relevant items, if only these count."""
         return "relevance" if self.relevance == "binary" else "list"
 
-    def sums(self, block: Block, k: Array) -> Array:
+    def sums(self, block: Block, k: Cutoffs) -> Array:
         """Return list length, known terms, and the number and ranks of cold items, (U, n_k, 4)."""
         xp = namespace(block.list_length)
         if self.relevance == "binary":

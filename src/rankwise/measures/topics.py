@@ -10,7 +10,7 @@ import math
 from typing import Any, Literal
 
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories, Fact
 from rankwise.measures.arithmetic import check_parameter, discount, divide, or_nan
 from rankwise.measures.kinds import PerUser
@@ -66,7 +66,7 @@ class SubtopicRecall(_OverCategories):
     of: Literal["list", "hits"] = "list"
     categories: str = "categories"
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the share of covered categories, shape (U, n_k)."""
         categories, relevant = self._categories(block), block.rows("relevant")
         xp = namespace(block.list_length)
@@ -125,14 +125,14 @@ class AlphaNDCG(_OverCategories):
         super().__post_init__()
         check_parameter(self, "alpha", 0 <= self.alpha <= 1, "lies in [0, 1]")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return alpha-nDCG, shape (U, n_k)."""
         categories, rows = self._categories(block), block.rows("judged")
         xp = namespace(block.list_length)
         hit = rows.relevant > 0
         user, rank, item = rows.user[hit], rows.rank[hit], rows.item[hit]
         terms = _gains(block, categories, user, item, self.alpha) * discount(rank)
-        ideal_user, ideal_rank, ideal_gain = _ideal(block, categories, self.alpha, max(map(int, k)))
+        ideal_user, ideal_rank, ideal_gain = _ideal(block, categories, self.alpha, max(k))
         ideal_terms = ideal_gain * discount(ideal_rank)
         columns = []
         for cutoff in k:
@@ -239,7 +239,7 @@ class CalibrationError(_OverCategories):
         super().__post_init__()
         check_parameter(self, "alpha", 0 < self.alpha < 1, "lies in (0, 1)")
 
-    def values(self, block: Block, k: Array) -> Array:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return divergences, shape (U, n_k)."""
         categories, rows = self._categories(block), block.rows("recommended")
         history = block.rows("history")

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from rankwise.core.arrays import Array, namespace
+from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.core.facts import Fact, Facts, Popularity, Propensity
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import check_parameter
@@ -55,13 +55,15 @@ class ByWeight(Measure):
         """Return the weights of relevant items; raise if one has none."""
         xp = namespace(weight)
         missing = xp.isnan(weight)
-        if bool(xp.any(missing)):
-            raise ScoreError(
+        refuse(
+            missing,
+            lambda: ScoreError(
                 f"{self.name}: a relevant item has no propensity",
                 where="items",
                 found=f"{int(xp.sum(xp.astype(missing, xp.int64)))} such rows",
                 hint="give every item of the truth a propensity, or take those of training counts",
-            )
+            ),
+        )
         return weight
 
 

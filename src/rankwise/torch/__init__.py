@@ -1,0 +1,17 @@
+"""Evaluation on PyTorch: TorchMetrics modules, ranking from embeddings, Lightning.
+
+Install with ``pip install "rankwise[torch]"``.
+
+>>> import torch
+>>> from rankwise.torch import Measure
+>>> recall = Measure("recall@1")
+>>> recall.update(torch.tensor([[0.1, 0.7], [0.6, 0.2]]), torch.tensor([1, 1]))
+>>> recall.compute().item()
+0.5
+"""
+
+from __future__ import annotations
+
+from rankwise.torch.metrics import Collection, Measure
+
+__all__ = ["Collection", "Measure"]

@@ -1,0 +1,207 @@
+"""`Ranked` to `Block`: the rows that measures read, all of them on the device of the lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from rankwise.core.block import (
+    Block,
+    Ideal,
+    ItemRows,
+    JudgedRows,
+    Needs,
+    Overlap,
+    RecommendedRows,
+)
+from rankwise.core.facts import Facts
+from rankwise.core.hits import Hits, expect, resolve
+from rankwise.torch.ranked import Found, Order, Ranked
+
+__all__ = ["cut"]
+
+_FAR = 2**40  # more than any rank
+
+
+def cut(
+    ranked: Ranked, *, code: Tensor, needs: Needs, order: Order, facts: Facts, n_items: int,
+    threshold: float | None,
+) -> Block:  # fmt: skip
+    """Return the block of some ranked lists.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        The lists.
+    code : tensor of int, shape (B,)
+        The row of each user in user facts.
+    needs : frozenset of str
+        What the block must hold beyond hits.
+    order : Order
+        How ties are broken.
+    facts : mapping of Fact to object
+        What is known about items and users.
+    n_items : int
+        The number of items; 0 where nothing is counted by item.
+    threshold : float or None
+        Minimum relevance of a relevant item.
+    """
+    judged, size = ranked.judged, ranked.user.shape[0]
+    relevant = is_relevant(judged, threshold)
+    zeros = torch.zeros(size, dtype=torch.int64, device=ranked.user.device)
+    n_judged = zeros.index_add(0, judged.rows.row, torch.ones_like(judged.rows.row))
+    return Block(
+        list_length=ranked.length,
+        n_candidates=ranked.n_candidates,
+        n_relevant=zeros.index_add(0, judged.rows.row, relevant.to(torch.int64)),
+        n_judged=n_judged,
+        n_dropped=zeros,
+        user=code,
+        hits=_hits(ranked, judged, relevant, order),
+        n_items=n_items,
+        ties=order.ties,
+        ideal=_ideal(judged, relevant) if "ideal" in needs else None,
+        judged=_judged(ranked, relevant, order) if "judged" in needs else None,
+        recommended=_recommended(ranked, relevant, n_items) if "recommended" in needs else None,
+        relevant=_items(judged, relevant) if "relevant" in needs else None,
+        history=_items(ranked.others["history"]) if "history" in needs else None,
+        overlap={
+            name: _overlap(ranked, found, judged, relevant)
+            for name, found in ranked.others.items()
+            if f"overlap_{name}" in needs
+        },
+        n_tied_rows=ranked.n_tied,  # type: ignore[arg-type]  # a tensor nobody has waited for
+        facts=facts,
+        limit=ranked.limit,
+    )
+
+
+def is_relevant(judged: Found, threshold: float | None) -> Tensor:
+    """Return which rows of the ground truth are relevant."""
+    value = judged.rows.value
+    if value is None:
+        return torch.ones_like(judged.rows.row, dtype=torch.bool)
+    return value > 0 if threshold is None else value >= threshold
+
+
+def _gains(found: Found, rows: Tensor) -> Tensor:
+    value = found.rows.value
+    if value is None:
+        return torch.ones(rows.shape[0], dtype=torch.float64, device=rows.device)
+    return value[rows]
+
+
+def _by_rank(found: Found, rows: Tensor, order: Order) -> Tensor:
+    """Return rows in order of user and rank; equal ranks in the order that breaks ties."""
+    if order.id_rank is not None or order.ties == "item_desc":
+        rows = rows[torch.argsort(order.of(found.rows.item[rows]), stable=True)]
+    key = found.rows.row[rows] * _FAR + found.first[rows]
+    return rows[torch.argsort(key, stable=True)]
+
+
+def _hits(ranked: Ranked, judged: Found, relevant: Tensor, order: Order) -> Hits:
+    rows = _by_rank(judged, (relevant & (judged.first > 0)).nonzero()[:, 0], order)
+    user, item, gain = judged.rows.row[rows], judged.rows.item[rows], _gains(judged, rows)
+    rank, last = judged.first[rows], judged.last[rows]
+    if ranked.has_ties and order.ties == "expected":
+        return expect(user, gain, item, rank, last)
+    if ranked.has_ties:
+        rank, gain, item = resolve(user, gain, item, rank, last, order.ties)
+    position = torch.arange(1, user.shape[0] + 1, device=user.device) - torch.searchsorted(
+        user, user
+    )
+    ones = torch.ones(user.shape[0], dtype=torch.float64, device=user.device)
+    return Hits(user, rank, ones, position.to(torch.float64), gain, item)
+
+
+def _ideal(judged: Found, relevant: Tensor) -> Ideal | None:
+    if judged.rows.value is None:
+        return None
+    rows = relevant.nonzero()[:, 0]
+    rows = rows[torch.argsort(-judged.rows.value[rows], stable=True)]
+    rows = rows[torch.argsort(judged.rows.row[rows], stable=True)]
+    user = judged.rows.row[rows]
+    rank = torch.arange(1, rows.shape[0] + 1, device=rows.device) - torch.searchsorted(user, user)
+    return Ideal(user, rank, judged.rows.value[rows])
+
+
+def _judged(ranked: Ranked, relevant: Tensor, order: Order) -> JudgedRows:
+    judged = ranked.judged
+    there = judged.place > 0
+    if ranked.limit is not None:
+        there = there & (judged.place <= ranked.limit)  # not what only ties with the last item
+    rows = there.nonzero()[:, 0]
+    # In the order of the list, which for tied scores is that of ids.
+    placed = replace(judged, first=judged.place)
+    rows = _by_rank(placed, rows, order)
+    return JudgedRows(
+        user=judged.rows.row[rows],
+        rank=judged.place[rows],
+        item=judged.rows.item[rows],
+        truth=_gains(judged, rows),
+        relevant=relevant[rows].to(torch.float64),
+        score=None if judged.score is None else judged.score[rows],
+        tie=judged.first[rows] if ranked.has_ties else None,
+    )
+
+
+def _recommended(ranked: Ranked, relevant: Tensor, n_items: int) -> RecommendedRows:
+    size, kept = ranked.items.shape
+    device = ranked.items.device
+    user = torch.arange(size, device=device)[:, None].expand(size, kept).ravel()
+    rank = torch.arange(1, kept + 1, device=device).expand(size, kept).ravel()
+    item, score, label = ranked.items.ravel(), None, None
+    if ranked.scores is not None:
+        score = ranked.scores.ravel().to(torch.float64)
+        label = _labels(ranked, relevant)
+    if ranked.is_full:
+        return RecommendedRows(user, rank, item, n_items, score, label)
+    rows = (item >= 0).nonzero()[:, 0]
+    score = None if score is None else score[rows]
+    label = None if label is None else label[rows]
+    return RecommendedRows(user[rows], rank[rows], item[rows], n_items, score, label)
+
+
+def _labels(ranked: Ranked, relevant: Tensor) -> Tensor:
+    """Return 1 for every relevant item of the lists, else 0."""
+    size, kept = ranked.items.shape
+    judged = ranked.judged
+    here = relevant & (judged.place > 0) & (judged.place <= kept)
+    cell = torch.where(here, judged.rows.row * kept + judged.place - 1, size * kept)
+    label = torch.zeros(size * kept + 1, dtype=torch.float64, device=cell.device)
+    return label.index_fill_(0, cell, 1.0)[:-1]
+
+
+def _items(found: Found, keep: Tensor | None = None) -> ItemRows:
+    rows = found.rows if keep is None else found.rows.chosen(keep.nonzero()[:, 0])
+    ones = torch.ones(rows.row.shape[0], dtype=torch.float64, device=rows.row.device)
+    gain = rows.value if keep is not None and rows.value is not None else ones
+    return ItemRows(rows.row, rows.item, gain)
+
+
+def _overlap(ranked: Ranked, found: Found, judged: Found, relevant: Tensor) -> Overlap:
+    """Return what lists have in common with another set; its values are places in that set."""
+    size = ranked.user.shape[0]
+    counts = torch.zeros(size, dtype=torch.int64, device=ranked.user.device)
+    row, listed = found.rows.row, found.place > 0
+    last = _FAR if ranked.limit is None else ranked.limit
+    rows = (listed & (found.place <= last)).nonzero()[:, 0]
+    rows = rows[torch.argsort(row[rows] * _FAR + found.place[rows], stable=True)]
+    keys = judged.rows.key[relevant]
+    at = torch.searchsorted(keys, found.rows.key)
+    is_relevant = torch.zeros_like(listed)
+    if keys.shape[0]:
+        is_relevant = keys[at.clamp(max=keys.shape[0] - 1)] == found.rows.key
+    elsewhere = ~listed & ~is_relevant
+    place_there = found.rows.value
+    assert place_there is not None
+    return Overlap(
+        user=row[rows],
+        rank=found.place[rows],
+        item=found.rows.item[rows],
+        rank_there=place_there[rows].to(torch.int64),
+        length=counts.index_add(0, row, torch.ones_like(row)),
+        n_elsewhere=counts.index_add(0, row, elsewhere.to(torch.int64)),
+    )

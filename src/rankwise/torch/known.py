@@ -1,0 +1,243 @@
+"""What is known about items and users, as tensors: given once, kept beside the states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from rankwise.core.facts import Fact, Facts
+from rankwise.core.ragged import offsets
+from rankwise.encoding.context import encode_context
+from rankwise.encoding.fact_tables import FactTables
+from rankwise.encoding.id_space import IdSpace
+from rankwise.errors import IdError, InputError
+from rankwise.ranking.axes import Axis
+from rankwise.tables.table import Table, Tables
+from rankwise.torch.rows import Rows, read_rows, uncoalesced
+
+__all__ = ["Known", "UserIds", "as_source", "know"]
+
+
+@dataclass(frozen=True)
+class UserIds:
+    """The users who are known, and what their numbers stand for.
+
+    Attributes
+    ----------
+    ids : polars.Series
+        The ids of the users that tables name, or all ``user_ids``.
+    numbers : tensor of int or None
+        The same ids, ascending, where users come as ids; None where they come as positions.
+    """
+
+    ids: pl.Series
+    numbers: Tensor | None
+
+    def codes(self, user: Tensor) -> Tensor:
+        """Return the row of each user in user facts; one past the last for an unknown user."""
+        size = len(self.ids)
+        if self.numbers is None:
+            return torch.where((user >= 0) & (user < size), user, size)
+        if not size:
+            return torch.zeros_like(user)
+        at = torch.searchsorted(self.numbers, user).clamp(max=size - 1)
+        return torch.where(self.numbers[at] == user, at, size)
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Items of users by code, one user after the other; an unknown user has none."""
+
+    starts: Tensor
+    items: Tensor
+
+    def rows_of(self, code: Tensor) -> Rows:
+        """Return the items of some users; values are their places in the set, from 1."""
+        first, lengths = self.starts[code], self.starts[code + 1] - self.starts[code]
+        row = torch.repeat_interleave(lengths)
+        place = torch.arange(row.shape[0], device=row.device) - (lengths.cumsum(0) - lengths)[row]
+        item = self.items[first[row] + place]
+        return uncoalesced(row, item, (place + 1).to(torch.float64), code.shape[0])
+
+
+@dataclass(frozen=True)
+class Known:
+    """Facts of items and users, and sets of items of users.
+
+    Attributes
+    ----------
+    facts : mapping of Fact to object
+        Facts by item and by row of ``users``.
+    users : UserIds
+        The users that the facts are about.
+    sets : dict of str to object
+        The ``"history"`` of users, and the lists of a ``"baseline"``.
+    id_rank : tensor of int or None
+        The place of every item among the sorted ids; None where items are in this order.
+    counts : dict of str to int
+        What was out of the ordinary in the tables.
+    """
+
+    facts: Facts
+    users: UserIds
+    sets: Mapping[str, _Sets]
+    id_rank: Tensor | None
+    counts: Mapping[str, int]
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Known:
+        """Return the same on another device."""
+        return _mapped(self, lambda x: move(x) if isinstance(x, Tensor) else x)  # type: ignore[no-any-return]
+
+
+def know(
+    facts: FactTables, tables: Tables, items: Axis | None, user_ids: Iterable[Any] | None
+) -> Known:
+    """Turn the facts that measures need into tensors.
+
+    Parameters
+    ----------
+    facts : FactTables
+        What is needed, and the tables that have it.
+    tables : Tables
+        All tables.
+    items : Axis or None
+        The ids of items; None where nothing is known or counted by item.
+    user_ids : iterable or None
+        What the numbers of users stand for; None: users come as ids.
+    """
+    users = _users(tables, user_ids)
+    sets, counts = _sets(facts, tables, items, users)
+    found: dict[Fact, object] = {}
+    if items is not None:
+        found |= facts.of_items(items.ids, similarities=True)
+    for column, groups in facts.of_users(users.ids).items():
+        unknown = np.append(groups.code, -1)
+        found[Fact("user_group", column)] = replace(groups, code=unknown)
+    id_rank = None if items is None else items.id_rank
+    known = Known(found, users, sets, id_rank, counts)  # type: ignore[arg-type]
+    return _mapped(known, _as_tensor)  # type: ignore[no-any-return]
+
+
+def as_source(value: Any, role: str, ids: pl.Series | None) -> Any:
+    """Return what `rankwise.evaluate` reads, where facts are given as tensors.
+
+    ``{"features": tensor, "group": tensor}`` has one entry per item or user, in order; training
+    interactions are a sparse matrix, users by items, or pairs of user and item, shape (n, 2).
+    """
+    if isinstance(value, Tensor) and value.layout in (torch.sparse_csr, torch.sparse_coo):
+        rows = read_rows(value.detach().cpu(), role, size=value.shape[0], n_items=None)
+        user, item = rows.row.numpy(), rows.item.numpy()
+        return pl.DataFrame({"user": user, "item": item})
+    if isinstance(value, Tensor) and role == "train":
+        if value.ndim != 2 or value.shape[1] != 2 or value.dtype.is_floating_point:
+            raise InputError(
+                "training interactions are pairs of user and item, or a sparse matrix",
+                found=f"{value.dtype} of shape {tuple(value.shape)}",
+            )
+        pairs = value.detach().cpu().numpy()
+        return pl.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1]})
+    if isinstance(value, Tensor):
+        return value.detach().cpu().numpy()
+    if not isinstance(value, Mapping) or not any(isinstance(x, Tensor) for x in value.values()):
+        return value
+    name = "user" if role == "users" else "item"
+    columns = {str(key): _column(column) for key, column in value.items()}
+    if name not in columns:
+        size = len(next(iter(columns.values())))
+        if ids is not None and len(ids) != size:
+            raise InputError(f"{role} has one entry per {name}",
+                             found=f"{size} entries, {len(ids)} {name}s")  # fmt: skip
+        columns = {name: ids if ids is not None else np.arange(size), **columns}
+    return pl.DataFrame(columns)
+
+
+def _column(values: Any) -> Any:
+    """Return a column of a table; a row of bools becomes the numbers of those that are true."""
+    if not isinstance(values, Tensor):
+        return values
+    array = values.detach().cpu()
+    if array.ndim == 2 and array.dtype == torch.bool:
+        return [[str(at) for at in row.nonzero()[:, 0].tolist()] for row in array]
+    return array.to(torch.float64).numpy() if array.dtype.is_floating_point else array.numpy()
+
+
+def _users(tables: Tables, user_ids: Iterable[Any] | None) -> UserIds:
+    if user_ids is not None:
+        values = list(user_ids)
+        return UserIds(Axis("user", values, len(values)).ids, None)
+    named = [t.frame["user"] for t in (tables.train, tables.users, tables.baseline)
+             if t is not None]  # fmt: skip
+    for ids in named:
+        if not ids.dtype.is_integer():
+            raise IdError(
+                "users are whole numbers here, and a table names them in text",
+                found=repr(ids[0]),
+                hint="pass user_ids=, what the numbers stand for: users= of update are then "
+                "positions in it",
+            )
+    known = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None
+    known = pl.Series("user", [], dtype=pl.Int64) if known is None else known
+    return UserIds(known, torch.from_numpy(known.to_numpy(writable=True)))
+
+
+def _sets(
+    facts: FactTables, tables: Tables, items: Axis | None, users: UserIds
+) -> tuple[dict[str, _Sets], dict[str, int]]:
+    """Return histories and baseline by row of the known users."""
+    kinds = {fact.kind for fact in facts.wanted}
+    wanted: dict[Fact, str] = {}
+    if tables.train is not None:  # also for seen items, which are taken out of rankings
+        wanted[Fact("history")] = "exclude_seen"
+    if "baseline" in kinds:
+        wanted[Fact("baseline")] = "the baseline"
+    if not wanted or items is None:
+        return {}, {}
+    needed = FactTables(wanted, {r: t for r, t in tables.by_role.items() if r != "truth"})
+    given: list[Table | None] = [tables.by_role[role] for role in needed.coded]
+    ids = IdSpace(given, count_items=True)
+    aligned = dict(zip(needed.coded, ids.align(given), strict=True))
+    context = encode_context(needed, aligned, ids, "error", 1)
+    counts = dict(context.counts)
+    out: dict[str, _Sets] = {}
+    for name, found in (("history", context.history), ("baseline", context.baseline)):
+        if found is None:
+            continue
+        lengths = np.diff(found.starts)
+        owner = users_of(ids.users.decode(np.flatnonzero(lengths)), users)
+        user = np.repeat(owner, lengths[lengths > 0])
+        table = Table(pl.DataFrame({"item": ids.items.decode(found.items)}), "train", name, "", {})
+        item = items.codes(table)
+        known = (user >= 0) & (item >= 0)
+        if not known.all():
+            counts[f"{name}_rows_of_unknown_ids"] = int((~known).sum())
+        order = np.argsort(user[known], kind="stable")
+        sizes = np.bincount(user[known], minlength=len(users.ids) + 1)
+        starts = torch.from_numpy(offsets(sizes))
+        out[name] = _Sets(starts, torch.from_numpy(item[known][order].astype(np.int64)))
+    return out, counts
+
+
+def users_of(ids: pl.Series, users: UserIds) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the row of each id among the known users, -1 for none."""
+    axis = Axis("user", users.ids, len(users.ids))
+    return axis.codes(Table(ids.alias("user").to_frame(), "users", "users", "", {}))
+
+
+def _as_tensor(value: Any) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with all arrays inside it changed."""
+    if isinstance(value, dict):
+        return {key: _mapped(entry, change) for key, entry in value.items()}
+    if is_dataclass(value) and not isinstance(value, Fact | type):
+        changed = {f.name: _mapped(getattr(value, f.name), change) for f in fields(value)}
+        return replace(value, **changed)
+    return change(value)

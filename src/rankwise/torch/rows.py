@@ -1,0 +1,214 @@
+"""Tensors in, rows out: ground truth, seen items and candidates of a batch of users.
+
+Whatever form they have (a dense matrix, sparse CSR or COO, padded lists of items), they become
+rows of a user of the batch and an item, sorted, so that one search finds which are common to two
+sets of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from rankwise.core.arrays import refuse
+from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
+
+__all__ = ["PAD", "Rows", "check_device", "find", "key_of", "read_rows", "uncoalesced"]
+
+PAD = -1
+"""Marks a place of a padded list that holds no item."""
+_SPAN = 2**31
+"""Keys are row * _SPAN + item: items lie below it."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Items of a batch of users, in order of user and item.
+
+    Attributes
+    ----------
+    row, item : tensor of int, shape (n,)
+        The position of the user in the batch, and the item.
+    value : tensor of float, shape (n,), or None
+        The relevance of each; None: all are 1.
+    size : int
+        The number of users of the batch.
+    """
+
+    row: Tensor
+    item: Tensor
+    value: Tensor | None
+    size: int
+
+    @property
+    def key(self) -> Tensor:
+        """A number for each user and item, ascending."""
+        return key_of(self.row, self.item)
+
+    def part(self, first: int, last: int) -> Rows:
+        """Return the rows of consecutive users, who are numbered anew."""
+        edges = torch.searchsorted(self.row, self.row.new_tensor([first, last]))
+        start, stop = edges.tolist()
+        rows = slice(start, stop)
+        value = None if self.value is None else self.value[rows]
+        return Rows(self.row[rows] - first, self.item[rows], value, last - first)
+
+    def chosen(self, keep: Tensor) -> Rows:
+        """Return some of the rows, by number."""
+        value = None if self.value is None else self.value[keep]
+        return replace(self, row=self.row[keep], item=self.item[keep], value=value)
+
+
+def key_of(row: Tensor, item: Tensor) -> Tensor:
+    """Return a number for each user and item; padding has one that no item has."""
+    return row * _SPAN + item.clamp(-1, _SPAN - 2).remainder(_SPAN)
+
+
+def find(keys: Tensor, wanted: Tensor) -> Tensor:
+    """Return where each wanted key stands among ascending keys; their number where it does not."""
+    at = torch.searchsorted(keys, wanted)
+    if not keys.shape[0]:
+        return at
+    there = keys[at.clamp(max=keys.shape[0] - 1)] == wanted
+    return torch.where(there, at, keys.shape[0])
+
+
+def read_rows(
+    values: Tensor,
+    name: str,
+    *,
+    size: int,
+    n_items: int | None,
+    dense: tuple[int, ...] | None = None,
+) -> Rows:
+    """Return the rows of a tensor in any of the forms.
+
+    Parameters
+    ----------
+    values : tensor
+        Dense relevance (bool or float, or integers of the shape ``dense``), a sparse CSR or COO
+        matrix, lists of items padded with -1, shape (B, T), or one item per user, shape (B,).
+    name : str
+        What it is, for messages.
+    size : int
+        The number of users of the batch, B.
+    n_items : int or None
+        The number of items; None where it is not known.
+    dense : tuple of int, optional
+        The shape of the scores: whole numbers of this shape are relevances, not items.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    if not isinstance(values, Tensor):
+        raise InputError(
+            f"{name} is not a tensor", found=type(values).__name__,
+            hint="pass torch.as_tensor(…)",
+        )  # fmt: skip
+    one_each = values.ndim == 1 and not _holds_relevances(values)
+    if values.shape[:1] != (size,) or not (values.ndim == 2 or one_each):
+        raise InputError(
+            f"{name} has one row for each row of the scores or lists",
+            found=f"shape {tuple(values.shape)}, {size} rows of scores or lists",
+        )
+    width: int | None = values.shape[-1]
+    if values.layout in (torch.sparse_csr, torch.sparse_coo):
+        rows = _from_sparse(values)
+    elif values.dtype.is_complex or values.layout != torch.strided:
+        raise InputError(f"{name} is not a tensor of numbers", found=f"{values.dtype}")
+    elif _holds_relevances(values) or tuple(values.shape) == dense:
+        rows = _from_dense(values)
+    else:
+        rows, width = _from_lists(values if values.ndim == 2 else values[:, None]), None
+    if width is not None and n_items is not None and width != n_items:
+        raise InputError(
+            f"{name} has one column for each item",
+            found=f"{width} columns, {n_items} items",
+            hint="lists of item numbers are whole numbers, padded with -1",
+        )
+    _check(rows, name, n_items)
+    return rows
+
+
+def uncoalesced(row: Tensor, item: Tensor, value: Tensor | None, size: int) -> Rows:
+    """Return rows in any order as sorted rows."""
+    order = torch.argsort(key_of(row, item), stable=True)
+    return Rows(row[order], item[order], None if value is None else value[order], size)
+
+
+def check_device(name: str, value: Tensor, device: torch.device, of: str) -> None:
+    """Raise unless a tensor is on a device."""
+    if value.device != device:
+        raise InputError(
+            f"{name} and {of} are on different devices",
+            found=f"{value.device} and {device}",
+            hint="move both to one device: .to(device) works on tensors and on metrics",
+        )
+
+
+def _from_sparse(values: Tensor) -> Rows:
+    if values.layout == torch.sparse_coo:
+        values = values.coalesce()
+        row, item = values.indices()
+    else:
+        edges = values.crow_indices()
+        numbers = torch.arange(values.shape[0], device=values.device)
+        item = values.col_indices()
+        row = torch.repeat_interleave(numbers, edges.diff(), output_size=item.shape[0])
+    stored = values.values()
+    value = None if stored.dtype == torch.bool else stored.to(torch.float64)
+    return uncoalesced(row.to(torch.int64), item.to(torch.int64), value, values.shape[0])
+
+
+def _holds_relevances(values: Tensor) -> bool:
+    """Whether a dense tensor has a relevance for every item, by its type: not item numbers."""
+    return values.dtype == torch.bool or values.dtype.is_floating_point
+
+
+def _from_dense(values: Tensor) -> Rows:
+    row, item = values.nonzero(as_tuple=True)
+    value = None if values.dtype == torch.bool else values[row, item].to(torch.float64)
+    return Rows(row, item, value, values.shape[0])
+
+
+def _from_lists(values: Tensor) -> Rows:
+    row, place = (values != PAD).nonzero(as_tuple=True)
+    return uncoalesced(row, values[row, place].to(torch.int64), None, values.shape[0])
+
+
+def _check(rows: Rows, name: str, n_items: int | None) -> None:
+    """Refuse items outside the catalogue, repeated items and relevances that are no numbers."""
+    most = _SPAN - 1 if n_items is None else n_items
+
+    def outside() -> RankwiseError:
+        bad = ((rows.item < 0) | (rows.item >= most)).nonzero()[0, 0]
+        return IdError(
+            f"{name} names an item outside the catalogue",
+            where=f"row {int(rows.row[bad])} of the batch",
+            found=f"item {int(rows.item[bad])} of {most}",
+            hint=f"items are numbers from 0 to {most - 1}; {PAD} is padding",
+        )
+
+    def repeated() -> RankwiseError:
+        bad = (rows.key[1:] == rows.key[:-1]).nonzero()[0, 0]
+        return DuplicateError(
+            f"{name} names an item twice for one user",
+            where=f"row {int(rows.row[bad])} of the batch",
+            found=f"item {int(rows.item[bad])}",
+            hint="whole numbers are items; pass relevances as bool or float" if name == "target"
+            else "drop the repetition",
+        )  # fmt: skip
+
+    refuse((rows.item < 0) | (rows.item >= most), outside)
+    refuse(rows.key[1:] == rows.key[:-1], repeated)
+    if rows.value is not None:
+        value = rows.value
+        refuse(
+            ~torch.isfinite(value),
+            lambda: ScoreError(f"{name} holds a relevance that is NaN or infinite",
+                               found=f"{int((~torch.isfinite(value)).sum())} such entries"),
+        )  # fmt: skip

@@ -1,0 +1,143 @@
+"""Users who come twice, in one process or in several, count once.
+
+``DistributedSampler`` fills up the last batches with users whom another process has as well. Their
+values are dropped, and what they added to sums by item is taken back: that is known for the last
+update of every process, which is where such users come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from rankwise.errors import DuplicateError, InputError
+from rankwise.torch.ranked import Ranked
+
+__all__ = ["Gather", "RepeatRule", "Repeats", "States", "gathered", "signatures", "without_repeats"]
+
+RepeatRule: TypeAlias = Literal["error", "first"]
+
+Gather: TypeAlias = Callable[[Tensor], list[Tensor]]
+"""Returns a tensor of every process, in the order of processes."""
+
+States: TypeAlias = dict[str, Tensor]
+"""``users``, ``columns`` and ``signatures`` with a row per list; ``sums`` and ``counts``."""
+_FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What to do with users who come twice.
+
+    Attributes
+    ----------
+    rule : {"error", "first"}
+        Whether lists that differ are an error, or the first of them counts.
+    n_last : int
+        How many of the last rows came in the last update.
+    take_back : callable
+        Takes rows of the last update, by position; returns what they added to sums and counts.
+    """
+
+    rule: RepeatRule
+    n_last: int
+    take_back: Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def signatures(ranked: Ranked) -> Tensor:
+    """Return a number for every list and its ground truth: equal for equal ones, shape (B,)."""
+    place = torch.arange(1, ranked.items.shape[1] + 1, device=ranked.items.device)
+    lists = _mixed(ranked.items * _FACTORS[0] + place).sum(1)
+    rows = ranked.judged.rows
+    value = torch.ones_like(rows.item, dtype=torch.float64) if rows.value is None else rows.value
+    truth = _mixed(rows.item * _FACTORS[1] + value.view(torch.int64))
+    return lists.index_add(0, rows.row, truth)
+
+
+def _mixed(number: Tensor) -> Tensor:
+    number = (number ^ (number >> 29)) * _FACTORS[2]
+    return number ^ (number >> 32)
+
+
+def without_repeats(
+    states: States, repeats: Repeats, gather: Gather | None = None, rank: int = 0
+) -> tuple[States, int]:
+    """Return the states of this process without users who came before, and how many these were.
+
+    Parameters
+    ----------
+    states : dict of str to tensor
+        The states of this process.
+    repeats : Repeats
+        What to do with such users.
+    gather : callable, optional
+        Returns a tensor of every process, in a list; None: there is one process.
+    rank : int, default=0
+        The place of this process in that list.
+
+    Raises
+    ------
+    DuplicateError
+        If their lists differ.
+    InputError
+        If what they added to sums is not known any more.
+    """
+    n = states["users"].shape[0]
+    is_last = torch.arange(n, device=states["users"].device) >= n - repeats.n_last
+    keys = torch.stack([states["users"], states["signatures"], is_last.to(torch.int64)], dim=1)
+    parts = [keys] if gather is None else gather(keys)
+    first = sum(part.shape[0] for part in parts[:rank])
+    mine = _repeated(torch.cat(parts), repeats)[first : first + n]
+    rows = mine.nonzero()[:, 0]
+    if not len(rows):
+        return states, 0
+    sums, counts = repeats.take_back(rows - (n - repeats.n_last))
+    out = {name: states[name][~mine] for name in ("users", "columns", "signatures")}
+    return out | {"sums": states["sums"] - sums, "counts": states["counts"] - counts}, len(rows)
+
+
+def gathered(states: States, gather: Gather) -> States:
+    """Return the states of all processes: rows one after the other, sums added."""
+    rows = {name: torch.cat(gather(states[name])) for name in ("users", "columns", "signatures")}
+    sums = {name: torch.stack(gather(states[name])).sum(0) for name in ("sums", "counts")}
+    return rows | sums
+
+
+def _repeated(keys: Tensor, repeats: Repeats) -> Tensor:
+    """Return which rows are those of users who have another row that is kept.
+
+    The row that is kept is the first that cannot be taken back, else the first.
+    """
+    user, signature, is_last = keys.unbind(dim=1)
+    order = torch.argsort(is_last, stable=True)
+    order = order[torch.argsort(user[order], stable=True)]
+    again = torch.zeros_like(user, dtype=torch.bool)
+    again[1:] = user[order][1:] == user[order][:-1]
+    if not bool(again.any()):
+        return again
+    heads = torch.where(again, 0, torch.arange(len(user), device=user.device)).cummax(0).values
+    differ = again & (signature[order] != signature[order][heads])
+    if repeats.rule == "error" and bool(differ.any()):
+        raise DuplicateError(
+            "a user came twice, with different lists or ground truth",
+            where=f"user {int(user[order][differ][0])}",
+            found=f"{int(differ.sum())} such lists",
+            hint='give every user once; or pass repeated_users="first" to count the first list '
+            "(scores may differ in their last digits where batches differ in size)",
+        )
+    lost = again & (is_last[order] == 0)
+    if bool(lost.any()):
+        raise InputError(
+            "a user came again after other updates, and sums and counts hold both lists",
+            where=f"user {int(user[order][lost][0])}",
+            found=f"{int(lost.sum())} such lists",
+            hint="only users of the last update of a process can be taken back; give every user "
+            "once, or reset() before evaluating again",
+        )
+    repeated = torch.zeros_like(again)
+    repeated[order] = again
+    return repeated
