@@ -135,6 +135,10 @@ class Hits:
 
     def first(self) -> Array:
         """Return for each row the probability that the user's first relevant item has its rank."""
+        return self._first
+
+    @cached_property
+    def _first(self) -> Array:
         if self.groups is not None:
             return self._tied_first(self.groups)
         xp = namespace(self.position)

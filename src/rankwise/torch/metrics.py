@@ -8,10 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
-import torch
-from torch import Tensor
 from torchmetrics import Metric
 
+import torch
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.partial import Partial
 from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError
@@ -25,6 +24,7 @@ from rankwise.torch.job import KINDS, Asked, MetricOptions
 from rankwise.torch.known import Known
 from rankwise.torch.ranked import Ranked
 from rankwise.torch.sync import RepeatRule, Repeats, States, gathered, signatures, without_repeats
+from torch import Tensor
 
 __all__ = ["Collection", "Measure"]
 

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor
-
 from rankwise.core.arrays import refuse
 from rankwise.core.choices import Ties
 from rankwise.errors import DuplicateError, IdError, RankwiseError, ScoreError
 from rankwise.torch.rows import PAD, Rows, find, key_of
+from torch import Tensor
 
 __all__ = ["Found", "Order", "Ranked", "cells_of", "rank_lists", "rank_scores"]
 

@@ -1,0 +1,106 @@
+"""Random evaluations as tensors, and what `rankwise.evaluate` makes of the same."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+import rankwise as rw
+import torch
+from rankwise.measures import registry
+from strategies import ITEMS, World
+
+MORE = ["precision(denominator=length)@3", "recall@[1,2]", "map(normaliser=hits)@3",
+        "dcg(gain=exponential)@3", "ndcg(gain=exponential)@[2,5]", "ndcg(ideal=full)@3",
+        "bpref(without_judged=undefined)", "auc(seen=included)", "mrr", "ndcg", "rbp",
+        "partial_auc(positives=top)@3", "efd(relevance=discounted)@3", "novelty(discount=log)@3",
+        "serendipity(form=history)@3", "serendipity(form=history,similarity=features)@3",
+        "ild(distance=jaccard)@3", "ild(distance=euclidean)@3", "srecall(of=hits)@3",
+        "pop_rsp(denominator=available)@3", "overlap(denominator=union)@3",
+        "ips_recall(propensity=given)@3", "bias_disparity(interactions=truth)@3"]  # fmt: skip
+SPECIAL = {"err": {"max_relevance": 4.0}}
+
+
+def cell_of(cls):
+    measure = cls(**SPECIAL.get(cls.name, {}))
+    return str(measure if cls.cutoff == "none" else measure @ 3)
+
+
+EVERY = [*(cell_of(cls) for cls in registry.every()), *MORE]
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The lists of a world as a score matrix, with the truth in the same order of users."""
+
+    users: torch.Tensor
+    scores: torch.Tensor
+    truth: torch.Tensor
+
+    @property
+    def lists(self):
+        return {
+            user: {i: s for i, s in enumerate(row) if s > -np.inf}
+            for user, row in zip(self.users.tolist(), self.scores.tolist(), strict=True)
+        }
+
+
+def tensors_of(world: World, *, ties: bool) -> Tensors:
+    """Scores in (0, 1), with few distinct ones if they are to tie."""
+    users = sorted({*world.lists, *world.truth})
+    scores = torch.full((len(users), len(ITEMS)), -torch.inf, dtype=torch.float64)
+    truth = torch.full(scores.shape, torch.nan, dtype=torch.float64)
+    for row, user in enumerate(users):
+        for item, score in world.lists.get(user, {}).items():
+            scores[row, item] = (score + 1 + (0 if ties else item / 50)) / 6
+        for item, value in world.truth.get(user, {}).items():
+            truth[row, item] = value
+    return Tensors(torch.tensor(users), scores, truth)
+
+
+def sparse(truth: torch.Tensor) -> torch.Tensor:
+    """The ground truth as CSR: only so can an item be judged and have no relevance."""
+    row, item = (~truth.isnan()).nonzero(as_tuple=True)
+    edges = torch.cat([torch.zeros(1, dtype=torch.int64), (~truth.isnan()).sum(1).cumsum(0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch calls its sparse tensors a beta, once
+        return torch.sparse_csr_tensor(edges, item, truth[row, item], truth.shape,
+                                       check_invariants=True)  # fmt: skip
+
+
+def around(world: World) -> dict:
+    """Facts as `Collection` takes them."""
+    return world.around | {"n_items": len(ITEMS)}
+
+
+def evaluated(world: World, lists, measures, **options):
+    truth = {u: own for u, own in world.truth.items() if own}
+    return rw.evaluate(lists, truth, measures, **world.around, **options)
+
+
+def differences(ours: rw.Result, theirs: rw.Result, tolerance: float = 1e-12) -> list:
+    """Values, values of users and of groups that are not the same.
+
+    Only powers differ from NumPy's, in their last digit.
+    """
+    found = []
+    if list(ours.values) != list(theirs.values):
+        found.append((list(ours.values), list(theirs.values)))
+    for name, value in theirs.values.items():
+        if not np.isclose(ours.values[name], value, rtol=tolerance, atol=0, equal_nan=True):
+            found.append((name, ours.values[name], value))
+    tables = [(r.per_user.sort("user") for r in (ours, theirs))]
+    if theirs.slices is not None:
+        tables.append(r.slices.sort("by", "group") for r in (ours, theirs))
+    for mine, other in tables:
+        for name in other.columns:
+            a, b = mine[name].to_numpy(), other[name].to_numpy()
+            if len(a) != len(b):
+                found.append((name, len(a), len(b)))
+            elif a.dtype.kind in "OU":
+                found += [] if list(a) == list(b) else [(name, a, b)]
+            elif not np.allclose(a, b, rtol=tolerance, atol=0, equal_nan=True):
+                found.append((name, a, b))
+    return found

@@ -1,0 +1,122 @@
+"""Every measure on tensors, by every road, against `rankwise.evaluate`: the same bits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankwise as rw
+from strategies import worlds
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
+
+from tensor_worlds import (  # noqa: E402
+    EVERY,
+    around,
+    differences,
+    evaluated,
+    sparse,
+    tensors_of,
+)
+
+from rankwise.torch import Collection  # noqa: E402
+
+TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
+SCORED = worlds(scores=True, judged=True)
+
+
+def collected(tensors, *args, batch=2, population="all", **options):
+    metrics = Collection(*args, population=population, **options)
+    for first in range(0, len(tensors.users), batch):
+        rows = slice(first, first + batch)
+        metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
+    return metrics
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(TIES), st.booleans(), st.integers(1, 4))
+def test_scores_like_lists(world, ties, tied, batch):
+    tensors = tensors_of(world, ties=tied)
+    metrics = collected(tensors, EVERY, batch=batch, ties=ties, list_length=12, by="group",
+                        **around(world))  # fmt: skip
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    theirs = evaluated(world, lists, EVERY, ties=ties, population="all", by="group")
+    assert not differences(metrics.result(), theirs)
+
+
+SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_below_k]
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(["expected", "item", "item_desc"]), st.booleans())
+def test_scores_cut_at_k(world, ties, tied):
+    tensors = tensors_of(world, ties=tied)
+    metrics = collected(tensors, SHALLOW, ties=ties, **around(world))
+    ranking = rw.rank(tensors.scores.numpy(), metrics.asked.depth, user_ids=tensors.users.tolist(),
+                      ties=ties)  # fmt: skip
+    theirs = evaluated(world, ranking, SHALLOW, population="all")
+    assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(["expected", "optimistic", "pessimistic"]), st.booleans())
+def test_complete_rankings(world, ties, tied):
+    tensors = tensors_of(world, ties=tied)
+    names = ["auc", "gauc", "lauc@3", "mrr", "ndcg", "map", "recall@5", "rmse", "bpref", "fcp",
+             "partial_auc@3", "r_precision", "err(max_relevance=4)", "ips(of=auc)"]  # fmt: skip
+    metrics = collected(tensors, names, ties=ties, population="truth", **around(world))
+    truth = {u: own for u, own in world.truth.items() if own}
+    ranks = rw.rank_relevant(tensors.scores.numpy(), truth=truth, user_ids=tensors.users.tolist())
+    theirs = rw.evaluate(ranks, truth, names, ties=ties, **world.around)
+    assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(worlds(judged=True), st.integers(1, 3))
+def test_ready_lists(world, batch):
+    names = [n for n in EVERY if "scores" not in rw.parse(n).requires]
+    names = [n for n in names if not any("scores" in p.requires for p in rw.parse(n).parts)]
+    users = sorted({*world.lists, *world.truth})
+    width = max(map(len, world.lists.values()))
+    lists = torch.tensor([
+        [*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users
+    ])  # fmt: skip
+    full = tensors_of(replace(world, lists={u: {} for u in world.lists}), ties=False).truth
+    metrics = Collection(names, population="all", **around(world))
+    for first in range(0, len(users), batch):
+        rows = slice(first, first + batch)
+        metrics.update(lists[rows], sparse(full[rows]), users=torch.tensor(users[rows]))
+    theirs = evaluated(world, world.lists, names, population="all")
+    assert not differences(metrics.result(), theirs)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_ties_follow_the_rule_at_every_precision(kind, ties):
+    """Scores that are equal at a precision tie there, and the rule decides, not the hardware."""
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn((40, 60), generator=generator).to(kind)
+    truth = (torch.rand((40, 60), generator=generator) < 0.1).double()
+    names = ["ndcg@[3,10]", "recall@10", "mrr", "gauc(seen=included)", "gini@5", "coverage@5"]
+    metrics = Collection(names[:3], ties=ties)
+    metrics.update(scores, truth)
+    lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.double().tolist())}
+    own = {u: {i: 1.0 for i, v in enumerate(row) if v} for u, row in enumerate(truth.tolist())}
+    theirs = rw.evaluate(lists, {u: v for u, v in own.items() if v}, names[:3], ties=ties)
+    assert not differences(metrics.result(), theirs)
+
+
+def test_values_come_as_scalars_of_both_kinds():
+    metrics = Collection(["recall@1", "gini@1"], n_items=3)
+    metrics.update(torch.tensor([[0.3, 0.2, 0.1]]), torch.tensor([0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = metrics.compute()
+    assert {name: v.item() for name, v in values.items()} == {"recall@1": 1.0, "gini@1": 1.0}
+    assert all(value.ndim == 0 for value in values.values())
+    assert metrics.per_user()["recall@1"].to_list() == [1.0]
