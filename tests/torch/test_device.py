@@ -77,7 +77,8 @@ def test_the_number_of_measures_does_not_matter(ties):
     # One wait for each set of rows that some of them read: judged, relevant, history, ….
     assert many <= few + 16, counts
     deeper = [name.replace("@3", "@4") for name in CUT if name.endswith("@3")]
-    assert waits([*CUT, *deeper], ties=ties)[0] <= many
+    again, _ = waits([*CUT, *deeper], ties=ties)
+    assert again <= many + 1  # the items' categories, once for each measure
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -87,15 +88,15 @@ def test_the_core_copies_no_tensor_to_the_host(ties):
     scores, target, users = batch(ties)
     with NoCopies():
         metrics.update(scores, target, users=users)
-    assert not metrics.result()["ndcg@3"] == 0
+    assert metrics.result()["ndcg@3"] > 0
 
 
 @pytest.mark.usefixtures("as_on_accelerator")
 def test_the_road_of_an_accelerator_gives_the_same(monkeypatch):
     scores, target, users = batch(ties=True)
     results = []
-    for on in (True, False):
-        monkeypatch.setattr(arrays, "_is_on_accelerator", arrays.is_tensor if on else lambda _: on)
+    for road in (arrays.is_tensor, lambda _: False):
+        monkeypatch.setattr(arrays, "_is_on_accelerator", road)
         metrics = Collection(EVERY, **known())
         metrics.update(scores, target, users=users)
         results.append(metrics.result())

@@ -13,5 +13,6 @@ Install with ``pip install "rankwise[torch]"``.
 from __future__ import annotations
 
 from rankwise.torch.metrics import Collection, Measure
+from rankwise.torch.rank import RelevantRanks, TopItems, rank, rank_relevant
 
-__all__ = ["Collection", "Measure"]
+__all__ = ["Collection", "Measure", "RelevantRanks", "TopItems", "rank", "rank_relevant"]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
-
 from rankwise.core.arrays import checks_at_end, refuse
 from rankwise.errors import DuplicateError, IdError, InputError, ParameterError, RankwiseError
+from rankwise.torch.factors import Factors
 from rankwise.torch.job import Asked
 from rankwise.torch.known import Known
 from rankwise.torch.ranked import Ranked, cells_of, rank_lists, rank_scores
 from rankwise.torch.rows import PAD, Rows, check_device, find, key_of, read_rows, uncoalesced
+from torch import Tensor
 
-__all__ = ["Batch", "read_batch"]
+__all__ = ["Batch", "block_rows", "read_batch"]
 
+_CELLS = 1 << 26  # scores per block: larger batches are ranked a block of users at a time
 _SETS = {"history": ("history", "overlap_history"), "baseline": ("overlap_baseline",)}
 
 
@@ -29,8 +30,8 @@ class Batch:
         The users; numbers from 0 where none are given.
     has_users : bool
         Whether they are given.
-    scores : tensor of float, shape (B, C), or None
-        The scores, or None for ready lists.
+    scores : tensor of float or Factors, shape (B, C), or None
+        The scores, what makes them, or None for ready lists.
     items : tensor of int, shape (B, C), or None
         Ready lists, or the items that scores are of; None where columns are items.
     mask : tensor of bool, shape (B, C), or None
@@ -43,7 +44,7 @@ class Batch:
 
     user: Tensor
     has_users: bool
-    scores: Tensor | None
+    scores: Tensor | Factors | None
     items: Tensor | None
     mask: Tensor | None
     target: Rows
@@ -63,12 +64,13 @@ class Batch:
 
     def part(self, first: int, last: int) -> Batch:
         """Return consecutive users."""
+        rows = slice(first, last)
+        scores = None if self.scores is None else self.scores[rows]
+        items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
         if (first, last) == (0, self.size):
-            return self
-        parts = (None if x is None else x[first:last] for x in (self.scores, self.items, self.mask))
-        scores, items, mask = parts
+            return replace(self, scores=scores)
         exclude = None if self.exclude is None else self.exclude.part(first, last)
-        return Batch(self.user[first:last], self.has_users, scores, items, mask,
+        return Batch(self.user[rows], self.has_users, scores, items, mask,
                      self.target.part(first, last), exclude)  # fmt: skip
 
     def rank(self, asked: Asked, known: Known) -> Ranked:
@@ -86,17 +88,17 @@ class Batch:
                 items = _without(self.items, excluded)
                 return rank_lists(self.user, items, self.target, others, n_items)
             return rank_scores(
-                self.user, self._masked(excluded), self.items, self.target, others,
+                self.user, self.masked(excluded), self.items, self.target, others,
                 order=asked.order(known), depth=asked.depth, top=asked.top,
             )  # fmt: skip
 
-    def _masked(self, excluded: list[Rows]) -> Tensor:
+    def masked(self, excluded: list[Rows]) -> Tensor:
         """Return the scores with -inf for what is no candidate; the scores given stay as they are.
 
         This is the copy that a block needs; without anything to mask there is none.
         """
         scores = self.scores
-        assert scores is not None
+        assert isinstance(scores, Tensor)
         if self.mask is not None:
             scores = scores.masked_fill(~self.mask, -torch.inf)
         for rows in excluded:
@@ -107,8 +109,13 @@ class Batch:
         return scores
 
 
+def block_rows(width: int, block_size: int | None) -> int:
+    """Return how many users a block has, whose scores of each are so many."""
+    return block_size or max(1, _CELLS // max(1, width))
+
+
 def read_batch(
-    scores: Tensor, target: Tensor, *, users: Tensor | None, exclude: Tensor | None,
+    scores: Tensor | Factors, target: Tensor, *, users: Tensor | None, exclude: Tensor | None,
     candidates: Tensor | None, device: torch.device, asked: Asked,
 ) -> Batch:  # fmt: skip
     """Check what `update` was given.
@@ -118,26 +125,25 @@ def read_batch(
     InputError
         If shapes or devices do not fit, or an item is unknown.
     """
-    for name, value in (("scores", scores), ("target", target), ("users", users),
-                        ("exclude", exclude), ("candidates", candidates)):  # fmt: skip
+    given = [("target", target), ("users", users), ("exclude", exclude),
+             ("candidates", candidates)]  # fmt: skip
+    if not isinstance(scores, Factors):
+        given.insert(0, ("scores", scores))
+    for name, value in given:
         if isinstance(value, Tensor):
             check_device(name, value, device, "the metric")
         elif value is not None:
             raise InputError(f"{name} is not a tensor", found=type(value).__name__,
                              hint="pass torch.as_tensor(…)")  # fmt: skip
-    if not isinstance(scores, Tensor) or scores.ndim != 2 or scores.dtype in (
-        torch.bool, torch.complex64, torch.complex128
-    ):  # fmt: skip
-        raise InputError(
-            "scores are floats, one row per user and one column per item; lists are whole numbers, "
-            "one row per user, best first",
-            found=f"{scores.dtype} of shape {tuple(scores.shape)}",
-        )
-    scores, size = scores.detach(), scores.shape[0]
+    if isinstance(scores, Tensor):
+        scores = _checked_scores(scores)
+    else:
+        check_device("the embeddings", scores.users, device, "the metric")
+    size = scores.shape[0]
     n_items = None if asked.axis is None else len(asked.axis.ids)
     with checks_at_end():
         user = _read_users(users, size, device, asked)
-        if not scores.dtype.is_floating_point:
+        if isinstance(scores, Tensor) and not scores.dtype.is_floating_point:
             return _read_lists(scores, target, user, users is not None, exclude, candidates, asked)
         items = mask = None
         if candidates is not None:
@@ -163,6 +169,18 @@ def read_batch(
             excluded = read_rows(exclude, "exclude", size=size, n_items=n_items,
                                  dense=tuple(scores.shape))  # fmt: skip
         return Batch(user, users is not None, scores, items, mask, judged, excluded)
+
+
+def _checked_scores(scores: Tensor) -> Tensor:
+    """Return scores without gradients; raise unless they are scores or lists by their shape."""
+    is_number = not (scores.dtype == torch.bool or scores.dtype.is_complex)
+    if scores.ndim != 2 or not is_number or scores.layout != torch.strided:
+        raise InputError(
+            "scores are floats, one row per user and one column per item; lists are whole numbers, "
+            "one row per user, best first",
+            found=f"{scores.dtype} of shape {tuple(scores.shape)}",
+        )
+    return scores.detach()
 
 
 def _read_lists(
@@ -212,7 +230,7 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, asked: As
 
 
 def _read_candidates(
-    candidates: Tensor, scores: Tensor, n_items: int | None
+    candidates: Tensor, scores: Tensor | Factors, n_items: int | None
 ) -> tuple[Tensor | None, Tensor]:
     """Return the item of every score (None: columns are items), and which are candidates."""
     if candidates.shape != scores.shape:

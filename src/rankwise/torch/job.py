@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, TypedDict
 
 import polars as pl
-import torch
-from torch import Tensor
 
+import torch
 from rankwise.core.arrays import checks_at_end
 from rankwise.core.block import Needs
 from rankwise.core.choices import Population, Ties, Undefined
@@ -26,6 +25,7 @@ from rankwise.torch.cut import cut, is_relevant
 from rankwise.torch.known import Known, as_source, know
 from rankwise.torch.ranked import Order, Ranked, rank_scores
 from rankwise.torch.rows import Rows
+from torch import Tensor
 
 __all__ = ["COUNTS", "KINDS", "Asked", "MetricOptions", "Sums"]
 
@@ -145,8 +145,8 @@ class Asked:
                     found=f"list_length={self.list_length}, negatives={self.negatives}",
                     hint="leave list_length out",
                 )
-        sets = plan.needs & {"history", "overlap_history", "overlap_baseline"}
-        if self.axis is None and (plan.numbers_items or sets or self.exclude_seen):
+        known = any(fact.kind != "user_group" for fact in plan.facts)
+        if self.axis is None and (plan.needs_catalogue or known or self.exclude_seen):
             raise ParameterError(
                 f"{', '.join(map(str, plan.measures))}: items are counted, or something is known "
                 "about them, so their number is needed",
@@ -310,7 +310,7 @@ class Asked:
                     f"{leaf.name} needs predicted scores", found="lists of items",
                     hint="pass scores to update",
                 )  # fmt: skip
-            if ranked.is_cut_in_tie and leaf.reads_below_k:
+            if ranked.cut_in_tie is not None and leaf.reads_below_k:
                 raise MeasureError(
                     f"{leaf} cannot tell what ties with the last item of a list from what follows "
                     "it",

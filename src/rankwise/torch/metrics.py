@@ -19,7 +19,8 @@ from rankwise.evaluation.work import Job, finish
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.protocol import Protocol
-from rankwise.torch.batch import Batch, read_batch
+from rankwise.torch.batch import Batch, block_rows, read_batch
+from rankwise.torch.factors import read_factors
 from rankwise.torch.job import KINDS, Asked, MetricOptions
 from rankwise.torch.known import Known
 from rankwise.torch.ranked import Ranked
@@ -27,8 +28,6 @@ from rankwise.torch.sync import RepeatRule, Repeats, States, gathered, signature
 from torch import Tensor
 
 __all__ = ["Collection", "Measure"]
-
-_CELLS = 1 << 26  # scores per block: larger batches are ranked a block of users at a time
 
 
 class Collection(Metric):
@@ -187,10 +186,46 @@ class Collection(Metric):
             If shapes or devices do not fit, a score is NaN, or an item is unknown. The states are
             then as they were before.
         """
-        batch = read_batch(
+        self._add(read_batch(
             scores, target, users=users, exclude=exclude, candidates=candidates,
             device=self.device, asked=self.asked,
-        )  # fmt: skip
+        ))  # fmt: skip
+
+    def update_factors(
+        self,
+        user_factors: Tensor,
+        item_factors: Tensor,
+        target: Tensor,
+        *,
+        bias: Tensor | None = None,
+        dtype: torch.dtype | None = None,
+        users: Tensor | None = None,
+        exclude: Tensor | None = None,
+    ) -> None:
+        """Add the lists of some users, ranked from embeddings a block of users at a time.
+
+        Parameters
+        ----------
+        user_factors, item_factors : tensor of float, shapes (B, d) and (I, d)
+            The embeddings; scores are their products.
+        target, users, exclude
+            As in `update`.
+        bias : tensor of float, shape (I,), optional
+            Item biases, added to the products.
+        dtype : torch.dtype, optional
+            The precision of the product; by default that of the embeddings. In half precision the
+            factors are rounded, and products are added up and kept in float32.
+        """
+        self._computed = None
+        self._update_count += 1
+        self._add(read_batch(
+            read_factors(user_factors, item_factors, bias, dtype), target, users=users,
+            exclude=exclude, candidates=None, device=self.device, asked=self.asked,
+        ))  # fmt: skip
+        if self.compute_on_cpu:  # as TorchMetrics does after `update`
+            self._move_list_states_to_cpu()
+
+    def _add(self, batch: Batch) -> None:
         from_scores = batch.scores is not None
         with torch.no_grad():
             last = list(self._ranked(batch))
@@ -271,7 +306,7 @@ class Collection(Metric):
         setattr(self, self._names[name], value)
 
     def _ranked(self, batch: Batch) -> Iterator[Ranked]:
-        step = self.block_size or max(1, _CELLS // max(1, batch.width))
+        step = block_rows(batch.width, self.block_size)
         for first in range(0, batch.size, step):
             yield batch.part(first, min(first + step, batch.size)).rank(self.asked, self._known)
 
@@ -294,22 +329,24 @@ class Collection(Metric):
     def _settled(self, gather: Callable[[Tensor], list[Tensor]] | None, rank: int) -> States:
         """Return the states without users who came before, here or in another process."""
         states = self._states()
-        named = states["counts"][self.asked.counts.index("with_users")]
-        if gather is not None:
-            named = torch.stack(gather(named)).sum()
-        if not int(named):
+        total = states["counts"]
+        if gather is not None:  # of all processes, so that all of them raise, or none
+            total = torch.stack(gather(total)).sum(0)
+        counts = dict(zip(self.asked.counts, total.tolist(), strict=True))
+        _check_one_kind(counts, complete=self.asked.is_complete)
+        if not counts["with_users"]:
             return states
         n_last = sum(ranked.user.shape[0] for ranked in self._last)
         repeats = Repeats(self.repeated_users, n_last, self._take_back)
         states, n = without_repeats(states, repeats, gather, rank)
-        counts = states["counts"].clone()
-        counts[self.asked.counts.index("users_repeated")] += n
-        return states | {"counts": counts}
+        own = states["counts"].clone()
+        own[self.asked.counts.index("users_repeated")] += n
+        return states | {"counts": own}
 
     def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Return what some rows of the last update added to sums and counts."""
         sums, counts = self._state("sums") * 0, self._state("counts") * 0
-        first = 0
+        rows, first = rows.to(self.device), 0
         for ranked in self._last:
             here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
             first += ranked.user.shape[0]
@@ -334,7 +371,6 @@ class Collection(Metric):
     def _finish(self) -> Result:
         states = self._states() if self._is_synced else self._settled(None, 0)
         counts = dict(zip(self.asked.counts, states["counts"].tolist(), strict=True))
-        _check_one_kind(counts, complete=self.asked.is_complete)
         from_lists = counts["from_lists"] > 0
         job = self.asked.list_job if from_lists else self.asked.job
         return finish(job, [self._partial(job, states, counts, from_lists=from_lists)])

@@ -82,8 +82,8 @@ class Ranked:
         The length at which lists were cut, if items that tie with the last are known too.
     is_full : bool
         Whether ``items`` has no padding.
-    is_cut_in_tie : bool
-        Whether some list was cut between items of equal scores.
+    cut_in_tie : tensor of bool, shape (B,), or None
+        Which lists were cut between items of equal scores; None: none.
     """
 
     user: Tensor
@@ -97,7 +97,7 @@ class Ranked:
     has_ties: bool = False
     limit: int | None = None
     is_full: bool = False
-    is_cut_in_tie: bool = False
+    cut_in_tie: Tensor | None = None
 
     def select(self, rows: Tensor) -> Ranked:
         """Return the lists of some users, by ascending position."""
@@ -233,7 +233,7 @@ def rank_scores(
         {name: found(rows) for name, rows in others.items()},
         n_tied if order.is_open else 0,
         ties and order.is_open, depth if order.is_open else None, is_full,
-        cut_ties and depth is not None,
+        tied_at_cut if cut_ties and depth is not None else None,
     )  # fmt: skip
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
-
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
+from torch import Tensor
 
 __all__ = ["PAD", "Rows", "check_device", "find", "key_of", "read_rows", "uncoalesced"]
 
@@ -122,6 +121,7 @@ def read_rows(
         raise InputError(f"{name} is not a tensor of numbers", found=f"{values.dtype}")
     elif _holds_relevances(values) or tuple(values.shape) == dense:
         rows = _from_dense(values)
+        _check_not_lists(values, name)
     else:
         rows, width = _from_lists(values if values.ndim == 2 else values[:, None]), None
     if width is not None and n_items is not None and width != n_items:
@@ -173,6 +173,20 @@ def _from_dense(values: Tensor) -> Rows:
     row, item = values.nonzero(as_tuple=True)
     value = None if values.dtype == torch.bool else values[row, item].to(torch.float64)
     return Rows(row, item, value, values.shape[0])
+
+
+def _check_not_lists(values: Tensor, name: str) -> None:
+    """Refuse negative whole numbers as relevances: they are padding."""
+    if not _holds_relevances(values):
+        refuse(
+            values < 0,
+            lambda: ScoreError(
+                f"{name} has whole numbers in the shape of the scores, which are relevances, and "
+                "some are negative",
+                found=f"{int((values < 0).sum())} such entries",
+                hint="lists of items need another width than the scores: pad them with one more -1",
+            ),
+        )
 
 
 def _from_lists(values: Tensor) -> Rows:

@@ -1,0 +1,266 @@
+"""`rank` and `rank_relevant`: rankings on the device, from scores or from embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from rankwise.core.arguments import check_choice, check_positive
+from rankwise.core.arrays import checks_at_end
+from rankwise.core.described import described
+from rankwise.errors import InputError, ParameterError
+from rankwise.torch.batch import Batch, block_rows
+from rankwise.torch.factors import Factors, read_factors
+from rankwise.torch.ranked import Order, Ranked, rank_scores
+from rankwise.torch.rows import Rows, check_device, read_rows
+from torch import Tensor
+
+__all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]
+
+TieRule: TypeAlias = Literal["item", "item_desc"]
+_SHARED = {
+    "scores": """\
+scores : tensor of float, shape (U, I), optional
+    The scores; minus infinity marks what is no candidate.
+users, items : tensor of float, shapes (U, d) and (I, d), optional
+    Embeddings, instead of scores: the score is their product, computed for blocks of users.
+bias : tensor of float, shape (I,), optional
+    Item biases, added to the products.
+exclude : tensor, optional
+    Items that are not ranked: a mask of bool, shape (U, I), a sparse CSR or COO matrix, or lists of
+    items padded with -1, shape (U, E).""",
+    "running": """\
+dtype : torch.dtype, optional
+    The precision of the product; by default that of the embeddings. In half precision the factors
+    are rounded, and products are added up and kept in float32: scores of half precision would tie.
+block_size : int, optional
+    Users per block; by default as many as have 67 million scores.""",
+}
+
+
+@dataclass(frozen=True)
+class TopItems:
+    """The top of every list.
+
+    Attributes
+    ----------
+    items : tensor of int, shape (U, k)
+        Best first; -1 after the end of a list.
+    scores : tensor of float, shape (U, k)
+        Their scores; -inf after the end of a list.
+    n_tied : int
+        How many lists have equal scores, among these or at their end.
+    """
+
+    items: Tensor
+    scores: Tensor
+    n_tied: int
+
+
+@dataclass(frozen=True)
+class RelevantRanks:
+    """The ranks of relevant items among all candidates.
+
+    Attributes
+    ----------
+    user, item : tensor of int, shape (n,)
+        The position of the user and the item, in this order.
+    first, last : tensor of int, shape (n,)
+        The ranks that the item may have, from 1: equal unless scores tie; 0 for an item that is no
+        candidate.
+    score : tensor of float, shape (n,)
+        The score; NaN for an item that is no candidate.
+    n_candidates : tensor of int, shape (U,)
+        The number of candidates of each user.
+    top : TopItems or None
+        The top k, if they were asked for.
+    """
+
+    user: Tensor
+    item: Tensor
+    first: Tensor
+    last: Tensor
+    score: Tensor
+    n_candidates: Tensor
+    top: TopItems | None
+
+    @property
+    def n_tied(self) -> int:
+        """How many of the items tie with another candidate."""
+        return int((self.last > self.first).sum())
+
+
+@described(**_SHARED)
+def rank(
+    scores: Tensor | None = None,
+    k: int | None = None,
+    *,
+    users: Tensor | None = None,
+    items: Tensor | None = None,
+    bias: Tensor | None = None,
+    exclude: Tensor | None = None,
+    ties: TieRule = "item",
+    dtype: torch.dtype | None = None,
+    block_size: int | None = None,
+) -> TopItems:
+    """Return the top k items of every user, on the device of the scores or embeddings.
+
+    Parameters
+    ----------
+    %(scores)s
+    k : int
+        The length of the lists; required.
+    ties : {"item", "item_desc"}, default="item"
+        Equal scores are ordered by item, ascending or descending: the device does not decide.
+    %(running)s
+
+    Returns
+    -------
+    TopItems
+
+    Raises
+    ------
+    InputError
+        If shapes or devices do not fit, or a score is NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rankwise.torch import rank
+    >>> users = torch.tensor([[1.0, 0.0]])
+    >>> items = torch.tensor([[0.2, 1.0], [0.9, 0.0], [0.9, 1.0]])
+    >>> rank(users=users, items=items, k=2).items
+    tensor([[1, 2]])
+    """
+    check_choice("ties", ties, TieRule)
+    if k is None:
+        raise ParameterError("lists have a length", found="no k", hint="rank(scores, 10)")
+    check_positive(k=k, block_size=block_size)
+    source = _source(scores, users, items, bias, dtype)
+    none = torch.zeros(0, dtype=torch.int64, device=source.device)
+    empty = Rows(none, none, None, source.shape[0])
+    ranked = _blocks(source, empty, exclude, Order(ties), int(k), int(k), block_size)
+    return _top([_top_of(block) for block in ranked])
+
+
+@described(**_SHARED)
+def rank_relevant(
+    scores: Tensor | None = None,
+    *,
+    target: Tensor,
+    users: Tensor | None = None,
+    items: Tensor | None = None,
+    bias: Tensor | None = None,
+    exclude: Tensor | None = None,
+    k: int | None = None,
+    dtype: torch.dtype | None = None,
+    block_size: int | None = None,
+) -> RelevantRanks:
+    """Return the exact rank of every relevant item, by counting the candidates above it.
+
+    Parameters
+    ----------
+    %(scores)s
+    target : tensor
+        The relevant items, in any form of ``exclude``, or one item per user, shape (U,).
+    k : int, optional
+        Also return the top k, from the same scores.
+    %(running)s
+
+    Returns
+    -------
+    RelevantRanks
+
+    Raises
+    ------
+    InputError
+        If shapes or devices do not fit, or a score is NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rankwise.torch import rank_relevant
+    >>> scores = torch.tensor([[0.9, 0.1, 0.5, 0.5], [0.2, 0.8, 0.4, 0.0]])
+    >>> ranks = rank_relevant(scores, target=torch.tensor([2, 0]))
+    >>> ranks.first.tolist(), ranks.last.tolist()
+    ([2, 3], [3, 3])
+    """
+    check_positive(k=k, block_size=block_size)
+    source = _source(scores, users, items, bias, dtype)
+    check_device("target", target, source.device, "the scores")
+    with checks_at_end():
+        rows = read_rows(target, "target", size=source.shape[0], n_items=source.shape[1],
+                         dense=tuple(source.shape))  # fmt: skip
+    top = 1 if k is None else int(k)
+    blocks, first = [], 0
+    for ranked in _blocks(source, rows, exclude, Order("expected"), None, top, block_size):
+        judged = ranked.judged
+        assert judged.score is not None
+        assert ranked.n_candidates is not None
+        parts = (judged.rows.row + first, judged.rows.item, judged.first, judged.last,
+                 judged.score, ranked.n_candidates)  # fmt: skip
+        blocks.append((parts, None if k is None else _top_of(ranked)))
+        first += ranked.user.shape[0]
+    user, item, low, high, score, n_candidates = (
+        torch.cat(column) for column in zip(*(parts for parts, _ in blocks), strict=True)
+    )
+    tops = [of_block for _, of_block in blocks if of_block is not None]
+    return RelevantRanks(user, item, low, high, score, n_candidates, _top(tops) if tops else None)
+
+
+def _source(
+    scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None,
+    dtype: torch.dtype | None,
+) -> Tensor | Factors:  # fmt: skip
+    """Return the scores, or what makes them."""
+    given = [value is not None for value in (scores, users, items)]
+    if given not in ([True, False, False], [False, True, True]):
+        raise ParameterError("pass either scores, users by items, or the embeddings users= and "
+                             "items=")  # fmt: skip
+    if users is not None and items is not None:
+        return read_factors(users, items, bias, dtype)
+    if bias is not None or dtype is not None:
+        raise ParameterError("bias= and dtype= go with embeddings")
+    if not isinstance(scores, Tensor) or scores.ndim != 2 or not scores.dtype.is_floating_point:
+        raise InputError("scores are a tensor of floats, one row per user and one column per item",
+                         found=type(scores).__name__)  # fmt: skip
+    return scores.detach()
+
+
+def _blocks(
+    source: Tensor | Factors, target: Rows, exclude: Tensor | None, order: Order,
+    depth: int | None, top: int, block_size: int | None,
+) -> Iterator[Ranked]:  # fmt: skip
+    """Yield the ranked lists of a block of users at a time."""
+    size, n_items = shape = tuple(source.shape)
+    excluded = None
+    if exclude is not None:
+        check_device("exclude", exclude, source.device, "the scores")
+        with checks_at_end():
+            excluded = read_rows(
+                exclude, "exclude", size=size, n_items=n_items, dense=(size, n_items)
+            )
+    users = torch.arange(size, device=source.device)
+    batch = Batch(users, False, source, None, None, target, excluded)
+    step = block_rows(n_items, block_size)
+    for first in range(0, max(size, 1), step):
+        part = batch.part(first, min(first + step, size))
+        with torch.no_grad(), checks_at_end():
+            scores = part.masked([] if part.exclude is None else [part.exclude])
+            yield rank_scores(part.user, scores, None, part.target, {}, order=order, depth=depth,
+                              top=top)  # fmt: skip
+
+
+def _top_of(ranked: Ranked) -> tuple[Tensor, Tensor, Tensor]:
+    assert ranked.scores is not None
+    scores = ranked.scores
+    equal = ((scores[:, 1:] == scores[:, :-1]) & (scores[:, 1:] > -torch.inf)).any(1)
+    at_end = torch.zeros_like(equal) if ranked.cut_in_tie is None else ranked.cut_in_tie
+    return ranked.items, scores, (equal | at_end).sum()
+
+
+def _top(blocks: list[tuple[Tensor, Tensor, Tensor]]) -> TopItems:
+    items, scores, tied = zip(*blocks, strict=True)
+    return TopItems(torch.cat(items), torch.cat(scores), int(torch.stack(tied).sum()))

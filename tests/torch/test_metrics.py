@@ -1,0 +1,428 @@
+"""The modules as users of TorchMetrics expect them, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import (
+    DuplicateError,
+    EmptyError,
+    IdError,
+    InputError,
+    MeasureError,
+    ParameterError,
+    ScoreError,
+)
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
+
+from rankwise.torch import Collection, Measure  # noqa: E402
+
+NAMES = ["ndcg@[2,5]", "recall@5", "gini@5", "mrr@5"]
+N_ITEMS = 20
+
+
+def batches(n=3, size=8, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    for at in range(n):
+        scores = torch.randn((size, N_ITEMS), generator=generator)
+        target = torch.rand((size, N_ITEMS), generator=generator) < 0.15
+        target[:, 0] = True
+        yield scores, target, torch.arange(at * size, (at + 1) * size)
+
+
+def fed(metrics, **options):
+    for scores, target, users in batches(**options):
+        metrics.update(scores, target, users=users)
+    return metrics
+
+
+@pytest.fixture
+def expected():
+    scores, target, users = (torch.cat(parts) for parts in zip(*batches(), strict=True))
+    truth = {int(u): set(t.nonzero()[:, 0].tolist()) for u, t in zip(users, target, strict=True)}
+    lists = rw.rank(scores.numpy(), 5)
+    return rw.evaluate(lists, truth, NAMES, items=range(N_ITEMS))
+
+
+def test_compute_per_user_and_result(expected):
+    metrics = fed(Collection(NAMES, n_items=N_ITEMS))
+    values = metrics.compute()
+    assert {name: v.item() for name, v in values.items()} == dict(expected.values)
+    assert metrics.per_user().equals(expected.per_user)
+    result = metrics.result()
+    assert isinstance(result, rw.Result)
+    assert result.interval("recall@5") == expected.interval("recall@5")
+    assert result.counts["users"] == 24
+
+
+def test_results_can_be_compared_and_saved(expected, tmp_path):
+    result = fed(Collection(NAMES, n_items=N_ITEMS)).result()
+    result.save(tmp_path / "result")
+    assert rw.load(tmp_path / "result").values == expected.values
+    assert rw.compare({"a": result, "b": expected}) is not None
+
+
+def test_a_single_measure_is_a_scalar(expected):
+    assert fed(Measure("recall@5")).compute().item() == expected["recall@5"]
+    several = fed(Measure("ndcg@[2,5]")).compute()
+    assert {n: v.item() for n, v in several.items()} == {
+        n: expected[n] for n in ("ndcg@2", "ndcg@5")
+    }
+    assert Measure("recall@5").higher_is_better is True
+    with pytest.raises(MeasureError, match="one measure"):
+        fed(Measure(["ndcg@5", "recall@5"])).compute()
+
+
+def test_metric_collection_with_a_first_batch_of_zeros():
+    """Compute groups share the states of metrics that look alike after the first batch."""
+    ours = [Measure(name, n_items=8) for name in ("ndcg@5", "recall@5", "mrr@5", "map@5", "gini@5")]
+    collection = torchmetrics.MetricCollection({str(at): m for at, m in enumerate(ours)})
+    nothing = torch.tensor([[5.0, 4, 3, 2, 1, 0, 0, 0]])
+    collection.update(nothing, torch.tensor([7]))
+    collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]),
+                      torch.tensor([[0, 2]]))  # fmt: skip
+    values = {name: v.item() for name, v in collection.compute().items()}
+    alone = Collection([m.asked.settings.measures[0] for m in ours], n_items=8)
+    alone.update(nothing, torch.tensor([7]))
+    alone.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
+    assert list(values.values()) == [v.item() for v in alone.compute().values()]
+    assert len(set(values.values())) == 5
+
+
+def test_reset_clone_and_pickle(expected):
+    metrics = fed(Collection(NAMES, n_items=N_ITEMS))
+    for other in (copy.deepcopy(metrics), pickle.loads(pickle.dumps(metrics)), metrics.clone()):
+        assert other.result().values == expected.values
+    metrics.reset()
+    with pytest.warns(UserWarning, match="before the ``update``"):  # TorchMetrics' own
+        assert all(np.isnan(v.item()) for v in metrics.compute().values())
+    with (
+        pytest.warns(UserWarning, match="before the ``update``"),
+        pytest.raises(EmptyError, match="no user has been evaluated"),
+    ):
+        metrics.result()
+    assert fed(metrics).result().values == expected.values
+
+
+def test_state_dict(expected):
+    metrics = Collection(NAMES, n_items=N_ITEMS)
+    assert not metrics.state_dict()  # as every metric's: states are not saved unless asked for
+    metrics.persistent(mode=True)
+    fed(metrics)
+    other = Collection(NAMES, n_items=N_ITEMS)
+    other.persistent(mode=True)
+    other.load_state_dict(metrics.state_dict())
+    with pytest.warns(UserWarning, match="before the ``update``"):  # as after any load
+        assert other.result().values == expected.values
+
+
+def test_forward_gives_the_batch_and_adds_it(expected):
+    metrics = Collection(NAMES, n_items=N_ITEMS)
+    for scores, target, users in batches():
+        value = metrics(scores, target, users=users)
+        alone = Collection(NAMES, n_items=N_ITEMS)
+        alone.update(scores, target, users=users)
+        assert value == alone.compute()
+    assert metrics.result().values == expected.values
+
+
+def test_merge_state(expected):
+    one, other = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)
+    for at, (scores, target, users) in enumerate(batches()):
+        (one if at else other).update(scores, target, users=users)
+    one.merge_state(other)
+    assert one.result().values == expected.values
+
+
+def test_inference_mode_and_gradients(expected):
+    metrics = Collection(NAMES, n_items=N_ITEMS)
+    for at, (scores, target, users) in enumerate(batches()):
+        scores.requires_grad_()
+        with torch.inference_mode(mode=at == 1):
+            metrics.update(scores, target, users=users)
+        assert scores.grad is None
+    assert metrics.result().values == expected.values
+    metrics.to("cpu").double().half()
+    assert metrics.result().values == expected.values
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_precisions(kind):
+    metrics = Collection(NAMES, n_items=N_ITEMS)
+    lists = {}
+    for scores, target, users in batches():
+        metrics.update(scores.to(kind), target, users=users)
+        rows = zip(users.tolist(), scores.to(kind).double(), strict=True)
+        lists |= {u: dict(enumerate(row.tolist())) for u, row in rows}
+    frame = [(u, i, s) for u, own in lists.items() for i, s in own.items()]
+    table = pl.DataFrame(frame, schema=["user", "item", "score"], orient="row")
+    scores = table.pivot("item", index="user", values="score").drop("user").to_numpy()
+    theirs = rw.evaluate(rw.rank(scores, 5), truth_of(), NAMES, items=range(N_ITEMS))
+    assert metrics.result().values == theirs.values
+    if kind == torch.bfloat16:
+        assert metrics.result().counts["tied_rows"] == theirs.counts["tied_rows"] > 0
+
+
+def truth_of():
+    return {
+        int(u): set(row.nonzero()[:, 0].tolist())
+        for _, target, users in batches()
+        for u, row in zip(users, target, strict=True)
+    }
+
+
+def forms(target):
+    most = int(target.sum(1).max())
+    lists = torch.full((len(target), most), -1)
+    for row, own in enumerate(target):
+        items = own.nonzero()[:, 0].flip(0)  # in any order
+        lists[row, : len(items)] = items
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        csr = target.float().to_sparse_csr()
+        coo = target.float().to_sparse_coo()
+    return {"bool": target, "float": target.float(), "whole": target.long(), "csr": csr,
+            "coo": coo, "lists": lists}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["bool", "float", "whole", "csr", "coo", "lists"])
+def test_forms_of_target_and_exclude(form):
+    results = []
+    for name in ("bool", form):
+        metrics = Collection(NAMES, n_items=N_ITEMS)
+        for scores, target, users in batches():
+            seen = torch.zeros_like(target)
+            seen[:, 3:6] = True
+            metrics.update(scores, forms(target)[name], users=users, exclude=forms(seen)[name])
+        results.append(metrics.result())
+    assert results[0].values == results[1].values
+    assert results[0].per_user.equals(results[1].per_user)
+
+
+def test_candidates_as_mask_or_as_lists():
+    generator = torch.Generator().manual_seed(5)
+    masked, sampled = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)
+    labelled = Collection(["ndcg@5", "mrr@5"])
+    whole = [Collection(["auc", "mrr", "ndcg@5"], n_items=N_ITEMS) for _ in range(2)]
+    for scores, target, users in batches():
+        chosen = torch.stack([torch.randperm(N_ITEMS, generator=generator)[:9] for _ in users])
+        chosen[:, -1] = -1
+        mask = torch.zeros((len(users), N_ITEMS + 1), dtype=torch.bool)
+        mask.scatter_(1, chosen.remainder(N_ITEMS + 1), True)
+        own = scores.gather(1, chosen.clamp(min=0))
+        masked.update(scores, target, users=users, candidates=mask[:, :-1])
+        sampled.update(own, target, users=users, candidates=chosen)
+        whole[0].update(scores, target, users=users, candidates=mask[:, :-1])
+        whole[1].update(own, target, users=users, candidates=chosen)
+        labels = target.gather(1, chosen.clamp(min=0)) & (chosen >= 0)
+        labelled.update(own, labels, users=users, candidates=chosen)
+    assert masked.result().per_user.equals(sampled.result().per_user)
+    assert masked.result().values == sampled.result().values
+    assert whole[0].result().per_user.equals(whole[1].result().per_user)
+    assert labelled.result().counts["users"] > 0
+
+
+def test_sampled_candidates_are_labelled():
+    metrics = Collection(["ndcg@5"], negatives=8)
+    metrics.update(torch.rand(4, 9), torch.tensor([0, 1, 2, 3]),
+                   candidates=torch.arange(9).repeat(4, 1))  # fmt: skip
+    assert "sampled (m=8" in str(metrics.result())
+
+
+def test_seen_items_are_excluded():
+    train = {0: [1, 2], 1: [0]}
+    scores = torch.tensor([[0.1, 0.9, 0.8, 0.7], [0.9, 0.1, 0.8, 0.2]])
+    metrics = Collection(["recall@1", "novelty@1"], n_items=4, train=train, exclude_seen=True)
+    metrics.update(scores, torch.tensor([3, 2]), users=torch.tensor([0, 1]))
+    assert metrics.compute()["recall@1"].item() == 1.0
+    lists = Collection(["recall@1", "novelty@1"], n_items=4, train=train, exclude_seen=True)
+    lists.update(scores.argsort(1, descending=True), torch.tensor([3, 2]),
+                 users=torch.tensor([0, 1]))  # fmt: skip
+    assert lists.result().values == metrics.result().values
+
+
+def test_facts_as_tensors():
+    generator = torch.Generator().manual_seed(1)
+    features = torch.randn((N_ITEMS, 3), generator=generator)
+    group = torch.randint(3, (N_ITEMS,), generator=generator)
+    genres = torch.rand((N_ITEMS, 4), generator=generator) < 0.4
+    genres[:, 0] = True
+    pairs = torch.stack(
+        [torch.arange(24).repeat(2), torch.randint(N_ITEMS, (48,), generator=generator)], 1
+    )
+    pairs = pairs.unique(dim=0)
+    names = ["ild@5", "novelty@5", "reo@5", "subtopic_recall@5", "ndcg@5"]
+    metrics = Collection(names, n_items=N_ITEMS, train=pairs, users={"sex": torch.arange(24) % 2},
+                         items={"features": features, "group": group, "genres": genres},
+                         by="sex")  # fmt: skip
+    fed(metrics)
+    scores = torch.cat([scores for scores, _, _ in batches()])
+    theirs = rw.evaluate(
+        rw.rank(scores.numpy(), 5), truth_of(), names, by="sex",
+        train=pl.DataFrame({"user": pairs[:, 0].numpy(), "item": pairs[:, 1].numpy()}),
+        items={"item": list(range(N_ITEMS)), "features": features.double().tolist(),
+               "group": group.tolist(),
+               "genres": [[str(i) for i in row.nonzero()[:, 0].tolist()] for row in genres]},
+        users={"user": list(range(24)), "sex": [u % 2 for u in range(24)]},
+    )  # fmt: skip
+    assert metrics.result().values == pytest.approx(theirs.values)
+    assert metrics.result().slices["group"].to_list() == theirs.slices["group"].to_list()
+
+
+def test_ids_stand_for_numbers(expected):
+    item_ids = [f"i{at:02}" for at in range(N_ITEMS)]
+    user_ids = [f"u{at:02}" for at in range(24)]
+    metrics = fed(Collection(NAMES, item_ids=item_ids, user_ids=user_ids))
+    assert metrics.result().values == expected.values
+    assert metrics.per_user()["user"].to_list() == user_ids
+    with pytest.raises(InputError, match="positions in user_ids"):
+        metrics.update(torch.rand(1, N_ITEMS), torch.tensor([1]), users=torch.tensor([24]))
+
+
+def test_names_for_loggers():
+    metrics = Collection(["ndcg@2", "reo@2"], n_items=3, safe_names=True,
+                         items={"group": torch.tensor([0, 1, 1])})  # fmt: skip
+    metrics.update(torch.rand(4, 3), torch.tensor([0, 1, 2, 0]))
+    names = list(metrics.compute())
+    assert names[:2] == ["ndcg_at_2", "reo_at_2"]
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_") for name in names)
+
+
+def test_users_who_come_twice_count_once(expected):
+    metrics = fed(Collection(NAMES, n_items=N_ITEMS))
+    scores, target, users = next(iter(batches()))
+    metrics.update(scores[:3], target[:3], users=users[:3])
+    result = metrics.result()
+    assert result.values == expected.values
+    assert result.counts["users_repeated"] == 3
+    assert result.counts["hits"] == expected.counts["hits"]
+    metrics.update(scores[:1] + 0.0, target[:1], users=users[:1])
+    with pytest.raises(InputError, match="came again after other updates"):
+        metrics.compute()
+
+
+def test_a_user_with_two_lists():
+    scores, target, users = next(iter(batches()))
+    for rule in ("error", "first"):
+        metrics = Collection(["recall@5", "gini@5"], n_items=N_ITEMS, repeated_users=rule)
+        metrics.update(scores, target, users=users)
+        once = metrics.result()
+        metrics.update(-scores[:1], target[:1], users=users[:1])
+        if rule == "first":
+            assert metrics.result().values == once.values
+        else:
+            with pytest.raises(DuplicateError, match="different lists"):
+                metrics.compute()
+
+
+def test_rows_without_users_are_different_users():
+    metrics = Measure("recall@1")
+    for _ in range(2):
+        metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([0]))
+    assert metrics.result().counts["users"] == 2
+    metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([0]), users=torch.tensor([0]))
+    with pytest.raises(InputError, match="some did not"):
+        metrics.compute()
+
+
+def test_who_is_evaluated():
+    scores = torch.tensor([[0.9, 0.1], [0.2, 0.3], [-torch.inf, -torch.inf]])
+    target = torch.tensor([0, -1, 1])
+    for population, users in (("truth", [0, 2]), ("both", [0]), ("recommended", [0, 1]),
+                              ("all", [0, 1, 2])):  # fmt: skip
+        metrics = Collection("recall@1", population=population)
+        metrics.update(scores, target)
+        assert metrics.per_user()["user"].to_list() == users
+        assert metrics.result().counts["lists_without_relevant_items"] == 1
+
+
+SCORES, TARGET = torch.rand(2, 4), torch.tensor([0, 1])
+WRONG = {
+    "not a tensor": (InputError, [[0.1, 0.2]], TARGET, {}),
+    "one row per user and one column per item": (InputError, torch.rand(4), TARGET, {}),
+    "bool of shape": (InputError, torch.rand(2, 4) > 0.5, TARGET, {}),
+    "one row for each row": (InputError, SCORES, torch.tensor([0, 1, 2]), {}),
+    "one column for each item": (InputError, SCORES, torch.rand(2, 5), {}),
+    "target names an item outside": (IdError, SCORES, torch.tensor([0, 9]), {}),
+    "item -5 of 4": (IdError, SCORES, torch.tensor([0, -5]), {}),
+    "target names an item twice": (DuplicateError, SCORES, torch.tensor([[0, 0], [1, 2]]), {}),
+    "relevance that is NaN": (ScoreError, SCORES, torch.full((2, 4), torch.nan), {}),
+    "in the shape of the scores": (ScoreError, SCORES, torch.tensor([[0, 1, -1, -1]] * 2), {}),
+    "a score is NaN": (ScoreError, torch.tensor([[0.1, torch.nan], [0.1, 0.2]]), TARGET, {}),
+    "NaN or infinite": (ScoreError, torch.tensor([[0.1, torch.inf], [0.1, 0.2]]), TARGET, {}),
+    "users are whole numbers": (InputError, SCORES, TARGET, {"users": torch.rand(2)}),
+    "2 rows": (InputError, SCORES, TARGET, {"users": torch.arange(3)}),
+    "stands twice in one list": (DuplicateError, torch.tensor([[1, 1], [0, 1]]), TARGET, {}),
+    "candidates have the shape": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 3)}),
+    "candidates are bools": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 4)}),
+    "candidates name an item twice": (DuplicateError, SCORES, TARGET,
+                                      {"candidates": torch.ones(2, 4, dtype=torch.int64)}),
+    "candidates go with scores": (InputError, torch.tensor([[1, 2], [0, 1]]), TARGET,
+                                  {"candidates": torch.ones(2, 2, dtype=torch.bool)}),
+    "different devices": (InputError, SCORES, TARGET.to("meta"), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_refused(message):
+    error, scores, target, options = WRONG[message]
+    metrics = Collection(["recall@2"])
+    metrics.update(SCORES, TARGET)
+    before = metrics.result()
+    with pytest.raises(error, match=message):
+        metrics.update(scores, target, **options)
+    assert metrics.result().values == before.values
+
+
+def test_what_is_refused_at_the_start():
+    with pytest.raises(ParameterError, match="pass n_items="):
+        Collection("gini@5")
+    with pytest.raises(MeasureError, match="needs training interactions"):
+        Collection("novelty@5", n_items=3)
+    with pytest.raises(ParameterError, match="exclude_seen needs"):
+        Collection("recall@5", exclude_seen=True)
+    with pytest.raises(ParameterError, match="item_ids has an id"):
+        Collection("recall@5", item_ids=[1, 2], n_items=3)
+    with pytest.raises(TypeError, match="jackknife"):
+        Collection("recall@5", jackknife=4)
+    with pytest.raises(ParameterError, match="repeated_users"):
+        Collection("recall@5", repeated_users="last")
+    with pytest.raises(InputError, match="one column for each item"):
+        Collection("recall@5", n_items=3).update(torch.rand(1, 4), torch.tensor([0]))
+    with pytest.raises(InputError, match="who they are"):
+        Collection("recall@5", weights={0: 1.0}).update(torch.rand(1, 4), torch.tensor([0]))
+    with pytest.raises(IdError, match="pass user_ids="):
+        Collection("recall@5", n_items=2, train={"ann": [0]})
+    with pytest.raises(ParameterError, match="ordered by score"):
+        Collection("recall@2", ties="item").update(torch.tensor([[0, 1]]), torch.tensor([0]))
+    with pytest.raises(MeasureError, match="needs predicted scores"):
+        Collection("mean_score@2").update(torch.tensor([[0, 1]]), torch.tensor([0]))
+
+
+def test_more_places_than_candidates():
+    metrics = Collection(["ndcg@10", "coverage@10"], n_items=4)
+    metrics.update(SCORES, TARGET)
+    assert metrics.result().counts["lists_shorter_than_k"] == 2
+    assert metrics.compute()["catalog_coverage@10"].item() == 1.0
+
+
+def test_list_length_and_whole_rankings():
+    scores = torch.tensor([[0.4, 0.3, 0.2, 0.1]])
+    whole, cut = Collection("mrr"), Collection("mrr", list_length=2)
+    for metrics in (whole, cut):
+        metrics.update(scores, torch.tensor([2]))
+    assert whole.compute()["mrr"].item() == pytest.approx(1 / 3)
+    assert cut.compute()["mrr"].item() == 0.0
+    tied = Collection("gauc(seen=included)", n_items=4, list_length=2)
+    with pytest.raises(MeasureError, match="ties with the last item"):
+        tied.update(torch.tensor([[0.4, 0.3, 0.3, 0.1]]), torch.tensor([2]))
