@@ -234,14 +234,12 @@ def _blocks(
     depth: int | None, top: int, block_size: int | None,
 ) -> Iterator[Ranked]:  # fmt: skip
     """Yield the ranked lists of a block of users at a time."""
-    size, n_items = shape = tuple(source.shape)
+    size, n_items = shape = (source.shape[0], source.shape[1])
     excluded = None
     if exclude is not None:
         check_device("exclude", exclude, source.device, "the scores")
         with checks_at_end():
-            excluded = read_rows(
-                exclude, "exclude", size=size, n_items=n_items, dense=(size, n_items)
-            )
+            excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=shape)
     users = torch.arange(size, device=source.device)
     batch = Batch(users, False, source, None, None, target, excluded)
     step = block_rows(n_items, block_size)
