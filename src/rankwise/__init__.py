@@ -116,7 +116,7 @@ def _measures() -> dict[str, Any]:
 if not TYPE_CHECKING:  # a type checker that saw it would believe in every name
 
     def __getattr__(name: str) -> Any:
-        if name in ("candidates", "functional", "models", "splits", "stats"):
+        if name in ("candidates", "functional", "models", "splits", "stats", "torch"):
             return import_module(f"rankwise.{name}")
         if name in _HOME_OF:
             value = getattr(import_module(_HOME_OF[name]), name)

@@ -10,8 +10,10 @@ from rankwise.errors import DuplicateError, IdError, InputError, ParameterError,
 from rankwise.torch.factors import Factors
 from rankwise.torch.job import Asked
 from rankwise.torch.known import Known
-from rankwise.torch.ranked import Ranked, cells_of, rank_lists, rank_scores
-from rankwise.torch.rows import PAD, Rows, check_device, find, key_of, read_rows, uncoalesced
+from rankwise.torch.rank_scores import rank_lists, rank_scores
+from rankwise.torch.ranked import Ranked
+from rankwise.torch.top import cells_of
+from rankwise.torch.user_items import PAD, Rows, check_device, find, key_of, read_rows, uncoalesced
 from torch import Tensor
 
 __all__ = ["Batch", "block_rows", "read_batch"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
-
 from rankwise.core.block import (
     Block,
     Ideal,
@@ -19,6 +17,7 @@ from rankwise.core.block import (
 from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.torch.ranked import Found, Order, Ranked
+from torch import Tensor
 
 __all__ = ["cut"]
 
@@ -95,7 +94,7 @@ def _gains(found: Found, rows: Tensor) -> Tensor:
 
 def _by_rank(found: Found, rows: Tensor, order: Order) -> Tensor:
     """Return rows in order of user and rank; equal ranks in the order that breaks ties."""
-    if order.id_rank is not None or order.ties == "item_desc":
+    if not order.is_by_number:
         rows = rows[torch.argsort(order.of(found.rows.item[rows]), stable=True)]
     key = found.rows.row[rows] * _FAR + found.first[rows]
     return rows[torch.argsort(key, stable=True)]

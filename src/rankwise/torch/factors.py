@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from rankwise.errors import InputError, ParameterError
-from rankwise.torch.rows import check_device
+from rankwise.torch.user_items import check_device
 from torch import Tensor
 
 __all__ = ["Factors", "read_factors"]

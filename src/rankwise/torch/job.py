@@ -23,16 +23,17 @@ from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Tables
 from rankwise.torch.cut import cut, is_relevant
 from rankwise.torch.known import Known, as_source, know
-from rankwise.torch.ranked import Order, Ranked, rank_scores
-from rankwise.torch.rows import Rows
+from rankwise.torch.rank_scores import rank_scores
+from rankwise.torch.ranked import Order, Ranked
+from rankwise.torch.user_items import Rows
 from torch import Tensor
 
 __all__ = ["COUNTS", "KINDS", "Asked", "MetricOptions", "Sums"]
 
-KINDS = ("from_scores", "from_lists", "with_users", "without_users")
+KINDS = ("from_scores", "from_lists", "with_users", "without_users", "graded")
 COUNTS = ("rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
           "users_repeated", *KINDS)  # fmt: skip
-"""What is counted beside what measures count; the last four are lists, by how they were given."""
+"""What is counted beside what measures count; the last five are lists, by how they were given."""
 
 
 class MetricOptions(TypedDict, total=False):
@@ -278,6 +279,7 @@ class Asked:
             "truth_rows": ranked.judged.rows.row.shape[0],
             "from_scores" if from_scores else "from_lists": size,
             "with_users" if with_users else "without_users": size,
+            "graded": 0 if ranked.judged.rows.value is None else size,
         }  # fmt: skip
         rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
         part = ranked if rows is None else ranked.select(rows)

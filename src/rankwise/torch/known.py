@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
-from torch import Tensor
 
+import torch
 from rankwise.core.facts import Fact, Facts
 from rankwise.core.ragged import offsets
 from rankwise.encoding.context import encode_context
@@ -19,7 +18,8 @@ from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import IdError, InputError
 from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Table, Tables
-from rankwise.torch.rows import Rows, read_rows, uncoalesced
+from rankwise.torch.user_items import Rows, read_rows, uncoalesced
+from torch import Tensor
 
 __all__ = ["Known", "UserIds", "as_source", "know"]
 

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
-import numpy as np
 import polars as pl
-from torchmetrics import Metric
 
 import torch
 from rankwise.core.arguments import check_choice, check_positive
-from rankwise.core.partial import Partial
-from rankwise.errors import EmptyError, InputError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.work import Job, finish
+from rankwise.evaluation.work import finish
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
-from rankwise.tables.protocol import Protocol
 from rankwise.torch.batch import Batch, block_rows, read_batch
 from rankwise.torch.factors import read_factors
-from rankwise.torch.job import KINDS, Asked, MetricOptions
-from rankwise.torch.known import Known
+from rankwise.torch.job import Asked, MetricOptions
+from rankwise.torch.partials import named_counts, partial_of
 from rankwise.torch.ranked import Ranked
-from rankwise.torch.sync import RepeatRule, Repeats, States, gathered, signatures, without_repeats
+from rankwise.torch.states import UserStates, safe_name
+from rankwise.torch.sync import RepeatRule, signatures
 from torch import Tensor
 
 __all__ = ["Collection", "Measure"]
 
 
-class Collection(Metric):
+class Collection(UserStates):
     """Several measures as one TorchMetrics module: one ranking and one match for all of them.
 
     ``update`` takes a batch, ``compute`` returns a dict of scalars, ``result`` a
@@ -86,9 +82,6 @@ class Collection(Metric):
     {'recall@2': 1.0, 'mrr@2': 0.5}
     """
 
-    full_state_update = False
-    is_differentiable = False
-
     @takes_options(MetricOptions)
     def __init__(
         self,
@@ -114,42 +107,22 @@ class Collection(Metric):
         sync_on_compute: bool = True,
         **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            compute_on_cpu=compute_on_cpu, dist_sync_on_step=dist_sync_on_step,
-            process_group=process_group, dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
-        )  # fmt: skip
         check_choice("repeated_users", repeated_users, RepeatRule)
         check_positive(n_items=n_items, list_length=list_length, negatives=negatives,
                        block_size=block_size)  # fmt: skip
-        self.asked = Asked.read(
+        asked = Asked.read(
             measures, options, n_items=n_items, item_ids=item_ids, user_ids=user_ids, train=train,
             items=items, users=users, baseline=baseline, exclude_seen=exclude_seen,
             list_length=list_length, negatives=negatives,
         )  # fmt: skip
-        self.repeated_users, self.block_size = repeated_users, block_size
+        super().__init__(
+            asked, repeated_users, compute_on_cpu=compute_on_cpu,
+            dist_sync_on_step=dist_sync_on_step, process_group=process_group,
+            dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
+        )  # fmt: skip
+        self.block_size = block_size
         self.safe_names = safe_names
-        self._known: Known = self.asked.known
-        self._last: list[Ranked] = []
         self._result: Result | None = None
-        self._names = self._add_states()
-
-    def _add_states(self) -> dict[str, str]:
-        """Register the states, and return their names.
-
-        They are named after the measures: ``torchmetrics.MetricCollection`` shares the states of
-        metrics that look alike after the first batch, and those of a new model are all zeros.
-        """
-        asked = self.asked
-        stem = _safe("_".join(map(str, asked.settings.measures)))
-        states = ("users", "columns", "signatures", "sums", "counts")
-        names = {name: f"{name}_{stem}".replace(".", "_").replace("/", "_") for name in states}
-        for name in states[:3]:
-            self.add_state(names[name], default=[], dist_reduce_fx="cat")
-        shape = (len(asked.item_sums), asked.n_items if asked.item_sums else 0)
-        for name, size in (("sums", shape), ("counts", (len(asked.counts),))):
-            zeros = torch.zeros(size, dtype=torch.int64)
-            self.add_state(names[name], default=zeros, dist_reduce_fx="sum")
-        return names
 
     def update(
         self,
@@ -235,13 +208,7 @@ class Collection(Metric):
             ]  # fmt: skip
             signed = [signatures(ranked) for ranked in last] if batch.has_users else []
         for at, sums in enumerate(added):
-            self._state("users").append(sums.user)
-            self._state("columns").append(sums.columns)
-            signature = signed[at] if signed else torch.zeros_like(sums.user)
-            self._state("signatures").append(signature)
-            # Not in place: in inference mode tensors of another mode may not be changed.
-            self._set_state("sums", self._state("sums") + sums.items)
-            self._set_state("counts", self._state("counts") + sums.counts)
+            self._keep(sums, signed[at] if signed else torch.zeros_like(sums.user))
         self._last = last if batch.has_users else []
 
     def compute(self) -> Any:
@@ -283,15 +250,10 @@ class Collection(Metric):
         """Return the values of every user: a table with one row per user."""
         return self.result().per_user
 
-    def reset(self) -> None:
-        """Forget all lists."""
-        super().reset()
-        self._last, self._result = [], None
-
     def _shown(self, values: dict[str, Tensor]) -> Any:
         if not self.safe_names:
             return values
-        shown = {_safe(name): value for name, value in values.items()}
+        shown = {safe_name(name): value for name, value in values.items()}
         if len(shown) < len(values):
             raise ParameterError(
                 "two values have the same name without the signs that loggers refuse",
@@ -299,128 +261,17 @@ class Collection(Metric):
             )  # fmt: skip
         return shown
 
-    def _state(self, name: str) -> Any:
-        return getattr(self, self._names[name])
-
-    def _set_state(self, name: str, value: Any) -> None:
-        setattr(self, self._names[name], value)
-
     def _ranked(self, batch: Batch) -> Iterator[Ranked]:
         step = block_rows(batch.width, self.block_size)
         for first in range(0, batch.size, step):
             yield batch.part(first, min(first + step, batch.size)).rank(self.asked, self._known)
 
-    def _states(self) -> States:
-        """Return the states as tensors: rows of all updates one after the other."""
-        none = torch.zeros(0, dtype=torch.int64, device=self.device)
-        n_columns = len(self.asked.columns)
-        empty = {
-            "users": none, "signatures": none,
-            "columns": torch.zeros((0, n_columns), dtype=torch.float64, device=self.device),
-        }  # fmt: skip
-        out: States = {}
-        for name in self._names:
-            state = self._state(name)
-            if isinstance(state, list):
-                state = torch.cat(state) if state else empty[name]
-            out[name] = state
-        return out
-
-    def _settled(self, gather: Callable[[Tensor], list[Tensor]] | None, rank: int) -> States:
-        """Return the states without users who came before, here or in another process."""
-        states = self._states()
-        total = states["counts"]
-        if gather is not None:  # of all processes, so that all of them raise, or none
-            total = torch.stack(gather(total)).sum(0)
-        counts = dict(zip(self.asked.counts, total.tolist(), strict=True))
-        _check_one_kind(counts, complete=self.asked.is_complete)
-        if not counts["with_users"]:
-            return states
-        n_last = sum(ranked.user.shape[0] for ranked in self._last)
-        repeats = Repeats(self.repeated_users, n_last, self._take_back)
-        states, n = without_repeats(states, repeats, gather, rank)
-        own = states["counts"].clone()
-        own[self.asked.counts.index("users_repeated")] += n
-        return states | {"counts": own}
-
-    def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what some rows of the last update added to sums and counts."""
-        sums, counts = self._state("sums") * 0, self._state("counts") * 0
-        rows, first = rows.to(self.device), 0
-        for ranked in self._last:
-            here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
-            first += ranked.user.shape[0]
-            if len(here):
-                part = self.asked.sums(ranked.select(here), self._known, with_users=True,
-                                       from_scores=ranked.scores is not None)  # fmt: skip
-                sums, counts = sums + part.items, counts + part.counts
-        return sums, counts
-
-    def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
-        """Gather the states of all processes; a user who came in two of them counts once."""
-        group = process_group or self.process_group
-
-        def gather(tensor: Tensor) -> list[Tensor]:
-            return list(dist_sync_fn(tensor, group=group))
-
-        is_running = torch.distributed.is_available() and torch.distributed.is_initialized()
-        rank = torch.distributed.get_rank(group) if is_running else 0
-        for name, value in gathered(self._settled(gather, rank), gather).items():
-            self._set_state(name, [value] if isinstance(self._state(name), list) else value)
-
     def _finish(self) -> Result:
         states = self._states() if self._is_synced else self._settled(None, 0)
-        counts = dict(zip(self.asked.counts, states["counts"].tolist(), strict=True))
-        from_lists = counts["from_lists"] > 0
-        job = self.asked.list_job if from_lists else self.asked.job
-        return finish(job, [self._partial(job, states, counts, from_lists=from_lists)])
-
-    def _partial(
-        self, job: Job, states: States, counts: dict[str, int], *, from_lists: bool
-    ) -> Partial:
-        asked, users = self.asked, states["users"].cpu().numpy()
-        if not counts["with_users"]:
-            users = np.arange(len(users))  # every row is another user
-        columns = states["columns"].cpu().numpy()
-        ids = pl.Series("user", users)
-        if asked.user_ids is not None and counts["with_users"]:
-            ids = pl.Series("user", list(asked.user_ids)).gather(users)
-        whole = [pl.col(name).cast(pl.Int64) for name in ("n_relevant", "list_length")]
-        frame = pl.DataFrame({"user": ids} | {
-            name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(asked.columns)
-        })  # fmt: skip
-        frame = frame.filter(pl.col("n_relevant").is_not_nan()).with_columns(whole)
-        items = None
-        if asked.plan.needs_catalogue:
-            assert asked.axis is not None
-            sums = states["sums"].cpu().numpy()
-            items = pl.DataFrame({"item": asked.axis.ids} | {
-                str(column): sums[at] for at, column in enumerate(asked.item_sums)
-            })  # fmt: skip
-        card = {"source": "tensors", "format": "tensors", "columns": {}, "unread": [], "ids": {},
-                "ids_trimmed": 0, "sha256": None}  # fmt: skip
-        negatives = asked.negatives
-        sampled = None if negatives is None else Protocol("sampled", negatives=negatives)
-        return Partial(
-            users=frame,
-            about=job.about,
-            items=items,
-            counts={name: n for name, n in counts.items() if name not in KINDS},
-            protocol="" if sampled is None else sampled.write(),
-            ties=("input",) if from_lists else (asked.ties,),
-            inputs={
-                "recommendations": ({**card, "rows": counts["rows"]},),
-                "truth": ({**card, "rows": counts["truth_rows"], "split": None},),
-            },
-            reference_counts=dict(self._known.counts),
-        )
-
-    def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
-        this = super()._apply(fn, exclude_state)
-        device = self.device
-        self._known = self._known.moved(lambda tensor: tensor.to(device))
-        self._last = []
-        return this
+        counts = named_counts(self.asked, states["counts"])
+        job = self.asked.list_job if counts["from_lists"] else self.asked.job
+        partial = partial_of(self.asked, job, states, counts, self._known.counts)
+        return finish(job, [partial])
 
 
 class Measure(Collection):
@@ -452,27 +303,3 @@ class Measure(Collection):
                 hint="pass several to rankwise.torch.Collection",
             )  # fmt: skip
         return next(iter(values.values())) if len(values) == 1 else super()._shown(values)
-
-
-def _check_one_kind(counts: dict[str, int], *, complete: bool) -> None:
-    """Raise if updates were of different kinds that do not go together."""
-    if complete and counts["from_scores"] and counts["from_lists"]:
-        raise InputError(
-            "scores and ready lists were mixed, and some measure looks at whole rankings",
-            hint="pass the same kind to every update, or cut-offs to the measures",
-        )
-    if counts["with_users"] and counts["without_users"]:
-        raise InputError(
-            "some updates said who the users are, and some did not",
-            found=f"{counts['with_users']} and {counts['without_users']} lists",
-            hint="pass users= to every update, or to none",
-        )
-
-
-def _safe(name: str) -> str:
-    """Return a name of letters, digits, ``_``, ``-``, ``.`` and ``/`` alone.
-
-    >>> _safe("ndcg@10"), _safe("reo@5[item_group=a]")
-    ('ndcg_at_10', 'reo_at_5_item_group_a')
-    """
-    return re.sub(r"[^\w./-]+", "_", name.replace("@", "_at_")).strip("_")

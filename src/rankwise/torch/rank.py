@@ -13,8 +13,9 @@ from rankwise.core.described import described
 from rankwise.errors import InputError, ParameterError
 from rankwise.torch.batch import Batch, block_rows
 from rankwise.torch.factors import Factors, read_factors
-from rankwise.torch.ranked import Order, Ranked, rank_scores
-from rankwise.torch.rows import Rows, check_device, read_rows
+from rankwise.torch.rank_scores import rank_scores
+from rankwise.torch.ranked import Order, Ranked
+from rankwise.torch.user_items import Rows, check_device, read_rows
 from torch import Tensor
 
 __all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]

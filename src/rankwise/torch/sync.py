@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import torch
-from torch import Tensor
-
 from rankwise.errors import DuplicateError, InputError
 from rankwise.torch.ranked import Ranked
+from torch import Tensor
 
 __all__ = ["Gather", "RepeatRule", "Repeats", "States", "gathered", "signatures", "without_repeats"]
 

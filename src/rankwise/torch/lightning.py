@@ -1,0 +1,99 @@
+"""A Lightning callback: every validation and test epoch is evaluated, logged and kept.
+
+>>> from rankwise.torch import Collection
+>>> from rankwise.torch.lightning import Evaluation
+>>> callback = Evaluation(Collection(["ndcg@10", "recall@10"]))  # Trainer(callbacks=[callback])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from rankwise.errors import InputError
+from rankwise.results.result import Result
+from rankwise.torch.metrics import Collection
+
+__all__ = ["Evaluation"]
+
+_TAKEN = ("scores", "target", "users", "exclude", "candidates")
+
+
+class Evaluation(Callback):
+    """Evaluates what ``validation_step`` and ``test_step`` return.
+
+    These return a mapping with ``scores`` (or lists of items) and ``target``, and where they apply
+    ``users``, ``exclude`` and ``candidates``: what `Collection.update` takes. Values are logged as
+    ``val/ndcg@10`` and ``test/ndcg@10``, so that ``EarlyStopping`` and ``ModelCheckpoint`` can
+    monitor them. In a distributed run they are those of all users, each counted once.
+
+    Parameters
+    ----------
+    metrics : Collection
+        The measures; ``safe_names=True`` for loggers that refuse ``@``.
+    prog_bar : bool, default=False
+        Show the values in the progress bar.
+
+    Attributes
+    ----------
+    results : dict of str to list of Result
+        The results of every epoch, under ``"val"`` and ``"test"``; without the sanity check.
+    """
+
+    def __init__(self, metrics: Collection, *, prog_bar: bool = False) -> None:
+        self.metrics = metrics
+        self.prog_bar = prog_bar
+        self.results: dict[str, list[Result]] = {"val": [], "test": []}
+
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget the lists of the epoch before."""
+        self._start(pl_module)
+
+    def on_validation_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any,
+        batch_idx: int, dataloader_idx: int = 0,
+    ) -> None:  # fmt: skip
+        """Add the lists of a batch."""
+        self._add("validation_step", outputs)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log the values, and keep the result."""
+        self._end("val", trainer, pl_module)
+
+    def on_test_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget the lists of the epoch before."""
+        self._start(pl_module)
+
+    def on_test_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any,
+        batch_idx: int, dataloader_idx: int = 0,
+    ) -> None:  # fmt: skip
+        """Add the lists of a batch."""
+        self._add("test_step", outputs)
+
+    def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log the values, and keep the result."""
+        self._end("test", trainer, pl_module)
+
+    def _start(self, pl_module: LightningModule) -> None:
+        self.metrics.reset()
+        self.metrics.to(pl_module.device)
+
+    def _add(self, step: str, outputs: Any) -> None:
+        if not isinstance(outputs, Mapping) or not {"scores", "target"} <= outputs.keys():
+            found = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
+            raise InputError(
+                f"{step} returns a mapping with scores and target", found=str(found),
+                hint='return {"scores": scores, "target": target, "users": users}',
+            )  # fmt: skip
+        given = {name: outputs[name] for name in _TAKEN if outputs.get(name) is not None}
+        self.metrics.update(given.pop("scores"), given.pop("target"), **given)
+
+    def _end(self, stage: str, trainer: Trainer, pl_module: LightningModule) -> None:
+        # All processes have the value of all users: there is nothing left to be reduced.
+        values = {f"{stage}/{name}": value for name, value in self.metrics.compute().items()}
+        pl_module.log_dict(values, prog_bar=self.prog_bar, sync_dist=False)
+        if not trainer.sanity_checking:
+            self.results[stage].append(self.metrics.result())

@@ -1,0 +1,105 @@
+"""States to a `Partial`: from here on a result is made as everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.partial import Partial
+from rankwise.errors import InputError
+from rankwise.evaluation.work import Job
+from rankwise.tables.protocol import Protocol
+from rankwise.torch.job import KINDS, Asked
+from rankwise.torch.sync import States
+from torch import Tensor
+
+__all__ = ["named_counts", "partial_of"]
+
+
+def named_counts(asked: Asked, counts: Tensor) -> dict[str, int]:
+    """Return what was counted, by name.
+
+    Raises
+    ------
+    InputError
+        If updates were of different kinds that do not go together.
+    """
+    named = dict(zip(asked.counts, counts.tolist(), strict=True))
+    if asked.is_complete and named["from_scores"] and named["from_lists"]:
+        raise InputError(
+            "scores and ready lists were mixed, and some measure looks at whole rankings",
+            hint="pass the same kind to every update, or cut-offs to the measures",
+        )
+    if named["with_users"] and named["without_users"]:
+        raise InputError(
+            "some updates said who the users are, and some did not",
+            found=f"{named['with_users']} and {named['without_users']} lists",
+            hint="pass users= to every update, or to none",
+        )
+    return named
+
+
+def partial_of(
+    asked: Asked,
+    job: Job,
+    states: States,
+    counts: Mapping[str, int],
+    reference_counts: Mapping[str, int],
+) -> Partial:
+    """Return the states as the mergeable result of these users, with ids for numbers.
+
+    Parameters
+    ----------
+    asked : Asked
+        What was asked; it has the names of columns and sums.
+    job : Job
+        The job of it: for scores, or for ready lists.
+    states : dict of str to tensor
+        The states of all processes.
+    counts : dict of str to int
+        What was counted, by name.
+    reference_counts : dict of str to int
+        What was counted in the tables that facts come from.
+    """
+    protocol = None if asked.negatives is None else Protocol("sampled", negatives=asked.negatives)
+    ordered_by = {} if counts["from_lists"] else {"score": "scores"}
+    relevant_by = {"relevance": "target"} if counts["graded"] else {}
+    truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
+    return Partial(
+        users=_users(asked, states, named=counts["with_users"] > 0),
+        about=job.about,
+        items=_items(asked, states["sums"]) if asked.plan.needs_catalogue else None,
+        counts={name: n for name, n in counts.items() if name not in KINDS},
+        protocol="" if protocol is None else protocol.write(),
+        ties=("input",) if counts["from_lists"] else (asked.ties,),
+        inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
+        reference_counts=dict(reference_counts),
+    )
+
+
+def _users(asked: Asked, states: States, *, named: bool) -> pl.DataFrame:
+    """Return the values of the users who are evaluated; without names every row is another user."""
+    columns = states["columns"].cpu().numpy()
+    numbers = states["users"].cpu().numpy() if named else np.arange(len(columns))
+    ids = pl.Series("user", numbers)
+    if named and asked.user_ids is not None:
+        ids = pl.Series("user", list(asked.user_ids)).gather(numbers)
+    values = {name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(asked.columns)}
+    frame = pl.DataFrame({"user": ids} | values).filter(pl.col("n_relevant").is_not_nan())
+    return frame.with_columns(pl.col("n_relevant", "list_length").cast(pl.Int64))
+
+
+def _items(asked: Asked, sums: Tensor) -> pl.DataFrame:
+    assert asked.axis is not None
+    rows = sums.cpu().numpy()
+    named = {str(column): rows[at] for at, column in enumerate(asked.item_sums)}
+    return pl.DataFrame({"item": asked.axis.ids} | named)
+
+
+def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:
+    """Return what a result says about where its lists or its ground truth came from."""
+    return {"source": "tensors", "format": "tensors", "rows": rows, "columns": columns,
+            "unread": [], "ids": {}, "ids_trimmed": 0, "sha256": None}  # fmt: skip

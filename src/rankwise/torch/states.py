@@ -1,0 +1,161 @@
+"""What a metric keeps between updates, and how several processes put it together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchmetrics import Metric
+
+import torch
+from rankwise.torch.job import Asked, Sums
+from rankwise.torch.known import Known
+from rankwise.torch.partials import named_counts
+from rankwise.torch.ranked import Ranked
+from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, gathered, without_repeats
+from torch import Tensor
+
+__all__ = ["UserStates", "safe_name"]
+
+
+class UserStates(Metric):
+    """The values of every user, sums by item, and counts, as states of TorchMetrics.
+
+    Parameters
+    ----------
+    asked : Asked
+        What is asked: it names the columns and the sums.
+    repeated_users : {"error", "first"}
+        What to do with a user who comes twice with different lists.
+    compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
+        As in ``torchmetrics.Metric``.
+    """
+
+    full_state_update = False
+    is_differentiable = False
+
+    def __init__(
+        self, asked: Asked, repeated_users: RepeatRule, *, compute_on_cpu: bool,
+        dist_sync_on_step: bool, process_group: Any, dist_sync_fn: Callable[..., Any] | None,
+        sync_on_compute: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            compute_on_cpu=compute_on_cpu, dist_sync_on_step=dist_sync_on_step,
+            process_group=process_group, dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
+        )  # fmt: skip
+        self.asked, self.repeated_users = asked, repeated_users
+        self._known: Known = asked.known
+        self._last: list[Ranked] = []
+        self._names = self._add_states()
+
+    def _add_states(self) -> dict[str, str]:
+        """Register the states, and return their names.
+
+        They are named after the measures: ``torchmetrics.MetricCollection`` shares the states of
+        metrics that look alike after the first batch, and those of a new model are all zeros.
+        """
+        asked = self.asked
+        stem = safe_name("_".join(map(str, asked.settings.measures)))
+        states = ("users", "columns", "signatures", "sums", "counts")
+        names = {name: f"{name}_{stem}".replace(".", "_").replace("/", "_") for name in states}
+        for name in states[:3]:
+            self.add_state(names[name], default=[], dist_reduce_fx="cat")
+        shape = (len(asked.item_sums), asked.n_items if asked.item_sums else 0)
+        for name, size in (("sums", shape), ("counts", (len(asked.counts),))):
+            zeros = torch.zeros(size, dtype=torch.int64)
+            self.add_state(names[name], default=zeros, dist_reduce_fx="sum")
+        return names
+
+    def _keep(self, sums: Sums, signature: Tensor) -> None:
+        """Add what some lists came to."""
+        self._state("users").append(sums.user)
+        self._state("columns").append(sums.columns)
+        self._state("signatures").append(signature)
+        # Not in place: in inference mode tensors of another mode may not be changed.
+        self._set_state("sums", self._state("sums") + sums.items)
+        self._set_state("counts", self._state("counts") + sums.counts)
+
+    def reset(self) -> None:
+        """Forget all lists."""
+        super().reset()
+        self._last = []
+
+    def _state(self, name: str) -> Any:
+        return getattr(self, self._names[name])
+
+    def _set_state(self, name: str, value: Any) -> None:
+        setattr(self, self._names[name], value)
+
+    def _states(self) -> States:
+        """Return the states as tensors: rows of all updates one after the other."""
+        none = torch.zeros(0, dtype=torch.int64, device=self.device)
+        n_columns = len(self.asked.columns)
+        empty = {
+            "users": none, "signatures": none,
+            "columns": torch.zeros((0, n_columns), dtype=torch.float64, device=self.device),
+        }  # fmt: skip
+        out: States = {}
+        for name in self._names:
+            state = self._state(name)
+            if isinstance(state, list):
+                state = torch.cat(state) if state else empty[name]
+            out[name] = state
+        return out
+
+    def _settled(self, gather: Gather | None, rank: int) -> States:
+        """Return the states without users who came before, here or in another process."""
+        states = self._states()
+        total = states["counts"]
+        if gather is not None:  # of all processes, so that all of them raise, or none
+            total = torch.stack(gather(total)).sum(0)
+        counts = named_counts(self.asked, total)
+        if not counts["with_users"]:
+            return states
+        n_last = sum(ranked.user.shape[0] for ranked in self._last)
+        repeats = Repeats(self.repeated_users, n_last, self._take_back)
+        states, n = without_repeats(states, repeats, gather, rank)
+        own = states["counts"].clone()
+        own[self.asked.counts.index("users_repeated")] += n
+        return states | {"counts": own}
+
+    def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what some rows of the last update added to sums and counts."""
+        sums, counts = self._state("sums") * 0, self._state("counts") * 0
+        rows, first = rows.to(self.device), 0
+        for ranked in self._last:
+            here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
+            first += ranked.user.shape[0]
+            if len(here):
+                part = self.asked.sums(ranked.select(here), self._known, with_users=True,
+                                       from_scores=ranked.scores is not None)  # fmt: skip
+                sums, counts = sums + part.items, counts + part.counts
+        return sums, counts
+
+    def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
+        """Gather the states of all processes; a user who came in two of them counts once."""
+        group = process_group or self.process_group
+
+        def gather(tensor: Tensor) -> list[Tensor]:
+            return list(dist_sync_fn(tensor, group=group))
+
+        is_running = torch.distributed.is_available() and torch.distributed.is_initialized()
+        rank = torch.distributed.get_rank(group) if is_running else 0
+        for name, value in gathered(self._settled(gather, rank), gather).items():
+            self._set_state(name, [value] if isinstance(self._state(name), list) else value)
+
+    def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
+        this = super()._apply(fn, exclude_state)
+        device = self.device
+        self._known = self._known.moved(lambda tensor: tensor.to(device))
+        self._last = []
+        return this
+
+
+def safe_name(name: str) -> str:
+    """Return a name of letters, digits, ``_``, ``-``, ``.`` and ``/`` alone.
+
+    >>> safe_name("ndcg@10"), safe_name("reo@5[item_group=a]")
+    ('ndcg_at_10', 'reo_at_5_item_group_a')
+    """
+    return re.sub(r"[^\w./-]+", "_", name.replace("@", "_at_")).strip("_")
