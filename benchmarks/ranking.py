@@ -108,7 +108,7 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
     found: dict[str, tuple[Callable[[], object], float | None]] = {}
     threads = len(os.sched_getaffinity(0))
     try:
-        import faiss  # type: ignore[import-not-found]
+        import faiss
         import implicit  # type: ignore[import-not-found]
         from implicit.cpu.als import AlternatingLeastSquares  # type: ignore[import-not-found]
         from scipy.sparse import csr_matrix

@@ -51,7 +51,7 @@ def to_torch(value):
     if is_dataclass(value) and not isinstance(value, Fact):
         named = {f.name: to_torch(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, Block):
-            named["_rows"] = {}
+            named |= {"_rows": {}, "_cutoffs": {}}
         return replace(value, **named)
     return value
 

@@ -57,7 +57,7 @@ SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_be
 def test_scores_cut_at_k(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
     metrics = collected(tensors, SHALLOW, ties=ties, **around(world))
-    ranking = rw.rank(tensors.scores.numpy(), metrics.asked.depth, user_ids=tensors.users.tolist(),
+    ranking = rw.rank(tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(),
                       ties=ties)  # fmt: skip
     theirs = evaluated(world, ranking, SHALLOW, population="all")
     assert not differences(metrics.result(), theirs)
@@ -73,6 +73,19 @@ def test_complete_rankings(world, ties, tied):
     truth = {u: own for u, own in world.truth.items() if own}
     ranks = rw.rank_relevant(tensors.scores.numpy(), truth=truth, user_ids=tensors.users.tolist())
     theirs = rw.evaluate(ranks, truth, names, ties=ties, **world.around)
+    assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(TIES), st.booleans())
+def test_lists_of_complete_rankings(world, ties, tied):
+    """Where every candidate is ranked, lists are complete: also for measures with a cut-off."""
+    tensors = tensors_of(world, ties=tied)
+    names = [n for n in EVERY if not rw.parse(n).counts_candidates]
+    metrics = collected(tensors, names, ties=ties, **around(world))
+    assert metrics.spec.is_complete
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    theirs = evaluated(world, lists, names, ties=ties, population="all")
     assert not differences(metrics.result(), theirs)
 
 

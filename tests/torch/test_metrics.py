@@ -78,7 +78,7 @@ def test_a_single_measure_is_a_scalar(expected):
     }
     assert Measure("recall@5").higher_is_better is True
     with pytest.raises(MeasureError, match="one measure"):
-        fed(Measure(["ndcg@5", "recall@5"])).compute()
+        Measure(["ndcg@5", "recall@5"])
 
 
 def test_metric_collection_with_a_first_batch_of_zeros():
@@ -90,11 +90,20 @@ def test_metric_collection_with_a_first_batch_of_zeros():
     collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]),
                       torch.tensor([[0, 2]]))  # fmt: skip
     values = {name: v.item() for name, v in collection.compute().items()}
-    alone = Collection([m.asked.settings.measures[0] for m in ours], n_items=8)
+    alone = Collection([m.spec.settings.measures[0] for m in ours], n_items=8)
     alone.update(nothing, torch.tensor([7]))
     alone.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
     assert list(values.values()) == [v.item() for v in alone.compute().values()]
     assert len(set(values.values())) == 5
+
+
+def test_metric_collection_with_equal_measures_and_other_options():
+    whole = {"all": Measure("recall@2"), "high": Measure("recall@2", relevance_threshold=4)}
+    collection = torchmetrics.MetricCollection(whole)
+    scores = torch.tensor([[0.9, 0.5, 0.1]])
+    collection.update(scores, torch.tensor([[5.0, 0, 0]]))  # both alike after the first batch
+    collection.update(scores, torch.tensor([[3.0, 0, 5]]))
+    assert {n: v.item() for n, v in collection.compute().items()} == {"all": 0.75, "high": 0.5}
 
 
 def test_reset_clone_and_pickle(expected):
@@ -325,6 +334,62 @@ def test_a_user_with_two_lists():
                 metrics.compute()
 
 
+def test_users_who_come_twice_in_one_update():
+    scores, target, users = next(iter(batches()))
+    once = Collection(NAMES, n_items=N_ITEMS)
+    once.update(scores, target, users=users)
+    twice = Collection(NAMES, n_items=N_ITEMS, block_size=3)
+    both = [torch.cat([x, x[2:5]]) for x in (scores, target, users)]
+    twice.update(both[0], both[1], users=both[2])
+    later, _, _ = list(batches())[1]
+    for metrics in (once, twice):
+        metrics.update(later, target, users=users + 100)
+        metrics.update(later[:0], target[:0], users=users[:0])  # an empty batch changes nothing
+        metrics.to("cpu")
+    assert twice.result().values == once.result().values
+    assert twice.result().counts["users_repeated"] == 3
+    assert twice.result().counts["hits"] == once.result().counts["hits"]
+    both[0][-1] *= -1
+    with pytest.raises(DuplicateError, match="different lists"):
+        twice.update(both[0], both[1], users=both[2])
+
+
+def test_taking_back_a_user_takes_only_that_users_ties():
+    metrics = Collection(["recall@2"])
+    tied = torch.zeros((4, 6))
+    metrics.update(tied, torch.tensor([0, 1, 2, 2]), users=torch.tensor([0, 1, 2, 2]))
+    assert metrics.result().counts["tied_rows"] == 18
+
+
+def test_lists_that_differ_below_what_is_kept_are_different():
+    metrics = Collection("mrr")
+    users = torch.tensor([7])
+    metrics.update(torch.tensor([[0.9, 0.8, 0.1, 0.0]]), torch.tensor([2]), users=users)
+    metrics.update(torch.tensor([[0.9, 0.2, 0.8, 0.1]]), torch.tensor([2]), users=users)
+    with pytest.raises(DuplicateError, match="different lists"):
+        metrics.compute()
+    padded = Collection("recall@2")
+    padded.update(torch.tensor([[1, 2]]), torch.tensor([2]), users=users)
+    padded.update(torch.tensor([[1, 2, -1]]), torch.tensor([2]), users=users)
+    assert padded.result().counts["users_repeated"] == 1
+
+
+def test_labels_of_candidates_are_checked():
+    candidates = torch.tensor([[0, 1, 2], [3, 4, 5]])
+    metrics = Collection("recall@2")
+    for labels in ([[torch.nan, 0.0, 1.0]] * 2, [[1, -1, -1], [4, 5, -1]]):
+        with pytest.raises(ScoreError):
+            metrics.update(torch.rand(2, 3), torch.tensor(labels), candidates=candidates)
+
+
+def test_both_kinds_of_lists_in_one_result():
+    metrics = Collection("recall@1")
+    metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([0]))
+    metrics.update(torch.tensor([[1, 0]]), torch.tensor([0]))
+    assert metrics.result().provenance["settings"]["ties"] == "expected+input"
+    assert metrics.compute()["recall@1"].item() == 0.5
+
+
 def test_rows_without_users_are_different_users():
     metrics = Measure("recall@1")
     for _ in range(2):
@@ -362,7 +427,7 @@ WRONG = {
     "NaN or infinite": (ScoreError, torch.tensor([[0.1, torch.inf], [0.1, 0.2]]), TARGET, {}),
     "users are whole numbers": (InputError, SCORES, TARGET, {"users": torch.rand(2)}),
     "2 rows": (InputError, SCORES, TARGET, {"users": torch.arange(3)}),
-    "stands twice in one list": (DuplicateError, torch.tensor([[1, 1], [0, 1]]), TARGET, {}),
+    "lists name an item twice": (DuplicateError, torch.tensor([[1, 1], [0, 1]]), TARGET, {}),
     "candidates have the shape": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 3)}),
     "candidates are bools": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 4)}),
     "candidates name an item twice": (DuplicateError, SCORES, TARGET,

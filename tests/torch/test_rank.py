@@ -142,6 +142,10 @@ def test_what_is_refused(factors):
         rank(users=users, items=items.to("meta"), k=3)
     with pytest.raises(InputError, match="tensor of floats"):
         rank(np.zeros((2, 2)), 1)
+    blocks = torch.tensor([[0.0, 1.0], [torch.nan, 0.0]])
+    with pytest.raises(ScoreError, match="NaN"):
+        rank(blocks, 1, block_size=1)
+    assert torch.is_grad_enabled()
     with pytest.raises(ScoreError, match="NaN"):
         rank(torch.tensor([[torch.nan, 0.0]]), 1)
     with pytest.raises(IdError, match="outside the catalogue"):

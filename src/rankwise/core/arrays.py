@@ -19,7 +19,7 @@ import array_api_compat
 
 __all__ = [
     "Array", "array_like", "bincount", "checks_at_end", "count", "is_tensor", "namespace", "refuse",
-    "whole_numbers_like",
+    "sum_whole", "whole_numbers_like",
 ]  # fmt: skip
 
 Array: TypeAlias = Any
@@ -74,7 +74,10 @@ def bincount(index: Array, weights: Array, size: int) -> Array:
     """
     xp = namespace(index, weights)
     if _is_on_accelerator(index):
-        return _accumulate(index, weights, size)
+        # `bincount` would add in any order there, and wait for the largest index. This sorts by
+        # index, stably: a sum depends on its own rows alone, and has the same bits every time.
+        sums = xp.zeros(size, dtype=xp.float64, device=index.device)
+        return sums.index_put_((index,), weights.to(sums.dtype), accumulate=True)
     # NumPy's sums of no rows are whole numbers.
     return xp.astype(xp.bincount(index, weights=weights, minlength=size), xp.float64, copy=False)
 
@@ -88,9 +91,25 @@ def count(index: Array, size: int) -> Array:
     >>> count(np.array([0, 2, 0]), 4).tolist()
     [2, 0, 1, 0]
     """
-    if _is_on_accelerator(index):
-        return _accumulate(index, namespace(index).ones_like(index), size)
+    if is_tensor(index):
+        return sum_whole(index, namespace(index).ones_like(index), size)
     return namespace(index).bincount(index, minlength=size)
+
+
+def sum_whole(index: Array, weights: Array, size: int) -> Array:
+    """Return sums of whole numbers by index; any order of adding gives the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sum_whole(np.array([0, 2, 0]), np.array([1, 2, 3]), 3).tolist()
+    [4, 0, 2]
+    """
+    xp = namespace(index, weights)
+    weights = xp.astype(weights, xp.int64, copy=False)
+    if is_tensor(index):  # `bincount` would wait for the largest index
+        return weights.new_zeros(size).index_add_(0, index, weights)
+    return xp.astype(xp.bincount(index, weights=weights, minlength=size), xp.int64)
 
 
 def is_tensor(array: Array) -> bool:
@@ -121,7 +140,11 @@ def refuse(bad: Array, error: Callable[[], Exception]) -> None:
 
 @contextmanager
 def checks_at_end() -> Iterator[None]:
-    """Read all checks of tensors together, at the end; the first that fails raises."""
+    """Read all checks of tensors together, at the end; the first that fails raises.
+
+    What is done inside must bear bad values: an index is clamped before it is used. An error inside
+    drops the checks. Never ``yield`` inside: the caller would run without checks.
+    """
     checks: list[tuple[Array, Callable[[], Exception]]] = []
     token = _CHECKS.set(checks)
     try:
@@ -137,15 +160,3 @@ def checks_at_end() -> Iterator[None]:
 
 def _is_on_accelerator(array: Array) -> bool:
     return is_tensor(array) and array_api_compat.device(array).type != "cpu"
-
-
-def _accumulate(index: Array, weights: Array, size: int) -> Array:
-    """Return the sums of `bincount` in an order that does not change from run to run.
-
-    On an accelerator ``bincount`` adds in any order, and waits for the largest index. This sorts
-    by index, stably, and adds row after row.
-    """
-    xp = namespace(index)
-    whole = xp.isdtype(weights.dtype, "integral")
-    sums = xp.zeros(size, dtype=xp.int64 if whole else xp.float64, device=index.device)
-    return sums.index_put_((index,), weights.to(sums.dtype), accumulate=True)

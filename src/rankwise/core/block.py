@@ -138,7 +138,7 @@ class Block:
         the training interactions.
     overlap : mapping of str to Overlap
         What lists have in common with the ``"history"`` and with the lists of a ``"baseline"``.
-    n_tied_rows : int
+    n_tied_rows : int, or array of one
         The number of rows with tied scores.
     facts : mapping of Fact to object
         What is known about items and users.
@@ -164,7 +164,7 @@ class Block:
     relevant: ItemRows | None = None
     history: ItemRows | None = None
     overlap: Mapping[str, Overlap] = field(default_factory=dict)
-    n_tied_rows: int = 0
+    n_tied_rows: Array = 0
     facts: Facts = field(default_factory=dict)
     limit: int | None = None
     weight: Array | None = None
@@ -172,6 +172,7 @@ class Block:
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
         default_factory=dict, repr=False
     )
+    _cutoffs: dict[Cutoffs, Array] = field(default_factory=dict, repr=False)
 
     @property
     def n_users(self) -> int:
@@ -189,8 +190,13 @@ class Block:
         return tuple(namespace(self.list_length).unique_values(self.list_length).tolist())
 
     def cutoffs(self, k: Cutoffs) -> Array:
-        """Return cut-offs as an array beside those of the block, shape (1, n_k)."""
-        return whole_numbers_like(self.list_length, k)[None, :]
+        """Return cut-offs as an array beside those of the block, shape (1, n_k).
+
+        Kept, because what goes to an accelerator waits there for its turn.
+        """
+        if k not in self._cutoffs:
+            self._cutoffs[k] = whole_numbers_like(self.list_length, k)[None, :]
+        return self._cutoffs[k]
 
     def top_length(self, k: Cutoffs) -> Array:
         """Return min(k, list length) for every user and cut-off, shape (U, n_k)."""

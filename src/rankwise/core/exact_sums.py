@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.arrays import Array, namespace, refuse, sum_whole
 from rankwise.errors import ScoreError
 
 __all__ = ["LARGEST", "exact_sums", "read_sums"]
@@ -65,7 +65,7 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
     sums, remainder = {}, values
     for name, unit in _UNITS.items():
         part = xp.round(remainder * unit)
-        sums[name] = xp.astype(bincount(index, part, size), xp.int64)
+        sums[name] = sum_whole(index, part, size)
         remainder = remainder - part / unit
     return sums
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.core.choices import Ties
-from rankwise.core.ragged import offsets, positions, runs
+from rankwise.core.ragged import offsets, runs
 
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
 
@@ -229,7 +229,7 @@ def resolve(
     Parameters
     ----------
     user, gain, item : array, shape (n,)
-        Hits in order of user and rank.
+        Hits in order of user and ``low``.
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
     ties : {"optimistic", "pessimistic"}
@@ -243,7 +243,7 @@ def resolve(
     order = xp.argsort(sign * gain, stable=True)
     order = xp.take(order, xp.argsort(xp.take(tied, order), stable=True))
     gain, item = xp.take(gain, order), xp.take(item, order)
-    position = positions(starts)
+    position = xp.arange(tied.shape[0]) - xp.take(starts, tied)
     if ties == "optimistic":
         return low + position, gain, item
     return high - xp.take(n_hits, tied) + 1 + position, gain, item

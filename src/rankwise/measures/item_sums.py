@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 
-from rankwise.core.arrays import Array, count, is_tensor, namespace
+from rankwise.core.arrays import Array, count, is_tensor, namespace, sum_whole
 from rankwise.core.block import Block, Needs
 from rankwise.core.exact_sums import exact_sums, read_sums
 from rankwise.core.facts import Fact, Facts, Groups
@@ -109,16 +109,15 @@ class ItemSum:
 
 def _parts(index: Array, term: Array | None, size: int, within: Array | None) -> dict[str, Array]:
     """Return the sums of the rows that are within, by part; `exact_sums` has parts."""
-    cells = size
-    if within is not None and is_tensor(index):
-        # A selection would wait for its size: what is left out is added to one more cell.
-        xp = namespace(index)
-        index, cells = xp.where(within, index, size), size + 1
-        term = None if term is None else xp.where(within, term, xp.zeros_like(term))
-    elif within is not None:
+    if within is not None and not is_tensor(index):
         index, term = index[within], None if term is None else term[within]
-    sums = {"": count(index, cells)} if term is None else exact_sums(index, term, cells)
-    return {part: values[:size] for part, values in sums.items()}
+    elif within is not None:  # a selection would wait for its size: what is left out adds 0
+        xp = namespace(index)
+        index = xp.where(within, index, xp.zeros_like(index))
+        if term is None:
+            return {"": sum_whole(index, within, size)}
+        term = xp.where(within, term, xp.zeros_like(term))
+    return {"": count(index, size)} if term is None else exact_sums(index, term, size)
 
 
 class RecommendationCount(ItemSum):

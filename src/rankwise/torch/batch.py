@@ -1,25 +1,41 @@
-"""What `update` is given: checked, in one form, and ranked a block of users at a time."""
+"""Read one batch: scores or lists with their ground truth, ranked in blocks of users."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from rankwise.core.arrays import checks_at_end, refuse
-from rankwise.errors import DuplicateError, IdError, InputError, ParameterError, RankwiseError
+from rankwise.core.block import Needs
+from rankwise.errors import InputError, ParameterError
+from rankwise.torch.fact_tensors import FactTensors
 from rankwise.torch.factors import Factors
-from rankwise.torch.job import Asked
-from rankwise.torch.known import Known
 from rankwise.torch.rank_scores import rank_lists, rank_scores
 from rankwise.torch.ranked import Ranked
+from rankwise.torch.spec import MetricSpec
 from rankwise.torch.top import cells_of
-from rankwise.torch.user_items import PAD, Rows, check_device, find, key_of, read_rows, uncoalesced
+from rankwise.torch.user_items import (
+    PAD,
+    Rows,
+    check_device,
+    check_lists,
+    check_relevances,
+    find,
+    key_of,
+    read_rows,
+    uncoalesced,
+)
 from torch import Tensor
 
-__all__ = ["Batch", "block_rows", "read_batch"]
+__all__ = ["Batch", "block_rows", "checked_scores", "read_batch"]
 
 _CELLS = 1 << 26  # scores per block: larger batches are ranked a block of users at a time
-_SETS = {"history": ("history", "overlap_history"), "baseline": ("overlap_baseline",)}
+_READ_BY: dict[str, Needs] = {
+    "history": frozenset({"history", "overlap_history"}),
+    "baseline": frozenset({"overlap_baseline"}),
+}
+"""The sets of items that users have, by what measures may need of them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,8 @@ class Batch:
         The ground truth.
     exclude : Rows or None
         Items that are not ranked.
+    is_product : bool
+        Whether ``scores`` were made here, of embeddings, and may be written to.
     """
 
     user: Tensor
@@ -51,6 +69,7 @@ class Batch:
     mask: Tensor | None
     target: Rows
     exclude: Rows | None
+    is_product: bool = False
 
     @property
     def size(self) -> int:
@@ -64,48 +83,54 @@ class Batch:
         assert columns is not None
         return columns.shape[1]
 
-    def part(self, first: int, last: int) -> Batch:
-        """Return consecutive users."""
-        rows = slice(first, last)
-        scores = None if self.scores is None else self.scores[rows]
-        items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
-        if (first, last) == (0, self.size):
-            return replace(self, scores=scores)
-        exclude = None if self.exclude is None else self.exclude.part(first, last)
-        return Batch(self.user[rows], self.has_users, scores, items, mask,
-                     self.target.part(first, last), exclude)  # fmt: skip
+    def parts(self, step: int) -> Iterator[Batch]:
+        """Yield consecutive users, so many at a time."""
+        starts = range(0, self.size, step)
+        targets = self.target.parts(step)
+        excludes = [None] * len(starts) if self.exclude is None else self.exclude.parts(step)
+        is_product = isinstance(self.scores, Factors)
+        for first, target, exclude in zip(starts, targets, excludes, strict=True):
+            rows = slice(first, first + step)
+            scores = None if self.scores is None else self.scores[rows]
+            items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
+            yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude,
+                        is_product)  # fmt: skip
 
-    def rank(self, asked: Asked, known: Known) -> Ranked:
+    def rank(self, spec: MetricSpec, facts: FactTensors) -> Ranked:
         """Return the ranked lists."""
-        code, needs = known.users.codes(self.user), asked.needs(from_scores=self.scores is not None)
-        sets = {name for name in known.sets if needs & {*_SETS[name]}}
+        from_scores, code = self.scores is not None, facts.users.codes(self.user)
+        needs = spec.job(from_scores=from_scores).plan.needs
+        names = [name for name in facts.user_items if needs & _READ_BY[name]]
+        item_sets = {name: facts.user_items[name].rows_of(code) for name in names}
         excluded = [] if self.exclude is None else [self.exclude]
-        others = {name: known.sets[name].rows_of(code) for name in sets}
-        if asked.exclude_seen:
-            excluded.append(others.get("history") or known.sets["history"].rows_of(code))
-        n_items = None if asked.axis is None else len(asked.axis.ids)
+        if spec.exclude_seen:
+            seen = item_sets.get("history")
+            excluded.append(facts.user_items["history"].rows_of(code) if seen is None else seen)
         with checks_at_end():
-            if self.scores is None:
+            if from_scores:
+                ranked = rank_scores(
+                    self.user, self.masked(excluded), self.items, self.target, item_sets,
+                    order=spec.tie_order(facts), depth=spec.depth, top=spec.top,
+                )  # fmt: skip
+            else:
                 assert self.items is not None
-                items = _without(self.items, excluded)
-                return rank_lists(self.user, items, self.target, others, n_items)
-            return rank_scores(
-                self.user, self.masked(excluded), self.items, self.target, others,
-                order=asked.order(known), depth=asked.depth, top=asked.top,
-            )  # fmt: skip
+                lists = _without(self.items, excluded)
+                ranked = rank_lists(self.user, lists, self.target, item_sets, spec.n_columns)
+        return replace(ranked, has_users=self.has_users)
 
     def masked(self, excluded: list[Rows]) -> Tensor:
         """Return the scores with -inf for what is no candidate; the scores given stay as they are.
 
-        This is the copy that a block needs; without anything to mask there is none.
+        This is the copy that a block needs; without anything to mask there is none, nor for a
+        product of embeddings.
         """
         scores = self.scores
         assert isinstance(scores, Tensor)
+        is_ours = self.is_product
         if self.mask is not None:
-            scores = scores.masked_fill(~self.mask, -torch.inf)
+            scores, is_ours = scores.masked_fill(~self.mask, -torch.inf), True
         for rows in excluded:
-            if scores is self.scores:
-                scores = scores.clone()
+            scores, is_ours = scores if is_ours else scores.clone(), True
             row, column = cells_of(rows, self.items, scores.shape[1])
             scores[row, column] = -torch.inf
         return scores
@@ -118,7 +143,7 @@ def block_rows(width: int, block_size: int | None) -> int:
 
 def read_batch(
     scores: Tensor | Factors, target: Tensor, *, users: Tensor | None, exclude: Tensor | None,
-    candidates: Tensor | None, device: torch.device, asked: Asked,
+    candidates: Tensor | None, device: torch.device, spec: MetricSpec,
 ) -> Batch:  # fmt: skip
     """Check what `update` was given.
 
@@ -127,53 +152,59 @@ def read_batch(
     InputError
         If shapes or devices do not fit, or an item is unknown.
     """
-    given = [("target", target), ("users", users), ("exclude", exclude),
-             ("candidates", candidates)]  # fmt: skip
-    if not isinstance(scores, Factors):
-        given.insert(0, ("scores", scores))
-    for name, value in given:
+    _check_tensors(scores, device, target=target, users=users, exclude=exclude,
+                   candidates=candidates)  # fmt: skip
+    if isinstance(scores, Tensor):
+        scores = checked_scores(scores)
+    with checks_at_end():
+        user = _read_users(users, scores.shape[0], device, spec)
+        if isinstance(scores, Tensor) and not scores.dtype.is_floating_point:
+            return _read_lists(scores, target, user, users is not None, exclude, candidates, spec)
+        return _read_scored(scores, target, user, users is not None, exclude, candidates, spec)
+
+
+def _check_tensors(scores: object, device: torch.device, **given: Tensor | None) -> None:
+    """Raise unless everything is a tensor on the device of the metric."""
+    if isinstance(scores, Factors):
+        check_device("the embeddings", scores.users, device, "the metric")
+        named: dict[str, object] = {**given}
+    else:
+        named = {"scores": scores, **given}
+    for name, value in named.items():
         if isinstance(value, Tensor):
             check_device(name, value, device, "the metric")
-        elif value is not None:
+        elif value is not None or name in ("scores", "target"):
             raise InputError(f"{name} is not a tensor", found=type(value).__name__,
                              hint="pass torch.as_tensor(…)")  # fmt: skip
-    if isinstance(scores, Tensor):
-        scores = _checked_scores(scores)
+
+
+def _read_scored(
+    scores: Tensor | Factors, target: Tensor, user: Tensor, has_users: bool,
+    exclude: Tensor | None, candidates: Tensor | None, spec: MetricSpec,
+) -> Batch:  # fmt: skip
+    items = mask = None
+    size, width = shape = (scores.shape[0], scores.shape[1])
+    n_items = spec.n_columns
+    if candidates is not None:
+        items, mask = _read_candidates(candidates, shape, n_items)
+    if items is None and n_items not in (None, width):
+        raise InputError(
+            "scores have one column for each item",
+            found=f"{width} columns, {n_items} items",
+            hint="where scores are of some items, pass these as candidates=",
+        )
+    n_items = width if items is None else n_items
+    if items is not None and target.layout == torch.strided and tuple(target.shape) == shape:
+        judged = _read_labels(target, items)
     else:
-        check_device("the embeddings", scores.users, device, "the metric")
-    size = scores.shape[0]
-    n_items = None if asked.axis is None else len(asked.axis.ids)
-    with checks_at_end():
-        user = _read_users(users, size, device, asked)
-        if isinstance(scores, Tensor) and not scores.dtype.is_floating_point:
-            return _read_lists(scores, target, user, users is not None, exclude, candidates, asked)
-        items = mask = None
-        if candidates is not None:
-            items, mask = _read_candidates(candidates, scores, n_items)
-        if items is None and n_items is not None and scores.shape[1] != n_items:
-            raise InputError(
-                "scores have one column for each item",
-                found=f"{scores.shape[1]} columns, {n_items} items",
-                hint="where scores are of some items, pass these as candidates=",
-            )
-        if items is None:
-            n_items = scores.shape[1]
-        aligned = items is not None and target.layout == torch.strided and (
-            target.shape == scores.shape
-        )  # fmt: skip
-        if aligned and items is not None:
-            judged = _read_labels(target, items)
-        else:
-            judged = read_rows(target, "target", size=size, n_items=n_items,
-                               dense=tuple(scores.shape))  # fmt: skip
-        excluded = None
-        if exclude is not None:
-            excluded = read_rows(exclude, "exclude", size=size, n_items=n_items,
-                                 dense=tuple(scores.shape))  # fmt: skip
-        return Batch(user, users is not None, scores, items, mask, judged, excluded)
+        judged = read_rows(target, "target", size=size, n_items=n_items, dense=shape)
+    excluded = None
+    if exclude is not None:
+        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=shape)
+    return Batch(user, has_users, scores, items, mask, judged, excluded)
 
 
-def _checked_scores(scores: Tensor) -> Tensor:
+def checked_scores(scores: Tensor) -> Tensor:
     """Return scores without gradients; raise unless they are scores or lists by their shape."""
     is_number = not (scores.dtype == torch.bool or scores.dtype.is_complex)
     if scores.ndim != 2 or not is_number or scores.layout != torch.strided:
@@ -187,17 +218,17 @@ def _checked_scores(scores: Tensor) -> Tensor:
 
 def _read_lists(
     items: Tensor, target: Tensor, user: Tensor, has_users: bool, exclude: Tensor | None,
-    candidates: Tensor | None, asked: Asked,
+    candidates: Tensor | None, spec: MetricSpec,
 ) -> Batch:  # fmt: skip
     if candidates is not None:
         raise InputError("candidates go with scores", found="ready lists, which are whole numbers",
                          hint="pass scores as floats")  # fmt: skip
-    if asked.settings.ties not in (None, "input"):
+    if spec.settings.ties not in (None, "input"):
         raise ParameterError(
-            f"ties={asked.settings.ties!r} needs lists that are ordered by score",
+            f"ties={spec.settings.ties!r} needs lists that are ordered by score",
             found="ready lists, which are whole numbers", hint="leave ties out, or pass scores",
         )  # fmt: skip
-    n_items, size = None if asked.axis is None else len(asked.axis.ids), items.shape[0]
+    n_items, size = spec.n_columns, items.shape[0]
     judged = read_rows(target, "target", size=size, n_items=n_items)
     excluded = None
     if exclude is not None:
@@ -205,11 +236,11 @@ def _read_lists(
     return Batch(user, has_users, None, items.to(torch.int64), None, judged, excluded)
 
 
-def _read_users(users: Tensor | None, size: int, device: torch.device, asked: Asked) -> Tensor:
+def _read_users(users: Tensor | None, size: int, device: torch.device, spec: MetricSpec) -> Tensor:
     if users is None:
-        if asked.needs_users:
+        if spec.needs_users:
             raise InputError(
-                "something is known or asked of users, so it must be said who they are",
+                "a measure or an option needs users' data, so it must be said who they are",
                 found="no users", hint="pass users= to update",
             )  # fmt: skip
         return torch.arange(size, device=device)
@@ -219,8 +250,8 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, asked: As
             found=f"{users.dtype} of shape {tuple(users.shape)}, {size} rows",
         )
     users = users.to(torch.int64)
-    if asked.user_ids is not None:
-        n_users = len(asked.user_ids)
+    if spec.users is not None:
+        n_users = len(spec.users.ids)
         outside = (users < 0) | (users >= n_users)
         refuse(
             outside,
@@ -232,45 +263,27 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, asked: As
 
 
 def _read_candidates(
-    candidates: Tensor, scores: Tensor | Factors, n_items: int | None
+    candidates: Tensor, shape: tuple[int, int], n_items: int | None
 ) -> tuple[Tensor | None, Tensor]:
     """Return the item of every score (None: columns are items), and which are candidates."""
-    if candidates.shape != scores.shape:
+    if tuple(candidates.shape) != shape:
         raise InputError(
             "candidates have the shape of the scores: which of them count, or the items that they "
             "are of",
-            found=f"{tuple(candidates.shape)} and {tuple(scores.shape)}",
+            found=f"{tuple(candidates.shape)} and {shape}",
         )
     if candidates.dtype == torch.bool:
         return None, candidates
-    if candidates.dtype.is_floating_point:
+    if candidates.dtype.is_floating_point or candidates.dtype.is_complex:
         raise InputError("candidates are bools or whole numbers", found=str(candidates.dtype))
     items = candidates.to(torch.int64)
-    most = 2**31 - 1 if n_items is None else n_items
-    outside = (items < PAD) | (items >= most)
-    refuse(
-        outside,
-        lambda: IdError(
-            "candidates name an item outside the catalogue",
-            found=f"item {int(items[outside][0])} of {most}",
-        ),
-    )
-    ordered = items.sort(dim=1).values
-    same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PAD)
-
-    def repeated() -> RankwiseError:
-        row, place = same.nonzero()[0].tolist()
-        return DuplicateError(
-            "candidates name an item twice for one user", where=f"row {row} of the batch",
-            found=f"item {int(ordered[row, place])}", hint="draw negatives without replacement",
-        )  # fmt: skip
-
-    refuse(same, repeated)
+    check_lists(items, "candidates", n_items)
     return items, items != PAD
 
 
 def _read_labels(target: Tensor, items: Tensor) -> Rows:
     """Return the ground truth from one label for each candidate."""
+    check_relevances(target, "target")
     row, column = ((target != 0) & (items != PAD)).nonzero(as_tuple=True)
     value = None if target.dtype == torch.bool else target[row, column].to(torch.float64)
     return uncoalesced(row, items[row, column], value, target.shape[0])

@@ -16,16 +16,17 @@ from rankwise.core.block import (
 )
 from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
-from rankwise.torch.ranked import Found, Order, Ranked
+from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
+from rankwise.torch.user_items import find
 from torch import Tensor
 
 __all__ = ["cut"]
 
-_FAR = 2**40  # more than any rank
+_RANK_BOUND = 2**40  # more than any rank
 
 
 def cut(
-    ranked: Ranked, *, code: Tensor, needs: Needs, order: Order, facts: Facts, n_items: int,
+    ranked: Ranked, *, code: Tensor, needs: Needs, order: TieOrder, facts: Facts, n_items: int,
     threshold: float | None,
 ) -> Block:  # fmt: skip
     """Return the block of some ranked lists.
@@ -38,7 +39,7 @@ def cut(
         The row of each user in user facts.
     needs : frozenset of str
         What the block must hold beyond hits.
-    order : Order
+    order : TieOrder
         How ties are broken.
     facts : mapping of Fact to object
         What is known about items and users.
@@ -65,19 +66,19 @@ def cut(
         judged=_judged(ranked, relevant, order) if "judged" in needs else None,
         recommended=_recommended(ranked, relevant, n_items) if "recommended" in needs else None,
         relevant=_items(judged, relevant) if "relevant" in needs else None,
-        history=_items(ranked.others["history"]) if "history" in needs else None,
+        history=_items(ranked.item_sets["history"]) if "history" in needs else None,
         overlap={
             name: _overlap(ranked, found, judged, relevant)
-            for name, found in ranked.others.items()
+            for name, found in ranked.item_sets.items()
             if f"overlap_{name}" in needs
         },
-        n_tied_rows=ranked.n_tied,  # type: ignore[arg-type]  # a tensor nobody has waited for
+        n_tied_rows=0 if ranked.n_tied is None else ranked.n_tied.sum(),
         facts=facts,
         limit=ranked.limit,
     )
 
 
-def is_relevant(judged: Found, threshold: float | None) -> Tensor:
+def is_relevant(judged: ItemRanks, threshold: float | None) -> Tensor:
     """Return which rows of the ground truth are relevant."""
     value = judged.rows.value
     if value is None:
@@ -85,22 +86,22 @@ def is_relevant(judged: Found, threshold: float | None) -> Tensor:
     return value > 0 if threshold is None else value >= threshold
 
 
-def _gains(found: Found, rows: Tensor) -> Tensor:
+def _gains(found: ItemRanks, rows: Tensor) -> Tensor:
     value = found.rows.value
     if value is None:
         return torch.ones(rows.shape[0], dtype=torch.float64, device=rows.device)
     return value[rows]
 
 
-def _by_rank(found: Found, rows: Tensor, order: Order) -> Tensor:
+def _by_rank(found: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
     """Return rows in order of user and rank; equal ranks in the order that breaks ties."""
     if not order.is_by_number:
         rows = rows[torch.argsort(order.of(found.rows.item[rows]), stable=True)]
-    key = found.rows.row[rows] * _FAR + found.first[rows]
+    key = found.rows.row[rows] * _RANK_BOUND + found.first[rows]
     return rows[torch.argsort(key, stable=True)]
 
 
-def _hits(ranked: Ranked, judged: Found, relevant: Tensor, order: Order) -> Hits:
+def _hits(ranked: Ranked, judged: ItemRanks, relevant: Tensor, order: TieOrder) -> Hits:
     rows = _by_rank(judged, (relevant & (judged.first > 0)).nonzero()[:, 0], order)
     user, item, gain = judged.rows.row[rows], judged.rows.item[rows], _gains(judged, rows)
     rank, last = judged.first[rows], judged.last[rows]
@@ -115,7 +116,7 @@ def _hits(ranked: Ranked, judged: Found, relevant: Tensor, order: Order) -> Hits
     return Hits(user, rank, ones, position.to(torch.float64), gain, item)
 
 
-def _ideal(judged: Found, relevant: Tensor) -> Ideal | None:
+def _ideal(judged: ItemRanks, relevant: Tensor) -> Ideal | None:
     if judged.rows.value is None:
         return None
     rows = relevant.nonzero()[:, 0]
@@ -126,7 +127,7 @@ def _ideal(judged: Found, relevant: Tensor) -> Ideal | None:
     return Ideal(user, rank, judged.rows.value[rows])
 
 
-def _judged(ranked: Ranked, relevant: Tensor, order: Order) -> JudgedRows:
+def _judged(ranked: Ranked, relevant: Tensor, order: TieOrder) -> JudgedRows:
     judged = ranked.judged
     there = judged.place > 0
     if ranked.limit is not None:
@@ -173,27 +174,24 @@ def _labels(ranked: Ranked, relevant: Tensor) -> Tensor:
     return label.index_fill_(0, cell, 1.0)[:-1]
 
 
-def _items(found: Found, keep: Tensor | None = None) -> ItemRows:
+def _items(found: ItemRanks, keep: Tensor | None = None) -> ItemRows:
     rows = found.rows if keep is None else found.rows.chosen(keep.nonzero()[:, 0])
     ones = torch.ones(rows.row.shape[0], dtype=torch.float64, device=rows.row.device)
     gain = rows.value if keep is not None and rows.value is not None else ones
     return ItemRows(rows.row, rows.item, gain)
 
 
-def _overlap(ranked: Ranked, found: Found, judged: Found, relevant: Tensor) -> Overlap:
+def _overlap(ranked: Ranked, found: ItemRanks, judged: ItemRanks, relevant: Tensor) -> Overlap:
     """Return what lists have in common with another set; its values are places in that set."""
     size = ranked.user.shape[0]
     counts = torch.zeros(size, dtype=torch.int64, device=ranked.user.device)
     row, listed = found.rows.row, found.place > 0
-    last = _FAR if ranked.limit is None else ranked.limit
+    last = _RANK_BOUND if ranked.limit is None else ranked.limit
     rows = (listed & (found.place <= last)).nonzero()[:, 0]
-    rows = rows[torch.argsort(row[rows] * _FAR + found.place[rows], stable=True)]
+    rows = rows[torch.argsort(row[rows] * _RANK_BOUND + found.place[rows], stable=True)]
     keys = judged.rows.key[relevant]
-    at = torch.searchsorted(keys, found.rows.key)
-    is_relevant = torch.zeros_like(listed)
-    if keys.shape[0]:
-        is_relevant = keys[at.clamp(max=keys.shape[0] - 1)] == found.rows.key
-    elsewhere = ~listed & ~is_relevant
+    in_truth = find(keys, found.rows.key) < keys.shape[0]
+    elsewhere = ~listed & ~in_truth
     place_there = found.rows.value
     assert place_there is not None
     return Overlap(

@@ -1,7 +1,8 @@
-"""Scores from embeddings: a block of users at a time, so that users times items is never held."""
+"""Scores from embeddings, a block of users at a time: the full matrix is never materialised."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -98,6 +99,8 @@ def _product(users: Tensor, items: Tensor) -> Tensor:
     """Return the product, (B, I); in float32 for half precision, whose scores would often tie."""
     if users.dtype not in _HALF:
         return users @ items.T
-    if users.device.type == "cuda":  # tensor cores multiply in half precision and add in float32
-        return torch.mm(users, items.T, out_dtype=torch.float32)
+    if users.device.type == "cuda":
+        with suppress(TypeError):  # PyTorch before 2.8 knows no other type for the result
+            # Tensor cores multiply in half precision and add in float32.
+            return torch.mm(users, items.T, out_dtype=torch.float32)
     return users.to(torch.float32) @ items.to(torch.float32).T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
 import polars as pl
@@ -16,11 +16,11 @@ from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.torch.batch import Batch, block_rows, read_batch
 from rankwise.torch.factors import read_factors
-from rankwise.torch.job import Asked, MetricOptions
 from rankwise.torch.partials import named_counts, partial_of
-from rankwise.torch.ranked import Ranked
+from rankwise.torch.run import measure_lists
+from rankwise.torch.spec import MetricOptions, MetricSpec
 from rankwise.torch.states import UserStates, safe_name
-from rankwise.torch.sync import RepeatRule, signatures
+from rankwise.torch.sync import RepeatRule, distinct
 from torch import Tensor
 
 __all__ = ["Collection", "Measure"]
@@ -52,24 +52,30 @@ class Collection(UserStates):
         Take each user's training interactions out of the lists; needs ``train`` and users.
     list_length : int, optional
         Cut rankings at this length. By default at the largest cut-off; not at all if some measure
-        has no cut-off, or reads further down (auc): all candidates are ranked then.
+        has no cut-off, or reads further down (auc): all candidates are ranked then. Ready lists
+        keep their length.
     negatives : int, optional
         The number of sampled negatives per user, where candidates are a sample: it labels results.
     repeated_users : {"error", "first"}, default="error"
-        Where a user comes twice with different lists: raise, or count the first list. Equal lists
-        count once in any case.
+        Where a user comes twice with different lists: raise, or count the first list. A user who
+        comes again with the same list counts once, if the repetition is in the last update of a
+        process, where ``DistributedSampler`` puts it; earlier repetitions are an error.
     block_size : int, optional
         Users per block of a batch. By default as many as have 67 million scores.
     safe_names : bool, default=False
-        Name values for loggers that take letters, digits, ``_-./`` alone: ``ndcg_at_10``.
+        Replace characters that loggers reject: ``ndcg@10`` becomes ``ndcg_at_10``.
     compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
         As in ``torchmetrics.Metric``.
     %(options)s
 
     Raises
     ------
-    UsageError
-        If a measure or an option makes no sense, or a measure needs what is not given.
+    MeasureError
+        If a measure needs what is not given.
+    ParameterError
+        If an option makes no sense.
+    InputError
+        If a table cannot be read, or ids do not fit.
 
     Examples
     --------
@@ -110,19 +116,23 @@ class Collection(UserStates):
         check_choice("repeated_users", repeated_users, RepeatRule)
         check_positive(n_items=n_items, list_length=list_length, negatives=negatives,
                        block_size=block_size)  # fmt: skip
-        asked = Asked.read(
+        spec = MetricSpec.read(
             measures, options, n_items=n_items, item_ids=item_ids, user_ids=user_ids, train=train,
             items=items, users=users, baseline=baseline, exclude_seen=exclude_seen,
             list_length=list_length, negatives=negatives,
         )  # fmt: skip
         super().__init__(
-            asked, repeated_users, compute_on_cpu=compute_on_cpu,
+            spec, repeated_users, compute_on_cpu=compute_on_cpu,
             dist_sync_on_step=dist_sync_on_step, process_group=process_group,
             dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
         )  # fmt: skip
         self.block_size = block_size
         self.safe_names = safe_names
         self._result: Result | None = None
+        self._check_measures()
+
+    def _check_measures(self) -> None:
+        """Raise if this metric does not take several measures: this one does."""
 
     def update(
         self,
@@ -161,7 +171,7 @@ class Collection(UserStates):
         """
         self._add(read_batch(
             scores, target, users=users, exclude=exclude, candidates=candidates,
-            device=self.device, asked=self.asked,
+            device=self.device, spec=self.spec,
         ))  # fmt: skip
 
     def update_factors(
@@ -189,27 +199,29 @@ class Collection(UserStates):
             The precision of the product; by default that of the embeddings. In half precision the
             factors are rounded, and products are added up and kept in float32.
         """
-        self._computed = None
+        self._computed = None  # TorchMetrics keeps these for a method called `update` alone
         self._update_count += 1
         self._add(read_batch(
             read_factors(user_factors, item_factors, bias, dtype), target, users=users,
-            exclude=exclude, candidates=None, device=self.device, asked=self.asked,
+            exclude=exclude, candidates=None, device=self.device, spec=self.spec,
         ))  # fmt: skip
         if self.compute_on_cpu:  # as TorchMetrics does after `update`
             self._move_list_states_to_cpu()
 
     def _add(self, batch: Batch) -> None:
-        from_scores = batch.scores is not None
+        if not batch.size:
+            return
+        step = block_rows(batch.width, self.block_size)
         with torch.no_grad():
-            last = list(self._ranked(batch))
-            added = [
-                self.asked.sums(ranked, self._known, from_scores=from_scores,
-                                with_users=batch.has_users) for ranked in last
-            ]  # fmt: skip
-            signed = [signatures(ranked) for ranked in last] if batch.has_users else []
-        for at, sums in enumerate(added):
-            self._keep(sums, signed[at] if signed else torch.zeros_like(sums.user))
-        self._last = last if batch.has_users else []
+            ranked = [part.rank(self.spec, self._facts) for part in batch.parts(step)]
+            signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
+            if batch.has_users:
+                ranked, signed, n_repeated = distinct(ranked, self.repeated_users)
+            added = [measure_lists(self.spec, self._layout, lists, self._facts) for lists in ranked]
+        for sums, signature in zip(added, signed, strict=True):
+            self._keep(sums, signature)
+        self._count_repeated(n_repeated)
+        self._last = ranked if batch.has_users else []
 
     def compute(self) -> Any:
         """Return the values by name, as scalars on the device of the metric.
@@ -217,15 +229,14 @@ class Collection(UserStates):
         NaN where no user has been evaluated yet. In a distributed run every process gets the
         values of all users.
         """
-        names = [name for m in self.asked.settings.measures for name in m.cells]
+        names = [name for m in self.spec.settings.measures for name in m.cells]
         try:
             self._result = self._finish()
         except EmptyError:
             self._result = None
         values = dict.fromkeys(names, float("nan")) if self._result is None else self._result.values
-        # Apple's devices have no float64.
-        kind = torch.float32 if self.device.type == "mps" else torch.float64
-        return self._shown({
+        kind = torch.float64
+        return self._named({
             name: torch.tensor(value, dtype=kind, device=self.device)
             for name, value in values.items()
         })  # fmt: skip
@@ -250,7 +261,7 @@ class Collection(UserStates):
         """Return the values of every user: a table with one row per user."""
         return self.result().per_user
 
-    def _shown(self, values: dict[str, Tensor]) -> Any:
+    def _named(self, values: dict[str, Tensor]) -> Any:
         if not self.safe_names:
             return values
         shown = {safe_name(name): value for name, value in values.items()}
@@ -261,16 +272,11 @@ class Collection(UserStates):
             )  # fmt: skip
         return shown
 
-    def _ranked(self, batch: Batch) -> Iterator[Ranked]:
-        step = block_rows(batch.width, self.block_size)
-        for first in range(0, batch.size, step):
-            yield batch.part(first, min(first + step, batch.size)).rank(self.asked, self._known)
-
     def _finish(self) -> Result:
-        states = self._states() if self._is_synced else self._settled(None, 0)
-        counts = named_counts(self.asked, states["counts"])
-        job = self.asked.list_job if counts["from_lists"] else self.asked.job
-        partial = partial_of(self.asked, job, states, counts, self._known.counts)
+        states = self._states() if self._is_synced else self._without_repeats(None, 0)
+        counts = named_counts(self.spec, self._layout, states["counts"])
+        job = self.spec.job(from_scores=not counts["from_lists"])
+        partial = partial_of(self.spec, self._layout, job, states, counts, self._facts.counts)
         return finish(job, [partial])
 
 
@@ -290,16 +296,18 @@ class Measure(Collection):
     0.6309
     """
 
+    def _check_measures(self) -> None:
+        measures = self.spec.settings.measures
+        if len(measures) > 1:
+            raise MeasureError(
+                "Measure is one measure", found=", ".join(map(str, measures)),
+                hint="pass several to rankwise.torch.Collection",
+            )  # fmt: skip
+
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
         """Whether larger values are better; None where neither is."""
-        measures = self.asked.settings.measures
-        return measures[0].higher_is_better
+        return self.spec.settings.measures[0].higher_is_better
 
-    def _shown(self, values: dict[str, Tensor]) -> Any:
-        if len(self.asked.settings.measures) > 1:
-            raise MeasureError(
-                "Measure is one measure", found=", ".join(map(str, self.asked.settings.measures)),
-                hint="pass several to rankwise.torch.Collection",
-            )  # fmt: skip
-        return next(iter(values.values())) if len(values) == 1 else super()._shown(values)
+    def _named(self, values: dict[str, Tensor]) -> Any:
+        return next(iter(values.values())) if len(values) == 1 else super()._named(values)

@@ -12,14 +12,15 @@ from rankwise.core.partial import Partial
 from rankwise.errors import InputError
 from rankwise.evaluation.work import Job
 from rankwise.tables.protocol import Protocol
-from rankwise.torch.job import KINDS, Asked
+from rankwise.torch.run import KINDS, Layout
+from rankwise.torch.spec import MetricSpec
 from rankwise.torch.sync import States
 from torch import Tensor
 
 __all__ = ["named_counts", "partial_of"]
 
 
-def named_counts(asked: Asked, counts: Tensor) -> dict[str, int]:
+def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, int]:
     """Return what was counted, by name.
 
     Raises
@@ -27,8 +28,8 @@ def named_counts(asked: Asked, counts: Tensor) -> dict[str, int]:
     InputError
         If updates were of different kinds that do not go together.
     """
-    named = dict(zip(asked.counts, counts.tolist(), strict=True))
-    if asked.is_complete and named["from_scores"] and named["from_lists"]:
+    named = dict(zip(layout.counts, counts.tolist(), strict=True))
+    if spec.is_complete and named["from_scores"] and named["from_lists"]:
         raise InputError(
             "scores and ready lists were mixed, and some measure looks at whole rankings",
             hint="pass the same kind to every update, or cut-offs to the measures",
@@ -43,7 +44,8 @@ def named_counts(asked: Asked, counts: Tensor) -> dict[str, int]:
 
 
 def partial_of(
-    asked: Asked,
+    spec: MetricSpec,
+    layout: Layout,
     job: Job,
     states: States,
     counts: Mapping[str, int],
@@ -53,8 +55,10 @@ def partial_of(
 
     Parameters
     ----------
-    asked : Asked
-        What was asked; it has the names of columns and sums.
+    spec : MetricSpec
+        What is asked.
+    layout : Layout
+        The names of columns and sums.
     job : Job
         The job of it: for scores, or for ready lists.
     states : dict of str to tensor
@@ -64,39 +68,45 @@ def partial_of(
     reference_counts : dict of str to int
         What was counted in the tables that facts come from.
     """
-    protocol = None if asked.negatives is None else Protocol("sampled", negatives=asked.negatives)
+    protocol = None if spec.negatives is None else Protocol("sampled", negatives=spec.negatives)
     ordered_by = {} if counts["from_lists"] else {"score": "scores"}
     relevant_by = {"relevance": "target"} if counts["graded"] else {}
     truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
     return Partial(
-        users=_users(asked, states, named=counts["with_users"] > 0),
+        users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
-        items=_items(asked, states["sums"]) if asked.plan.needs_catalogue else None,
+        items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
         counts={name: n for name, n in counts.items() if name not in KINDS},
         protocol="" if protocol is None else protocol.write(),
-        ties=("input",) if counts["from_lists"] else (asked.ties,),
+        ties=tuple(
+            sorted(
+                spec.ties(from_scores=kind == "from_scores")
+                for kind in ("from_scores", "from_lists")
+                if counts[kind]
+            )
+        ),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
         reference_counts=dict(reference_counts),
     )
 
 
-def _users(asked: Asked, states: States, *, named: bool) -> pl.DataFrame:
+def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> pl.DataFrame:
     """Return the values of the users who are evaluated; without names every row is another user."""
     columns = states["columns"].cpu().numpy()
     numbers = states["users"].cpu().numpy() if named else np.arange(len(columns))
     ids = pl.Series("user", numbers)
-    if named and asked.user_ids is not None:
-        ids = pl.Series("user", list(asked.user_ids)).gather(numbers)
-    values = {name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(asked.columns)}
+    if named and spec.users is not None:
+        ids = spec.users.ids.gather(numbers)
+    values = {name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(layout.columns)}
     frame = pl.DataFrame({"user": ids} | values).filter(pl.col("n_relevant").is_not_nan())
     return frame.with_columns(pl.col("n_relevant", "list_length").cast(pl.Int64))
 
 
-def _items(asked: Asked, sums: Tensor) -> pl.DataFrame:
-    assert asked.axis is not None
+def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
+    assert spec.items is not None
     rows = sums.cpu().numpy()
-    named = {str(column): rows[at] for at, column in enumerate(asked.item_sums)}
-    return pl.DataFrame({"item": asked.axis.ids} | named)
+    named = {str(column): rows[at] for at, column in enumerate(layout.item_sums)}
+    return pl.DataFrame({"item": spec.items.ids} | named)
 
 
 def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.arrays import checks_at_end
 from rankwise.core.described import described
 from rankwise.errors import InputError, ParameterError
-from rankwise.torch.batch import Batch, block_rows
+from rankwise.torch.batch import Batch, block_rows, checked_scores
 from rankwise.torch.factors import Factors, read_factors
 from rankwise.torch.rank_scores import rank_scores
-from rankwise.torch.ranked import Order, Ranked
+from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.user_items import Rows, check_device, read_rows
 from torch import Tensor
 
@@ -142,7 +142,7 @@ def rank(
     source = _source(scores, users, items, bias, dtype)
     none = torch.zeros(0, dtype=torch.int64, device=source.device)
     empty = Rows(none, none, None, source.shape[0])
-    ranked = _blocks(source, empty, exclude, Order(ties), int(k), int(k), block_size)
+    ranked = _blocks(source, empty, exclude, TieOrder(ties), int(k), int(k), block_size)
     return _top([_top_of(block) for block in ranked])
 
 
@@ -196,7 +196,7 @@ def rank_relevant(
                          dense=tuple(source.shape))  # fmt: skip
     top = 1 if k is None else int(k)
     blocks, first = [], 0
-    for ranked in _blocks(source, rows, exclude, Order("expected"), None, top, block_size):
+    for ranked in _blocks(source, rows, exclude, TieOrder("expected"), None, top, block_size):
         judged = ranked.judged
         assert judged.score is not None
         assert ranked.n_candidates is not None
@@ -224,14 +224,15 @@ def _source(
         return read_factors(users, items, bias, dtype)
     if bias is not None or dtype is not None:
         raise ParameterError("bias= and dtype= go with embeddings")
-    if not isinstance(scores, Tensor) or scores.ndim != 2 or not scores.dtype.is_floating_point:
-        raise InputError("scores are a tensor of floats, one row per user and one column per item",
-                         found=type(scores).__name__)  # fmt: skip
-    return scores.detach()
+    if isinstance(scores, Tensor) and scores.dtype.is_floating_point:
+        return checked_scores(scores)
+    found = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__
+    raise InputError("scores are a tensor of floats, one row per user and one column per item",
+                     found=found)  # fmt: skip
 
 
 def _blocks(
-    source: Tensor | Factors, target: Rows, exclude: Tensor | None, order: Order,
+    source: Tensor | Factors, target: Rows, exclude: Tensor | None, order: TieOrder,
     depth: int | None, top: int, block_size: int | None,
 ) -> Iterator[Ranked]:  # fmt: skip
     """Yield the ranked lists of a block of users at a time."""
@@ -243,13 +244,12 @@ def _blocks(
             excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=shape)
     users = torch.arange(size, device=source.device)
     batch = Batch(users, False, source, None, None, target, excluded)
-    step = block_rows(n_items, block_size)
-    for first in range(0, max(size, 1), step):
-        part = batch.part(first, min(first + step, size))
+    for part in batch.parts(block_rows(n_items, block_size)):
         with torch.no_grad(), checks_at_end():
             scores = part.masked([] if part.exclude is None else [part.exclude])
-            yield rank_scores(part.user, scores, None, part.target, {}, order=order, depth=depth,
-                              top=top)  # fmt: skip
+            ranked = rank_scores(part.user, scores, None, part.target, {}, order=order,
+                                 depth=depth, top=top)  # fmt: skip
+        yield ranked
 
 
 def _top_of(ranked: Ranked) -> tuple[Tensor, Tensor, Tensor]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import torch
-from rankwise.core.arrays import refuse
-from rankwise.errors import DuplicateError, IdError, RankwiseError
-from rankwise.torch.finders import AmongAll, InLists
-from rankwise.torch.ranked import Order, Ranked
+from rankwise.torch.item_ranks import RanksAmongCandidates, RanksInLists
+from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.top import Scored, top_of
-from rankwise.torch.user_items import PAD, Rows
+from rankwise.torch.user_items import PAD, Rows, check_lists
 from torch import Tensor
 
 __all__ = ["rank_lists", "rank_scores"]
@@ -21,9 +19,9 @@ def rank_scores(
     scores: Tensor,
     items: Tensor | None,
     judged: Rows,
-    others: dict[str, Rows],
+    item_sets: dict[str, Rows],
     *,
-    order: Order,
+    order: TieOrder,
     depth: int | None,
     top: int,
 ) -> Ranked:
@@ -39,9 +37,9 @@ def rank_scores(
         The item of every score; None where columns are items.
     judged : Rows
         The ground truth.
-    others : dict of str to Rows
+    item_sets : dict of str to Rows
         Other items to be found in the lists.
-    order : Order
+    order : TieOrder
         How ties are broken.
     depth : int or None
         The length of the lists; None: all candidates are ranked.
@@ -51,62 +49,48 @@ def rank_scores(
     scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)
     if depth is None:
-        among_all = AmongAll(scored, order)
+        among_all = RanksAmongCandidates(scored, order)
         length = (scored.scores > -_INFINITY).sum(1)
         ranks = among_all.find(judged)
-        n_tied = (ranks.last > ranks.first).sum()
+        is_tied = (ranks.last > ranks.first).to(torch.int64)
+        n_tied = torch.zeros_like(length).index_add(0, judged.row, is_tied)
         return Ranked(
-            user, best.items, length, best.scores, length, ranks,
-            {name: among_all.find(rows) for name, rows in others.items()}, n_tied, bool(n_tied),
+            user=user,
+            items=best.items,
+            length=length,
+            scores=best.scores,
+            n_candidates=length,
+            judged=ranks,
+            item_sets={name: among_all.find(rows) for name, rows in item_sets.items()},
+            n_tied=n_tied,
+            has_ties=bool(is_tied.any()),
             is_full=best.is_full,
-        )  # fmt: skip
-    in_lists = InLists(best.items, best, scored, order)
+        )
+    in_lists = RanksInLists(best.items, best, scored, order)
     return Ranked(
-        user, best.items, (best.items != PAD).sum(1), best.scores, None, in_lists.find(judged),
-        {name: in_lists.find(rows) for name, rows in others.items()}, in_lists.n_tied,
-        best.has_ties and order.is_open, depth if order.is_open else None, best.is_full,
-        best.cut_in_tie,
-    )  # fmt: skip
+        user=user,
+        items=best.items,
+        length=(best.items != PAD).sum(1),
+        scores=best.scores,
+        judged=in_lists.find(judged),
+        item_sets={name: in_lists.find(rows) for name, rows in item_sets.items()},
+        n_tied=in_lists.n_tied,
+        has_ties=best.has_ties and order.is_open,
+        limit=depth if order.is_open else None,
+        is_full=best.is_full,
+        cut_in_tie=best.cut_in_tie,
+    )
 
 
-def rank_lists(user: Tensor, items: Tensor, judged: Rows, others: dict[str, Rows],
+def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows],
                n_items: int | None) -> Ranked:  # fmt: skip
     """Read ready lists, shape (B, K), best first; -1 is padding, and what follows moves up."""
     is_item = items != PAD
     items = items.gather(1, torch.argsort((~is_item).to(torch.int8), dim=1, stable=True))
-    most = 2**31 - 1 if n_items is None else n_items
-    outside = (items >= most) | (items < PAD)
-
-    def no_item() -> RankwiseError:
-        row, place = outside.nonzero()[0].tolist()
-        return IdError(
-            "a list names an item outside the catalogue",
-            where=f"row {row} of the batch, rank {place + 1}",
-            found=f"item {int(items[row, place])} of {most}",
-            hint=f"items are numbers from 0 to {most - 1}; {PAD} is padding",
-        )
-
-    refuse(outside, no_item)
-    _check_repeats(user, items)
+    check_lists(items, "lists", n_items)
     length = (items != PAD).sum(1)
-    listed = InLists(items)
+    listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False
-    found = {name: listed.find(rows) for name, rows in others.items()}
-    return Ranked(user, items, length, None, None, listed.find(judged), found, is_full=is_full)
-
-
-def _check_repeats(user: Tensor, items: Tensor) -> None:
-    """Refuse lists that have an item twice."""
-    ordered = items.sort(dim=1).values
-    same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PAD)
-
-    def error() -> RankwiseError:
-        row, place = same.nonzero()[0].tolist()
-        return DuplicateError(
-            "an item stands twice in one list",
-            where=f"row {row} of the batch, user {int(user[row])}",
-            found=f"item {int(ordered[row, place])} more than once",
-            hint="whole numbers are items, best first; pass scores as floats",
-        )
-
-    refuse(same, error)
+    found = {name: listed.find(rows) for name, rows in item_sets.items()}
+    return Ranked(user=user, items=items, length=length, judged=listed.find(judged),
+                  item_sets=found, is_full=is_full)  # fmt: skip

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from rankwise.core.choices import Ties
 from rankwise.torch.user_items import Rows
 from torch import Tensor
 
-__all__ = ["Found", "Order", "Ranked"]
+__all__ = ["ItemRanks", "Ranked", "TieOrder"]
 
 
 @dataclass(frozen=True)
-class Found:
+class ItemRanks:
     """Items of users (judged ones, training histories, …) and where the lists have them.
 
     Attributes
@@ -21,8 +22,8 @@ class Found:
     rows : Rows
         The items.
     place : tensor of int, shape (n,)
-        The place of each item in the list, from 1; 0 where the list does not have it, and one more
-        than the length of the list that was kept where it is further down.
+        The place of each item in the list, from 1, ties in the order that breaks them; 0 where the
+        list does not have it, and one more than its length where the item ties with its last.
     first, last : tensor of int, shape (n,)
         The first and the last rank that it may have, equal unless scores tie; 0 without a rank.
     score : tensor of float, shape (n,), or None
@@ -35,15 +36,15 @@ class Found:
     last: Tensor
     score: Tensor | None = None
 
-    def chosen(self, keep: Tensor, number: Tensor, size: int) -> Found:
+    def chosen(self, keep: Tensor, number: Tensor, size: int) -> ItemRanks:
         """Return some of the rows; ``number`` is the new position of every user."""
         rows = self.rows.chosen(keep)
         rows = replace(rows, row=number[rows.row], size=size)
         score = None if self.score is None else self.score[keep]
-        return Found(rows, self.place[keep], self.first[keep], self.last[keep], score)
+        return ItemRanks(rows, self.place[keep], self.first[keep], self.last[keep], score)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ranked:
     """The ranked lists of a block of users, with the ranks of judged items.
 
@@ -55,58 +56,67 @@ class Ranked:
         The top of every list, best first; -1 after its end.
     length : tensor of int, shape (B,)
         The length of the whole list.
+    judged : ItemRanks
+        The ground truth.
     scores : tensor of float, shape (B, K), or None
         The scores of ``items``.
     n_candidates : tensor of int, shape (B,), or None
         The number of candidates, where every one of them is ranked.
-    judged : Found
-        The ground truth.
-    others : dict of str to Found
+    item_sets : dict of str to ItemRanks
         Other sets of items: the ``"history"``, the lists of a ``"baseline"``.
-    n_tied : tensor of int
-        How many items of these lists tie.
+    n_tied : tensor of int, shape (B,), or None
+        How many items of each list tie; of a complete ranking, how many judged items. None: none.
     has_ties : bool
-        Whether any judged item ties.
+        Whether any of these does.
     limit : int or None
         The length at which lists were cut, if items that tie with the last are known too.
     is_full : bool
         Whether ``items`` has no padding.
     cut_in_tie : tensor of bool, shape (B,), or None
         Which lists were cut between items of equal scores; None: none.
+    has_users : bool
+        Whether it was said who the users are.
     """
 
     user: Tensor
     items: Tensor
     length: Tensor
-    scores: Tensor | None
-    n_candidates: Tensor | None
-    judged: Found
-    others: dict[str, Found] = field(default_factory=dict)
-    n_tied: Tensor | int = 0
+    judged: ItemRanks
+    scores: Tensor | None = None
+    n_candidates: Tensor | None = None
+    item_sets: dict[str, ItemRanks] = field(default_factory=dict)
+    n_tied: Tensor | None = None
     has_ties: bool = False
     limit: int | None = None
     is_full: bool = False
     cut_in_tie: Tensor | None = None
+    has_users: bool = False
+
+    @property
+    def from_scores(self) -> bool:
+        """Whether scores were ranked; else these are ready lists."""
+        return self.scores is not None
 
     def select(self, rows: Tensor) -> Ranked:
         """Return the lists of some users, by ascending position."""
         number = self.user.new_full((self.user.shape[0],), -1)
         number[rows] = torch.arange(rows.shape[0], device=rows.device)
 
-        def chosen(found: Found) -> Found:
+        def chosen(found: ItemRanks) -> ItemRanks:
             return found.chosen((number[found.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        optional = (None if x is None else x[rows] for x in (self.scores, self.n_candidates))
-        scores, n_candidates = optional
+        names = ("user", "items", "length", "scores", "n_candidates", "n_tied", "cut_in_tie")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        columns = {name: None if x is None else x[rows] for name, x in columns.items()}
         return replace(
-            self, user=self.user[rows], items=self.items[rows], length=self.length[rows],
-            scores=scores, n_candidates=n_candidates, judged=chosen(self.judged),
-            others={name: chosen(found) for name, found in self.others.items()},
+            self, **columns,
+            judged=chosen(self.judged),
+            item_sets={name: chosen(found) for name, found in self.item_sets.items()},
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Order:
+class TieOrder:
     """In which order items of equal scores come: by id, and which way round.
 
     Attributes

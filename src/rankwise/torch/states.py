@@ -9,10 +9,11 @@ from typing import Any
 from torchmetrics import Metric
 
 import torch
-from rankwise.torch.job import Asked, Sums
-from rankwise.torch.known import Known
+from rankwise.torch.fact_tensors import FactTensors, mapped
 from rankwise.torch.partials import named_counts
 from rankwise.torch.ranked import Ranked
+from rankwise.torch.run import Layout, Sums, layout_of, measure_lists
+from rankwise.torch.spec import MetricSpec
 from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, gathered, without_repeats
 from torch import Tensor
 
@@ -24,8 +25,8 @@ class UserStates(Metric):
 
     Parameters
     ----------
-    asked : Asked
-        What is asked: it names the columns and the sums.
+    spec : MetricSpec
+        What is spec: it names the columns and the sums.
     repeated_users : {"error", "first"}
         What to do with a user who comes twice with different lists.
     compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
@@ -36,7 +37,7 @@ class UserStates(Metric):
     is_differentiable = False
 
     def __init__(
-        self, asked: Asked, repeated_users: RepeatRule, *, compute_on_cpu: bool,
+        self, spec: MetricSpec, repeated_users: RepeatRule, *, compute_on_cpu: bool,
         dist_sync_on_step: bool, process_group: Any, dist_sync_fn: Callable[..., Any] | None,
         sync_on_compute: bool,
     ) -> None:  # fmt: skip
@@ -44,25 +45,24 @@ class UserStates(Metric):
             compute_on_cpu=compute_on_cpu, dist_sync_on_step=dist_sync_on_step,
             process_group=process_group, dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
         )  # fmt: skip
-        self.asked, self.repeated_users = asked, repeated_users
-        self._known: Known = asked.known
+        self.spec, self.repeated_users = spec, repeated_users
+        self._layout: Layout = layout_of(spec)
+        self._facts: FactTensors = spec.facts
         self._last: list[Ranked] = []
         self._names = self._add_states()
 
     def _add_states(self) -> dict[str, str]:
-        """Register the states, and return their names.
+        """Register the states, and return their names, which tell what was spec.
 
-        They are named after the measures: ``torchmetrics.MetricCollection`` shares the states of
-        metrics that look alike after the first batch, and those of a new model are all zeros.
+        ``torchmetrics.MetricCollection`` shares the states of metrics that look alike after the
+        first batch, unless these have other names; and those of a new model are all zeros.
         """
-        asked = self.asked
-        stem = safe_name("_".join(map(str, asked.settings.measures)))
-        states = ("users", "columns", "signatures", "sums", "counts")
-        names = {name: f"{name}_{stem}".replace(".", "_").replace("/", "_") for name in states}
+        layout, states = self._layout, ("users", "columns", "signatures", "sums", "counts")
+        names = {name: f"{name}_{self.spec.digest}" for name in states}
         for name in states[:3]:
             self.add_state(names[name], default=[], dist_reduce_fx="cat")
-        shape = (len(asked.item_sums), asked.n_items if asked.item_sums else 0)
-        for name, size in (("sums", shape), ("counts", (len(asked.counts),))):
+        shape = (len(layout.item_sums), self.spec.n_items if layout.item_sums else 0)
+        for name, size in (("sums", shape), ("counts", (len(layout.counts),))):
             zeros = torch.zeros(size, dtype=torch.int64)
             self.add_state(names[name], default=zeros, dist_reduce_fx="sum")
         return names
@@ -90,7 +90,7 @@ class UserStates(Metric):
     def _states(self) -> States:
         """Return the states as tensors: rows of all updates one after the other."""
         none = torch.zeros(0, dtype=torch.int64, device=self.device)
-        n_columns = len(self.asked.columns)
+        n_columns = len(self._layout.columns)
         empty = {
             "users": none, "signatures": none,
             "columns": torch.zeros((0, n_columns), dtype=torch.float64, device=self.device),
@@ -103,21 +103,30 @@ class UserStates(Metric):
             out[name] = state
         return out
 
-    def _settled(self, gather: Gather | None, rank: int) -> States:
+    def _without_repeats(self, gather: Gather | None, rank: int) -> States:
         """Return the states without users who came before, here or in another process."""
         states = self._states()
         total = states["counts"]
         if gather is not None:  # of all processes, so that all of them raise, or none
             total = torch.stack(gather(total)).sum(0)
-        counts = named_counts(self.asked, total)
+        counts = named_counts(self.spec, self._layout, total)
         if not counts["with_users"]:
             return states
         n_last = sum(ranked.user.shape[0] for ranked in self._last)
         repeats = Repeats(self.repeated_users, n_last, self._take_back)
         states, n = without_repeats(states, repeats, gather, rank)
-        own = states["counts"].clone()
-        own[self.asked.counts.index("users_repeated")] += n
-        return states | {"counts": own}
+        return states | {"counts": self._with_repeated(states["counts"], n)}
+
+    def _with_repeated(self, counts: Tensor, n: int) -> Tensor:
+        """Return the counts with so many more users who came again."""
+        if not n:
+            return counts
+        counts = counts.clone()
+        counts[self._layout.counts.index("users_repeated")] += n
+        return counts
+
+    def _count_repeated(self, n: int) -> None:
+        self._set_state("counts", self._with_repeated(self._state("counts"), n))
 
     def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Return what some rows of the last update added to sums and counts."""
@@ -127,8 +136,7 @@ class UserStates(Metric):
             here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
             first += ranked.user.shape[0]
             if len(here):
-                part = self.asked.sums(ranked.select(here), self._known, with_users=True,
-                                       from_scores=ranked.scores is not None)  # fmt: skip
+                part = measure_lists(self.spec, self._layout, ranked.select(here), self._facts)
                 sums, counts = sums + part.items, counts + part.counts
         return sums, counts
 
@@ -141,14 +149,18 @@ class UserStates(Metric):
 
         is_running = torch.distributed.is_available() and torch.distributed.is_initialized()
         rank = torch.distributed.get_rank(group) if is_running else 0
-        for name, value in gathered(self._settled(gather, rank), gather).items():
+        for name, value in gathered(self._without_repeats(gather, rank), gather).items():
             self._set_state(name, [value] if isinstance(self._state(name), list) else value)
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
         this = super()._apply(fn, exclude_state)
         device = self.device
-        self._known = self._known.moved(lambda tensor: tensor.to(device))
-        self._last = []
+
+        def moved(value: Any) -> Any:
+            return value.to(device) if isinstance(value, Tensor) else value
+
+        self._facts = mapped(self._facts, moved)
+        self._last = [mapped(ranked, moved) for ranked in self._last]
         return this
 
 

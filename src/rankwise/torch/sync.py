@@ -1,8 +1,8 @@
 """Users who come twice, in one process or in several, count once.
 
 ``DistributedSampler`` fills up the last batches with users whom another process has as well. Their
-values are dropped, and what they added to sums by item is taken back: that is known for the last
-update of every process, which is where such users come.
+rows are removed, and their share of sums and counts is subtracted. Shares can be computed again for
+the last update of each process alone, whose lists are kept: that is where such users come.
 """
 
 from __future__ import annotations
@@ -14,9 +14,20 @@ from typing import Literal, TypeAlias
 import torch
 from rankwise.errors import DuplicateError, InputError
 from rankwise.torch.ranked import Ranked
+from rankwise.torch.user_items import PAD
 from torch import Tensor
 
-__all__ = ["Gather", "RepeatRule", "Repeats", "States", "gathered", "signatures", "without_repeats"]
+__all__ = [
+    "Gather",
+    "RepeatRule",
+    "Repeats",
+    "States",
+    "distinct",
+    "gathered",
+    "repeated_rows",
+    "signatures",
+    "without_repeats",
+]  # fmt: skip
 
 RepeatRule: TypeAlias = Literal["error", "first"]
 
@@ -50,16 +61,51 @@ class Repeats:
 def signatures(ranked: Ranked) -> Tensor:
     """Return a number for every list and its ground truth: equal for equal ones, shape (B,)."""
     place = torch.arange(1, ranked.items.shape[1] + 1, device=ranked.items.device)
-    lists = _mixed(ranked.items * _FACTORS[0] + place).sum(1)
-    rows = ranked.judged.rows
-    value = torch.ones_like(rows.item, dtype=torch.float64) if rows.value is None else rows.value
-    truth = _mixed(rows.item * _FACTORS[1] + value.view(torch.int64))
-    return lists.index_add(0, rows.row, truth)
+    lists = _mixed(ranked.items * _FACTORS[0] + place)
+    lists = torch.where(ranked.items == PAD, 0, lists).sum(1)
+    judged = ranked.judged
+    value = judged.rows.value
+    value = torch.ones_like(judged.first, dtype=torch.float64) if value is None else value
+    truth = _mixed(judged.rows.item * _FACTORS[1] + value.view(torch.int64))
+    truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
+    return lists.index_add(0, judged.rows.row, truth)
 
 
 def _mixed(number: Tensor) -> Tensor:
     number = (number ^ (number >> 29)) * _FACTORS[2]
     return number ^ (number >> 32)
+
+
+def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], list[Tensor], int]:
+    """Return the lists of an update without users who come twice in it.
+
+    Returns
+    -------
+    ranked : list of Ranked
+        The lists.
+    signed : list of tensor
+        Their signatures.
+    n_repeated : int
+        How many lists were left out.
+
+    Raises
+    ------
+    DuplicateError
+        If two lists of a user differ.
+    """
+    signed = [signatures(block) for block in ranked]
+    users = torch.cat([block.user for block in ranked])
+    keys = torch.stack([users, torch.cat(signed), torch.ones_like(users)], dim=1)
+    repeated = repeated_rows(keys, rule)
+    n = int(repeated.sum())
+    if not n:
+        return ranked, signed, 0
+    kept = [
+        (~part).nonzero()[:, 0]
+        for part in torch.split(repeated, [block.user.shape[0] for block in ranked])
+    ]
+    ranked = [block.select(rows) for block, rows in zip(ranked, kept, strict=True)]
+    return ranked, [sign[rows] for sign, rows in zip(signed, kept, strict=True)], n
 
 
 def without_repeats(
@@ -84,13 +130,17 @@ def without_repeats(
         If their lists differ.
     InputError
         If what they added to sums is not known any more.
+
+    Notes
+    -----
+    All that raises here depends on what was gathered: all processes raise, or none.
     """
     n = states["users"].shape[0]
     is_last = torch.arange(n, device=states["users"].device) >= n - repeats.n_last
     keys = torch.stack([states["users"], states["signatures"], is_last.to(torch.int64)], dim=1)
     parts = [keys] if gather is None else gather(keys)
     first = sum(part.shape[0] for part in parts[:rank])
-    mine = _repeated(torch.cat(parts), repeats)[first : first + n]
+    mine = repeated_rows(torch.cat(parts), repeats.rule)[first : first + n]
     rows = mine.nonzero()[:, 0]
     if not len(rows):
         return states, 0
@@ -106,10 +156,17 @@ def gathered(states: States, gather: Gather) -> States:
     return rows | sums
 
 
-def _repeated(keys: Tensor, repeats: Repeats) -> Tensor:
-    """Return which rows are those of users who have another row that is kept.
+def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
+    """Return which rows are those of users who have another row that is kept, shape (n,).
 
     The row that is kept is the first that cannot be taken back, else the first.
+
+    Parameters
+    ----------
+    keys : tensor of int, shape (n, 3)
+        User, signature, and 1 for a list that can be taken back.
+    rule : {"error", "first"}
+        Whether lists of a user that differ are an error.
     """
     user, signature, is_last = keys.unbind(dim=1)
     order = torch.argsort(is_last, stable=True)
@@ -120,7 +177,7 @@ def _repeated(keys: Tensor, repeats: Repeats) -> Tensor:
         return again
     heads = torch.where(again, 0, torch.arange(len(user), device=user.device)).cummax(0).values
     differ = again & (signature[order] != signature[order][heads])
-    if repeats.rule == "error" and bool(differ.any()):
+    if rule == "error" and bool(differ.any()):
         raise DuplicateError(
             "a user came twice, with different lists or ground truth",
             where=f"user {int(user[order][differ][0])}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from rankwise.core.arrays import refuse
 from rankwise.errors import RankwiseError, ScoreError
-from rankwise.torch.ranked import Order
+from rankwise.torch.ranked import TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, key_of
 from torch import Tensor
 
@@ -18,7 +18,7 @@ _INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of candidates, -inf for others.
+    """The scores of candidates, -inf for item_sets.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Scored:
     items: Tensor | None
 
     @classmethod
-    def of(cls, scores: Tensor, items: Tensor | None, order: Order) -> Scored:
+    def of(cls, scores: Tensor, items: Tensor | None, order: TieOrder) -> Scored:
         """Put the columns of every user in the order that breaks ties, where users have items."""
         if items is None:
             return cls(scores, None)
@@ -53,7 +53,7 @@ class Scored:
         """Return the items of columns, shape (B, K)."""
         return columns if self.items is None else self.items.gather(1, columns)
 
-    def number_of(self, columns: Tensor, order: Order) -> Tensor:
+    def number_of(self, columns: Tensor, order: TieOrder) -> Tensor:
         """Return numbers of columns that grow in the order that breaks ties."""
         return order.of(columns) if self.items is None else columns
 
@@ -91,7 +91,7 @@ class Top:
     cut_score: Tensor
 
 
-def top_of(user: Tensor, scored: Scored, kept: int, order: Order) -> Top:
+def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
     """Return the top of every list, with its ties in order; refuse scores that are no numbers.
 
     Parameters
@@ -102,7 +102,7 @@ def top_of(user: Tensor, scored: Scored, kept: int, order: Order) -> Top:
         The scores.
     kept : int
         The length of the lists.
-    order : Order
+    order : TieOrder
         How ties are broken.
     """
     size, width = scored.scores.shape
@@ -132,7 +132,7 @@ def top_of(user: Tensor, scored: Scored, kept: int, order: Order) -> Top:
 
 
 def _choose_at_cut(
-    scored: Scored, values: Tensor, columns: Tensor, rows: Tensor, kept: int, order: Order
+    scored: Scored, values: Tensor, columns: Tensor, rows: Tensor, kept: int, order: TieOrder
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Fill the end of some lists with those of the equal items that come first.
 
@@ -154,7 +154,7 @@ def _choose_at_cut(
 
 
 def _in_order(
-    values: Tensor, columns: Tensor, scored: Scored, order: Order
+    values: Tensor, columns: Tensor, scored: Scored, order: TieOrder
 ) -> tuple[Tensor, Tensor]:
     """Return the top of lists with items of equal scores in the order that breaks ties."""
     by_id = torch.argsort(scored.number_of(columns, order), dim=1)

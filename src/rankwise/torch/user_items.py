@@ -7,14 +7,17 @@ sets of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 from torch import Tensor
 
-__all__ = ["PAD", "Rows", "check_device", "find", "key_of", "read_rows", "uncoalesced"]
+__all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "key_of",
+           "read_rows", "uncoalesced"]  # fmt: skip
 
 PAD = -1
 """Marks a place of a padded list that holds no item."""
@@ -41,27 +44,36 @@ class Rows:
     value: Tensor | None
     size: int
 
-    @property
+    @cached_property
     def key(self) -> Tensor:
         """A number for each user and item, ascending."""
         return key_of(self.row, self.item)
 
-    def part(self, first: int, last: int) -> Rows:
-        """Return the rows of consecutive users, who are numbered anew."""
-        edges = torch.searchsorted(self.row, self.row.new_tensor([first, last]))
-        start, stop = edges.tolist()
-        rows = slice(start, stop)
-        value = None if self.value is None else self.value[rows]
-        return Rows(self.row[rows] - first, self.item[rows], value, last - first)
+    def parts(self, step: int) -> Iterator[Rows]:
+        """Yield the rows of consecutive users, so many at a time, who are numbered anew."""
+        if step >= self.size:
+            yield self
+            return
+        starts = range(0, self.size, step)
+        firsts = torch.arange(0, self.size, step, device=self.row.device)
+        edges = [*torch.searchsorted(self.row, firsts).tolist(), self.row.shape[0]]
+        for first, start, stop in zip(starts, edges[:-1], edges[1:], strict=True):
+            rows = slice(start, stop)
+            value = None if self.value is None else self.value[rows]
+            size = min(step, self.size - first)
+            yield Rows(self.row[rows] - first, self.item[rows], value, size)
 
     def chosen(self, keep: Tensor) -> Rows:
         """Return some of the rows, by number."""
         value = None if self.value is None else self.value[keep]
-        return replace(self, row=self.row[keep], item=self.item[keep], value=value)
+        return Rows(self.row[keep], self.item[keep], value, self.size)
 
 
 def key_of(row: Tensor, item: Tensor) -> Tensor:
-    """Return a number for each user and item; padding has one that no item has."""
+    """Return a number for each user and item; padding has one that no item has.
+
+    Items are clamped: what is outside the catalogue is refused later, and must not go astray now.
+    """
     return row * _SPAN + item.clamp(-1, _SPAN - 2).remainder(_SPAN)
 
 
@@ -116,12 +128,12 @@ def read_rows(
         )
     width: int | None = values.shape[-1]
     if values.layout in (torch.sparse_csr, torch.sparse_coo):
-        rows = _from_sparse(values)
+        rows = _from_sparse(values, name)
     elif values.dtype.is_complex or values.layout != torch.strided:
         raise InputError(f"{name} is not a tensor of numbers", found=f"{values.dtype}")
     elif _holds_relevances(values) or tuple(values.shape) == dense:
+        check_relevances(values, name)
         rows = _from_dense(values)
-        _check_not_lists(values, name)
     else:
         rows, width = _from_lists(values if values.ndim == 2 else values[:, None]), None
     if width is not None and n_items is not None and width != n_items:
@@ -150,7 +162,7 @@ def check_device(name: str, value: Tensor, device: torch.device, of: str) -> Non
         )
 
 
-def _from_sparse(values: Tensor) -> Rows:
+def _from_sparse(values: Tensor, name: str) -> Rows:
     if values.layout == torch.sparse_coo:
         values = values.coalesce()
         row, item = values.indices()
@@ -160,6 +172,8 @@ def _from_sparse(values: Tensor) -> Rows:
         item = values.col_indices()
         row = torch.repeat_interleave(numbers, edges.diff(), output_size=item.shape[0])
     stored = values.values()
+    if stored.dtype.is_floating_point:
+        check_relevances(stored, name)
     value = None if stored.dtype == torch.bool else stored.to(torch.float64)
     return uncoalesced(row.to(torch.int64), item.to(torch.int64), value, values.shape[0])
 
@@ -175,9 +189,17 @@ def _from_dense(values: Tensor) -> Rows:
     return Rows(row, item, value, values.shape[0])
 
 
-def _check_not_lists(values: Tensor, name: str) -> None:
-    """Refuse negative whole numbers as relevances: they are padding."""
-    if not _holds_relevances(values):
+def check_relevances(values: Tensor, name: str) -> None:
+    """Refuse relevances that are not finite, and negative whole numbers, which are padding."""
+    if values.dtype.is_floating_point:
+        refuse(
+            ~torch.isfinite(values),
+            lambda: ScoreError(
+                f"{name} holds a relevance that is NaN or infinite",
+                found=f"{int((~torch.isfinite(values)).sum())} such entries",
+            ),
+        )
+    elif values.dtype != torch.bool:
         refuse(
             values < 0,
             lambda: ScoreError(
@@ -189,13 +211,43 @@ def _check_not_lists(values: Tensor, name: str) -> None:
         )
 
 
+def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
+    """Refuse padded lists, shape (B, K), with an item outside the catalogue or twice in a list."""
+    most = _SPAN - 1 if n_items is None else n_items
+    outside = (items >= most) | (items < PAD)
+    ordered = items.sort(dim=1).values
+    same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PAD)
+
+    def no_item() -> RankwiseError:
+        row, place = outside.nonzero()[0].tolist()
+        return IdError(
+            f"{name} name an item outside the catalogue",
+            where=f"row {row} of the batch, place {place + 1}",
+            found=f"item {int(items[row, place])} of {most}",
+            hint=f"items are numbers from 0 to {most - 1}; {PAD} is padding",
+        )
+
+    def repeated() -> RankwiseError:
+        row, place = same.nonzero()[0].tolist()
+        return DuplicateError(
+            f"{name} name an item twice for one user",
+            where=f"row {row} of the batch",
+            found=f"item {int(ordered[row, place])} more than once",
+            hint="whole numbers are items, best first; pass scores as floats" if name == "lists"
+            else "drop the repetition: negatives are drawn without replacement",
+        )  # fmt: skip
+
+    refuse(outside, no_item)
+    refuse(same, repeated)
+
+
 def _from_lists(values: Tensor) -> Rows:
     row, place = (values != PAD).nonzero(as_tuple=True)
     return uncoalesced(row, values[row, place].to(torch.int64), None, values.shape[0])
 
 
 def _check(rows: Rows, name: str, n_items: int | None) -> None:
-    """Refuse items outside the catalogue, repeated items and relevances that are no numbers."""
+    """Refuse items outside the catalogue, and repeated items."""
     most = _SPAN - 1 if n_items is None else n_items
 
     def outside() -> RankwiseError:
@@ -219,10 +271,3 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
 
     refuse((rows.item < 0) | (rows.item >= most), outside)
     refuse(rows.key[1:] == rows.key[:-1], repeated)
-    if rows.value is not None:
-        value = rows.value
-        refuse(
-            ~torch.isfinite(value),
-            lambda: ScoreError(f"{name} holds a relevance that is NaN or infinite",
-                               found=f"{int((~torch.isfinite(value)).sum())} such entries"),
-        )  # fmt: skip

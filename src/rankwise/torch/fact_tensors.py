@@ -1,8 +1,8 @@
-"""What is known about items and users, as tensors: given once, kept beside the states."""
+"""Item and user facts as tensors, moved with the metric."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from rankwise.tables.table import Table, Tables
 from rankwise.torch.user_items import Rows, read_rows, uncoalesced
 from torch import Tensor
 
-__all__ = ["Known", "UserIds", "as_source", "know"]
+__all__ = ["FactTensors", "UserIds", "as_source", "mapped", "read_facts"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class UserIds:
 
 
 @dataclass(frozen=True)
-class _Sets:
+class _UserItems:
     """Items of users by code, one user after the other; an unknown user has none."""
 
     starts: Tensor
@@ -67,16 +67,16 @@ class _Sets:
 
 
 @dataclass(frozen=True)
-class Known:
+class FactTensors:
     """Facts of items and users, and sets of items of users.
 
     Attributes
     ----------
-    facts : mapping of Fact to object
+    by_fact : mapping of Fact to object
         Facts by item and by row of ``users``.
     users : UserIds
         The users that the facts are about.
-    sets : dict of str to object
+    user_items : dict of str to object
         The ``"history"`` of users, and the lists of a ``"baseline"``.
     id_rank : tensor of int or None
         The place of every item among the sorted ids; None where items are in this order.
@@ -84,20 +84,16 @@ class Known:
         What was out of the ordinary in the tables.
     """
 
-    facts: Facts
+    by_fact: Facts
     users: UserIds
-    sets: Mapping[str, _Sets]
+    user_items: Mapping[str, _UserItems]
     id_rank: Tensor | None
     counts: Mapping[str, int]
 
-    def moved(self, move: Callable[[Tensor], Tensor]) -> Known:
-        """Return the same on another device."""
-        return _mapped(self, lambda x: move(x) if isinstance(x, Tensor) else x)  # type: ignore[no-any-return]
 
-
-def know(
-    facts: FactTables, tables: Tables, items: Axis | None, user_ids: Iterable[Any] | None
-) -> Known:
+def read_facts(
+    facts: FactTables, tables: Tables, items: Axis | None, users: Axis | None, *, history: bool
+) -> FactTensors:
     """Turn the facts that measures need into tensors.
 
     Parameters
@@ -108,23 +104,25 @@ def know(
         All tables.
     items : Axis or None
         The ids of items; None where nothing is known or counted by item.
-    user_ids : iterable or None
+    users : Axis or None
         What the numbers of users stand for; None: users come as ids.
+    history : bool
+        Whether training histories are needed.
     """
-    users = _users(tables, user_ids)
-    sets, counts = _sets(facts, tables, items, users)
+    user_ids = _users(tables, users)
+    user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
     found: dict[Fact, object] = {}
     if items is not None:
         found |= facts.of_items(items.ids, similarities=True)
-    for column, groups in facts.of_users(users.ids).items():
+    for column, groups in facts.of_users(user_ids.ids).items():
         unknown = np.append(groups.code, -1)
         found[Fact("user_group", column)] = replace(groups, code=unknown)
-    id_rank = None if items is None else items.id_rank
-    known = Known(found, users, sets, id_rank, counts)  # type: ignore[arg-type]
-    return _mapped(known, _as_tensor)  # type: ignore[no-any-return]
+    id_rank: Any = None if items is None else items.id_rank
+    arrays = FactTensors(found, user_ids, user_items, id_rank, counts)
+    return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 
-def as_source(value: Any, role: str, ids: pl.Series | None) -> Any:
+def as_source(value: Any, role: str, axis: Axis | None) -> Any:
     """Return what `rankwise.evaluate` reads, where facts are given as tensors.
 
     ``{"features": tensor, "group": tensor}`` has one entry per item or user, in order; training
@@ -149,7 +147,7 @@ def as_source(value: Any, role: str, ids: pl.Series | None) -> Any:
     name = "user" if role == "users" else "item"
     columns = {str(key): _column(column) for key, column in value.items()}
     if name not in columns:
-        size = len(next(iter(columns.values())))
+        size, ids = len(next(iter(columns.values()))), None if axis is None else axis.ids
         if ids is not None and len(ids) != size:
             raise InputError(f"{role} has one entry per {name}",
                              found=f"{size} entries, {len(ids)} {name}s")  # fmt: skip
@@ -167,10 +165,9 @@ def _column(values: Any) -> Any:
     return array.to(torch.float64).numpy() if array.dtype.is_floating_point else array.numpy()
 
 
-def _users(tables: Tables, user_ids: Iterable[Any] | None) -> UserIds:
-    if user_ids is not None:
-        values = list(user_ids)
-        return UserIds(Axis("user", values, len(values)).ids, None)
+def _users(tables: Tables, users: Axis | None) -> UserIds:
+    if users is not None:
+        return UserIds(users.ids, None)
     named = [t.frame["user"] for t in (tables.train, tables.users, tables.baseline)
              if t is not None]  # fmt: skip
     for ids in named:
@@ -186,13 +183,13 @@ def _users(tables: Tables, user_ids: Iterable[Any] | None) -> UserIds:
     return UserIds(known, torch.from_numpy(known.to_numpy(writable=True)))
 
 
-def _sets(
-    facts: FactTables, tables: Tables, items: Axis | None, users: UserIds
-) -> tuple[dict[str, _Sets], dict[str, int]]:
+def _user_items(
+    facts: FactTables, tables: Tables, items: Axis | None, users: UserIds, *, history: bool
+) -> tuple[dict[str, _UserItems], dict[str, int]]:
     """Return histories and baseline by row of the known users."""
     kinds = {fact.kind for fact in facts.wanted}
     wanted: dict[Fact, str] = {}
-    if tables.train is not None:  # also for seen items, which are taken out of rankings
+    if history or kinds & {"popularity", "similarity", "source"}:  # to count repeated rows
         wanted[Fact("history")] = "exclude_seen"
     if "baseline" in kinds:
         wanted[Fact("baseline")] = "the baseline"
@@ -204,12 +201,12 @@ def _sets(
     aligned = dict(zip(needed.coded, ids.align(given), strict=True))
     context = encode_context(needed, aligned, ids, "error", 1)
     counts = dict(context.counts)
-    out: dict[str, _Sets] = {}
+    out: dict[str, _UserItems] = {}
     for name, found in (("history", context.history), ("baseline", context.baseline)):
-        if found is None:
+        if found is None or (name == "history" and not history):
             continue
         lengths = np.diff(found.starts)
-        owner = users_of(ids.users.decode(np.flatnonzero(lengths)), users)
+        owner = _users_of(ids.users.decode(np.flatnonzero(lengths)), users)
         user = np.repeat(owner, lengths[lengths > 0])
         table = Table(pl.DataFrame({"item": ids.items.decode(found.items)}), "train", name, "", {})
         item = items.codes(table)
@@ -219,11 +216,11 @@ def _sets(
         order = np.argsort(user[known], kind="stable")
         sizes = np.bincount(user[known], minlength=len(users.ids) + 1)
         starts = torch.from_numpy(offsets(sizes))
-        out[name] = _Sets(starts, torch.from_numpy(item[known][order].astype(np.int64)))
+        out[name] = _UserItems(starts, torch.from_numpy(item[known][order].astype(np.int64)))
     return out, counts
 
 
-def users_of(ids: pl.Series, users: UserIds) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _users_of(ids: pl.Series, users: UserIds) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the row of each id among the known users, -1 for none."""
     axis = Axis("user", users.ids, len(users.ids))
     return axis.codes(Table(ids.alias("user").to_frame(), "users", "users", "", {}))
@@ -233,11 +230,11 @@ def _as_tensor(value: Any) -> Any:
     return torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return a value with all arrays inside it changed."""
     if isinstance(value, dict):
-        return {key: _mapped(entry, change) for key, entry in value.items()}
+        return {key: mapped(entry, change) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, Fact | type):
-        changed = {f.name: _mapped(getattr(value, f.name), change) for f in fields(value)}
+        changed = {f.name: mapped(getattr(value, f.name), change) for f in fields(value)}
         return replace(value, **changed)
     return change(value)

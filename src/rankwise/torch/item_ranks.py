@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import torch
-from rankwise.torch.ranked import Found, Order
+from rankwise.torch.ranked import ItemRanks, TieOrder
 from rankwise.torch.top import Scored, Top
 from rankwise.torch.user_items import Rows, find, key_of
 from torch import Tensor
 
-__all__ = ["AmongAll", "InLists"]
+__all__ = ["RanksAmongCandidates", "RanksInLists"]
 
 _FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores
 _CELLS = 1 << 24  # comparisons at a time where ties are put in order of item id
 _INFINITY = float("inf")
 
 
-class InLists:
+class RanksInLists:
     """Finds items in lists that end somewhere.
 
     Parameters
@@ -26,19 +26,19 @@ class InLists:
         Their scores and ties; without it these are ready lists.
     scored : Scored, optional
         The scores of all candidates, with ``top``.
-    order : Order, optional
+    order : TieOrder, optional
         How ties are broken, with ``top``.
     """
 
     def __init__(
         self, items: Tensor, top: Top | None = None, scored: Scored | None = None,
-        order: Order | None = None,
+        order: TieOrder | None = None,
     ) -> None:  # fmt: skip
         size, kept = items.shape
         self.kept, self.top, self.scored = kept, top, scored
         place = torch.arange(1, kept + 1, device=items.device).expand(size, kept)
         self.place = self.first = self.last = place.ravel()
-        self.n_tied = torch.zeros((), dtype=torch.int64, device=items.device)
+        self.n_tied = torch.zeros(size, dtype=torch.int64, device=items.device)
         self.is_open = top is not None and order is not None and order.is_open and top.has_ties
         if self.is_open and top is not None and kept:
             first, last = _tied_places(top.scores)
@@ -46,17 +46,18 @@ class InLists:
             last = torch.where(at_cut, top.cut_last[:, None], last)
             self.first, self.last = first.ravel(), last.ravel()
             tied = (last > first) & (top.scores > -_INFINITY)
-            self.n_tied = tied.sum() + (top.cut_last - kept).clamp(min=0).sum()
+            self.n_tied = tied.sum(1) + (top.cut_last - kept).clamp(min=0)
         row = torch.arange(size, device=items.device)[:, None].expand(size, kept)
         self.keys = key_of(row, items).ravel()
+        self.scores = None if top is None else top.scores.ravel().to(torch.float64)
 
-    def find(self, rows: Rows) -> Found:
+    def find(self, rows: Rows) -> ItemRanks:
         """Return where the lists have these items."""
         at = find(rows.key, self.keys)
         place, first, last = (_scattered(x, at, rows) for x in (self.place, self.first, self.last))
-        if self.top is None or self.scored is None:
-            return Found(rows, place, first, last)
-        score = _scattered(self.top.scores.ravel().to(torch.float64), at, rows, missing=torch.nan)
+        if self.top is None or self.scored is None or self.scores is None:
+            return ItemRanks(rows, place, first, last)
+        score = _scattered(self.scores, at, rows, missing=torch.nan)
         if self.is_open and self.top.cut_in_tie is not None:
             # Items that tie with the last of the list and are not in it.
             column, is_candidate = self.scored.columns(rows)
@@ -66,29 +67,27 @@ class InLists:
             last = torch.where(also, self.top.cut_last[rows.row], last)
             place = torch.where(also, self.kept + 1, place)
             score = torch.where(also, value, score)
-        return Found(rows, place, first, last, score)
+        return ItemRanks(rows, place, first, last, score)
 
 
-class AmongAll:
+class RanksAmongCandidates:
     """Finds the ranks of items among all candidates, by counting those above."""
 
-    def __init__(self, scored: Scored, order: Order) -> None:
+    def __init__(self, scored: Scored, order: TieOrder) -> None:
         self.scored, self.order = scored, order
         self.ascending: Tensor | None = None
 
-    def find(self, rows: Rows) -> Found:
+    def find(self, rows: Rows) -> ItemRanks:
         """Return the ranks of these items among all candidates."""
         column, is_candidate = self.scored.columns(rows)
-        scores = self.scored.scores
-        score = scores[rows.row, column]
+        score = self.scored.scores[rows.row, column]
         score = torch.where(is_candidate, score, torch.full_like(score, torch.nan))
         above, equal = self._count(rows, score)
-        if not self.order.is_open:
-            above, equal = above + self._before(rows, column, score, equal), torch.ones_like(equal)
+        place = above + 1 + self._before(rows, column, score, equal)
+        first, last = (above + 1, above + equal) if self.order.is_open else (place, place)
         zero = torch.zeros_like(above)
-        first = torch.where(is_candidate, above + 1, zero)
-        last = torch.where(is_candidate, above + equal, zero)
-        return Found(rows, first, first, last, score.to(torch.float64))
+        place, first, last = (torch.where(is_candidate, x, zero) for x in (place, first, last))
+        return ItemRanks(rows, place, first, last, score.to(torch.float64))
 
     def _count(self, rows: Rows, score: Tensor) -> tuple[Tensor, Tensor]:
         """Return how many scores of the same user are above each score, and how many equal it."""
@@ -128,7 +127,7 @@ class AmongAll:
 
 
 def _scattered(values: Tensor, at: Tensor, rows: Rows, missing: float = 0) -> Tensor:
-    """Write one value per place of the lists to the row that it matches; others are missing."""
+    """Write one value per place of the lists to the row that it matches; item_sets are missing."""
     n = rows.row.shape[0]
     out = torch.full((n + 1,), missing, dtype=values.dtype, device=values.device)
     return out.scatter_(0, at, values)[:n]

@@ -1,0 +1,177 @@
+"""Running a metric: every block of ranked lists is measured, for the states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from rankwise.core.arrays import Array, checks_at_end
+from rankwise.core.choices import Population
+from rankwise.core.measured import Measured
+from rankwise.core.partial_columns import ItemColumn
+from rankwise.errors import MeasureError
+from rankwise.evaluation.plan import Plan
+from rankwise.torch.cut import cut, is_relevant
+from rankwise.torch.fact_tensors import FactTensors
+from rankwise.torch.rank_scores import rank_scores
+from rankwise.torch.ranked import Ranked
+from rankwise.torch.spec import MetricSpec
+from rankwise.torch.user_items import Rows
+from torch import Tensor
+
+__all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
+
+KINDS = ("from_scores", "from_lists", "with_users", "without_users", "graded")
+"""Lists by how they were given, which a result does not count."""
+_COUNTS = ("rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
+           "users_repeated", *KINDS)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the states hold, in order: columns of users, sums of items, counts."""
+
+    columns: tuple[str, ...]
+    item_sums: tuple[ItemColumn, ...]
+    counts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What some lists add to the states.
+
+    Attributes
+    ----------
+    user : tensor of int, shape (B,)
+        The users.
+    columns : tensor of float, shape (B, n_columns)
+        Their values; NaN for users who are not evaluated.
+    items : tensor of int, shape (n_sums, n_items)
+        Sums by item.
+    counts : tensor of int, shape (n_counts,)
+        What was counted.
+    """
+
+    user: Tensor
+    columns: Tensor
+    items: Tensor
+    counts: Tensor
+
+
+def layout_of(spec: MetricSpec) -> Layout:
+    """Return what the states of a metric hold: what measures give for no users tells."""
+    none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
+    rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
+    ranked = rank_scores(
+        none, scores, None, rows, dict.fromkeys(spec.facts.user_items, rows),
+        order=spec.tie_order(spec.facts), depth=spec.depth, top=spec.top,
+    )  # fmt: skip
+    measured = _measure(spec, ranked, spec.facts, spec.plan)
+    sums = tuple(measured.item_sums) if spec.plan.needs_catalogue else ()
+    return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
+
+
+def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTensors) -> Sums:
+    """Measure some lists.
+
+    Parameters
+    ----------
+    spec : MetricSpec
+        What is asked.
+    layout : Layout
+        What the states hold.
+    ranked : Ranked
+        The lists.
+    facts : FactTensors
+        What measures need to know, on the device of the lists.
+
+    Raises
+    ------
+    MeasureError
+        If a measure looks at what these lists do not have.
+    """
+    plan = spec.job(from_scores=ranked.from_scores).plan
+    _check(spec, plan, ranked)
+    size, device = ranked.user.shape[0], ranked.user.device
+    relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
+    n_relevant = torch.zeros_like(ranked.length)
+    n_relevant = n_relevant.index_add(0, ranked.judged.rows.row, relevant.to(torch.int64))
+    counted = _evaluated(spec.settings.population, ranked.length > 0, n_relevant > 0)
+    rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
+    measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)
+    values = [measured.columns[name].to(torch.float64) for name in layout.columns]
+    columns = torch.stack(values, dim=1)
+    if rows is not None:
+        columns = columns.new_full((size, len(values)), torch.nan).index_copy_(0, rows, columns)
+    counts = _counts(ranked, n_relevant > 0, spec.depth) | dict(measured.counts)
+    items = [measured.item_sums[column] for column in layout.item_sums]
+    return Sums(
+        user=ranked.user,
+        columns=columns,
+        items=torch.stack(items) if items else ranked.length.new_zeros((0, 0)),
+        counts=torch.stack([_number(counts.get(name, 0), device) for name in layout.counts]),
+    )
+
+
+def _evaluated(population: Population, has_list: Tensor, has_relevant: Tensor) -> Tensor:
+    """Return which users are evaluated."""
+    if population == "truth":
+        return has_relevant
+    if population == "both":
+        return has_relevant & has_list
+    return has_list if population == "recommended" else has_list | has_relevant
+
+
+def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
+    """Return what is counted of all lists, evaluated or not."""
+    size, has_list = ranked.user.shape[0], ranked.length > 0
+    counts = {
+        "rows": ranked.length.sum(),
+        "lists": has_list.sum(),
+        "lists_without_relevant_items": (has_list & ~has_relevant).sum(),
+        "truth_rows": ranked.judged.rows.row.shape[0],
+        "from_scores" if ranked.from_scores else "from_lists": size,
+        "with_users" if ranked.has_users else "without_users": size,
+        "graded": 0 if ranked.judged.rows.value is None else size,
+    }
+    if ranked.from_scores and depth is not None:
+        counts["lists_shorter_than_k"] = (has_list & (ranked.length < depth)).sum()
+    return counts
+
+
+def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
+    """Raise if a measure looks at what these lists do not have."""
+    for leaf in plan.leaves:
+        if not ranked.from_scores and "scores" in leaf.requires:
+            raise MeasureError(
+                f"{leaf.name} needs predicted scores", found="lists of items",
+                hint="pass scores to update",
+            )  # fmt: skip
+        if ranked.cut_in_tie is not None and leaf.reads_below_k:
+            raise MeasureError(
+                f"{leaf} cannot tell what ties with the last item of a list from what follows it",
+                found=f"list_length={spec.list_length}, and scores that tie there",
+                hint="leave list_length out: all candidates are ranked then",
+            )
+
+
+def _measure(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -> Measured:
+    # Measures make arrays without saying where; here they are made beside the lists.
+    with torch.device(ranked.user.device), checks_at_end():
+        block = cut(
+            ranked,
+            code=facts.users.codes(ranked.user),
+            needs=plan.needs,
+            order=spec.tie_order(facts, from_scores=ranked.from_scores),
+            facts=facts.by_fact,
+            n_items=spec.n_items,
+            threshold=spec.settings.relevance_threshold,
+        )
+        return plan.measure(block)
+
+
+def _number(value: Array, device: torch.device) -> Tensor:
+    """Return a count as a tensor: filled in on the device, where a copy would wait."""
+    if isinstance(value, Tensor):
+        return value.to(torch.int64)
+    return torch.full((), value, dtype=torch.int64, device=device)
