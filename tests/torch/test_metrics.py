@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import polars as pl
@@ -194,8 +195,6 @@ def forms(target):
     for row, own in enumerate(target):
         items = own.nonzero()[:, 0].flip(0)  # in any order
         lists[row, : len(items)] = items
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         csr = target.float().to_sparse_csr()
@@ -382,6 +381,118 @@ def test_labels_of_candidates_are_checked():
             metrics.update(torch.rand(2, 3), torch.tensor(labels), candidates=candidates)
 
 
+def test_a_threshold_needs_relevances():
+    scores, target = torch.tensor([[0.9, 0.1], [0.2, 0.3]]), torch.tensor([[True, False]] * 2)
+    metrics = Collection("recall@1", relevance_threshold=4)
+    for form in (target, torch.tensor([0, 0])):
+        with pytest.raises(InputError, match="needs a target with relevances"):
+            metrics.update(scores, form)
+    metrics.update(scores, target.float() * 5)
+    assert metrics.compute()["recall@1"].item() == 0.5
+
+
+def sparse_row(values, width=3):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        edges = torch.tensor([0, len(values)])
+        return torch.sparse_csr_tensor(edges, torch.arange(len(values)), torch.tensor(values),
+                                       (1, width), check_invariants=True)  # fmt: skip
+
+
+def test_stored_zeros():
+    """What is stored as false is not there; a relevance of 0 is judged, and excludes nothing."""
+    scores = torch.tensor([[0.9, 0.5, 0.1]])
+    metrics = Collection("recall@1")
+    metrics.update(scores, sparse_row([False, True]))
+    assert metrics.compute()["recall@1"].item() == 0.0
+    metrics.reset()
+    metrics.update(scores, torch.tensor([0]), exclude=sparse_row([0.0]))
+    assert metrics.compute()["recall@1"].item() == 1.0
+    seen = Collection("recall@1", n_items=3, train=sparse_row([0.0, 1.0]), exclude_seen=True)
+    seen.update(scores, torch.tensor([0]), users=torch.tensor([0]))
+    assert seen.compute()["recall@1"].item() == 1.0
+    judged = Collection("bpref")
+    judged.update(scores, sparse_row([0.0, 1.0]))
+    assert judged.compute()["bpref"].item() == 0.0
+
+
+@pytest.mark.parametrize(
+    "kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32]
+)
+def test_whole_numbers_of_every_size(kind):
+    scores = torch.zeros(2, 300)
+    scores[0, 255] = 1
+    metrics = Collection("recall@1", ties="item")
+    metrics.update(scores, torch.tensor([255, 3]).to(kind), users=torch.tensor([0, 1]).to(kind))
+    metrics.update(scores, (scores > 0).to(kind), users=torch.tensor([2, 3]).to(kind))
+    assert metrics.per_user()["recall@1"].to_list() == [1.0, 0.0, 1.0]
+
+
+def test_scores_of_eight_bits():
+    metrics = Collection("recall@1")
+    metrics.update(torch.tensor([[0.1, 0.9]]).to(torch.float8_e5m2), torch.tensor([1]))
+    assert metrics.compute()["recall@1"].item() == 1.0
+
+
+def test_exclude_beside_lists_of_candidates():
+    candidates, scores = torch.tensor([[5, 7, 9]]), torch.tensor([[0.9, 0.5, 0.1]])
+    for exclude in (torch.tensor([[True, False, False]]), torch.tensor([[5, 6, 11]]),
+                    torch.tensor([[5]])):  # fmt: skip
+        metrics = Collection("recall@1")
+        metrics.update(scores, torch.tensor([7]), candidates=candidates, exclude=exclude)
+        assert metrics.compute()["recall@1"].item() == 1.0
+
+
+def test_ties_in_the_order_of_the_input():
+    """Columns, or candidates as they come: not by id."""
+    metrics = Collection("recall@1", item_ids=["b", "a"], ties="input")
+    metrics.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+    assert metrics.compute()["recall@1"].item() == 1.0
+    metrics.reset()
+    metrics.update(torch.tensor([[0.5, 0.5]]), torch.tensor([1]),
+                   candidates=torch.tensor([[1, 0]]))  # fmt: skip
+    assert metrics.compute()["recall@1"].item() == 1.0
+
+
+def test_tensors_of_training_name_positions():
+    train = torch.tensor([[0, 0], [1, 1]])
+    scores = torch.tensor([[0.9, 0.5], [0.9, 0.5]])
+    for ids in ({"n_items": 2}, {"item_ids": [1, 0]}, {"item_ids": ["b", "a"], "user_ids": [7, 3]}):
+        metrics = Collection("recall@1", train=train, exclude_seen=True, **ids)
+        metrics.update(scores, torch.tensor([1, 0]), users=torch.tensor([0, 1]))
+        assert metrics.compute()["recall@1"].item() == 1.0
+    with pytest.raises(IdError, match="by a position that there is not"):
+        Collection("recall@1", train=torch.tensor([[0, 2]]), n_items=2)
+
+
+def test_an_error_in_forward_loses_nothing(expected):
+    metrics = fed(Collection(NAMES, n_items=N_ITEMS))
+    scores = torch.full((1, N_ITEMS), torch.nan)
+    with pytest.raises(ScoreError):
+        metrics(scores, torch.tensor([0]), users=torch.tensor([99]))
+    assert metrics.result().values == expected.values
+    assert metrics._to_sync
+    metrics.set_dtype(torch.float16)
+    assert metrics.result().values == expected.values
+
+
+def test_many_relevant_items_of_few_users():
+    """Counting and sorting give the same, also for users who differ in how many they have."""
+    generator = torch.Generator().manual_seed(8)
+    scores = (torch.rand((6, 400), generator=generator) * 20).round()
+    target = torch.rand((6, 400), generator=generator) < 0.005
+    target[0] = torch.rand(400, generator=generator) < 0.5
+    target[:, 3] = True
+    for ties in ("expected", "item", "item_desc"):
+        metrics = Collection(["mrr", "ndcg", "gauc", "log_loss"][:3], n_items=400, ties=ties)
+        metrics.update(scores, target)
+        lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.tolist())}
+        truth = {u: row.nonzero()[:, 0].tolist() for u, row in enumerate(target)}
+        theirs = rw.evaluate(lists, truth, ["mrr", "ndcg"], ties=ties)
+        assert metrics.result()["mrr"] == theirs["mrr"]
+        assert metrics.result()["ndcg"] == theirs["ndcg"]
+
+
 def test_both_kinds_of_lists_in_one_result():
     metrics = Collection("recall@1")
     metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([0]))
@@ -434,6 +545,15 @@ WRONG = {
                                       {"candidates": torch.ones(2, 4, dtype=torch.int64)}),
     "candidates go with scores": (InputError, torch.tensor([[1, 2], [0, 1]]), TARGET,
                                   {"candidates": torch.ones(2, 2, dtype=torch.bool)}),
+    "two sparse dimensions": (InputError, SCORES, torch.ones(2, 4).to_sparse(1), {}),
+    "names an item twice for one user": (
+        DuplicateError, SCORES,
+        torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (2, 4), check_invariants=True), {},
+    ),
+    "scores is not a tensor": (InputError, None, TARGET, {}),
+    "target is not a tensor": (InputError, SCORES, None, {}),
+    "one column per item": (InputError, torch.rand(2, 0), TARGET, {}),
+    "lists are whole numbers": (InputError, SCORES.to_sparse(), TARGET, {}),
     "different devices": (InputError, SCORES, TARGET.to("meta"), {}),
 }  # fmt: skip
 

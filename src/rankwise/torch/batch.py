@@ -106,6 +106,7 @@ class Batch:
         if spec.exclude_seen:
             seen = item_sets.get("history")
             excluded.append(facts.user_items["history"].rows_of(code) if seen is None else seen)
+        _check_threshold(spec, self.target)
         with checks_at_end():
             if from_scores:
                 ranked = rank_scores(
@@ -134,6 +135,16 @@ class Batch:
             row, column = cells_of(rows, self.items, scores.shape[1])
             scores[row, column] = -torch.inf
         return scores
+
+
+def _check_threshold(spec: MetricSpec, target: Rows) -> None:
+    """Raise if there is a threshold, and no relevance to compare with it."""
+    if spec.settings.relevance_threshold is not None and target.value is None:
+        raise InputError(
+            "a relevance threshold needs a target with relevances",
+            found="bools, or lists of items",
+            hint="leave the threshold out: without relevances every item of the target is relevant",
+        )
 
 
 def block_rows(width: int, block_size: int | None) -> int:
@@ -171,11 +182,8 @@ def _check_tensors(scores: object, device: torch.device, **given: Tensor | None)
     else:
         named = {"scores": scores, **given}
     for name, value in named.items():
-        if isinstance(value, Tensor):
+        if value is not None or name in ("scores", "target"):
             check_device(name, value, device, "the metric")
-        elif value is not None or name in ("scores", "target"):
-            raise InputError(f"{name} is not a tensor", found=type(value).__name__,
-                             hint="pass torch.as_tensor(…)")  # fmt: skip
 
 
 def _read_scored(
@@ -199,21 +207,28 @@ def _read_scored(
     else:
         judged = read_rows(target, "target", size=size, n_items=n_items, dense=shape)
     excluded = None
-    if exclude is not None:
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=shape)
+    if exclude is not None and items is not None and _marks_candidates(exclude, shape):
+        excluded = _read_labels(exclude, items)
+    elif exclude is not None:
+        dense = shape if items is None else None
+        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=dense).nonzero()
     return Batch(user, has_users, scores, items, mask, judged, excluded)
 
 
 def checked_scores(scores: Tensor) -> Tensor:
     """Return scores without gradients; raise unless they are scores or lists by their shape."""
     is_number = not (scores.dtype == torch.bool or scores.dtype.is_complex)
-    if scores.ndim != 2 or not is_number or scores.layout != torch.strided:
+    is_matrix = scores.layout == torch.strided and scores.ndim == 2 and scores.shape[1] > 0
+    if not is_matrix or not is_number:
         raise InputError(
             "scores are floats, one row per user and one column per item; lists are whole numbers, "
             "one row per user, best first",
             found=f"{scores.dtype} of shape {tuple(scores.shape)}",
         )
-    return scores.detach()
+    scores = scores.detach()
+    # Types of 8 bits are for storage: nothing is computed in them.
+    is_small = scores.dtype.is_floating_point and scores.dtype.itemsize == 1
+    return scores.to(torch.float32) if is_small else scores
 
 
 def _read_lists(
@@ -232,7 +247,7 @@ def _read_lists(
     judged = read_rows(target, "target", size=size, n_items=n_items)
     excluded = None
     if exclude is not None:
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items)
+        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items).nonzero()
     return Batch(user, has_users, None, items.to(torch.int64), None, judged, excluded)
 
 
@@ -244,7 +259,9 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
                 found="no users", hint="pass users= to update",
             )  # fmt: skip
         return torch.arange(size, device=device)
-    if users.shape != (size,) or users.dtype.is_floating_point or users.dtype == torch.bool:
+    is_whole = not (users.dtype.is_floating_point or users.dtype.is_complex)
+    is_whole = is_whole and users.dtype not in (torch.bool, torch.uint64)
+    if users.shape != (size,) or not is_whole or users.layout != torch.strided:
         raise InputError(
             "users are whole numbers, one for each row of the scores or lists",
             found=f"{users.dtype} of shape {tuple(users.shape)}, {size} rows",
@@ -272,13 +289,20 @@ def _read_candidates(
             "are of",
             found=f"{tuple(candidates.shape)} and {shape}",
         )
-    if candidates.dtype == torch.bool:
+    if candidates.dtype == torch.bool and candidates.layout == torch.strided:
         return None, candidates
-    if candidates.dtype.is_floating_point or candidates.dtype.is_complex:
+    is_whole = not (candidates.dtype.is_floating_point or candidates.dtype.is_complex)
+    if not is_whole or candidates.layout != torch.strided:
         raise InputError("candidates are bools or whole numbers", found=str(candidates.dtype))
     items = candidates.to(torch.int64)
     check_lists(items, "candidates", n_items)
     return items, items != PAD
+
+
+def _marks_candidates(values: Tensor, shape: tuple[int, int]) -> bool:
+    """Whether a tensor has one mark for each candidate: a bool or a float."""
+    is_mark = values.dtype == torch.bool or values.dtype.is_floating_point
+    return values.layout == torch.strided and tuple(values.shape) == shape and is_mark
 
 
 def _read_labels(target: Tensor, items: Tensor) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 import torch
+from rankwise.core.arrays import checks_at_end
 from rankwise.core.facts import Fact, Facts
 from rankwise.core.ragged import offsets
 from rankwise.encoding.context import encode_context
@@ -18,7 +19,7 @@ from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import IdError, InputError
 from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Table, Tables
-from rankwise.torch.user_items import Rows, read_rows, uncoalesced
+from rankwise.torch.user_items import PAD, Rows, read_rows, uncoalesced
 from torch import Tensor
 
 __all__ = ["FactTensors", "UserIds", "as_source", "mapped", "read_facts"]
@@ -122,43 +123,71 @@ def read_facts(
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 
-def as_source(value: Any, role: str, axis: Axis | None) -> Any:
+def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> Any:
     """Return what `rankwise.evaluate` reads, where facts are given as tensors.
 
-    ``{"features": tensor, "group": tensor}`` has one entry per item or user, in order; training
-    interactions are a sparse matrix, users by items, or pairs of user and item, shape (n, 2).
+    Tensors name users and items by position. ``{"features": tensor, "group": tensor}`` has one
+    entry per item or user, in order; training interactions are a sparse matrix, users by items, or
+    pairs of user and item, shape (n, 2); the lists of a baseline have one row per user.
     """
-    if isinstance(value, Tensor) and value.layout in (torch.sparse_csr, torch.sparse_coo):
-        rows = read_rows(value.detach().cpu(), role, size=value.shape[0], n_items=None)
-        user, item = rows.row.numpy(), rows.item.numpy()
-        return pl.DataFrame({"user": user, "item": item})
-    if isinstance(value, Tensor) and role == "train":
-        if value.ndim != 2 or value.shape[1] != 2 or value.dtype.is_floating_point:
-            raise InputError(
-                "training interactions are pairs of user and item, or a sparse matrix",
-                found=f"{value.dtype} of shape {tuple(value.shape)}",
-            )
-        pairs = value.detach().cpu().numpy()
-        return pl.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1]})
+    if isinstance(value, Tensor) and role in ("train", "baseline"):
+        user, item = _pairs(value.detach().cpu(), role)
+        return pl.DataFrame({"user": _ids_of(user, users, "user", role),
+                             "item": _ids_of(item, items, "item", role)})  # fmt: skip
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
     if not isinstance(value, Mapping) or not any(isinstance(x, Tensor) for x in value.values()):
         return value
-    name = "user" if role == "users" else "item"
-    columns = {str(key): _column(column) for key, column in value.items()}
+    name, axis = ("user", users) if role == "users" else ("item", items)
+    columns = {str(key): _column(column, f"{role}, {key!r}") for key, column in value.items()}
     if name not in columns:
-        size, ids = len(next(iter(columns.values()))), None if axis is None else axis.ids
-        if ids is not None and len(ids) != size:
+        size = len(next(iter(columns.values())))
+        if axis is not None and len(axis.ids) != size:
             raise InputError(f"{role} has one entry per {name}",
-                             found=f"{size} entries, {len(ids)} {name}s")  # fmt: skip
-        columns = {name: ids if ids is not None else np.arange(size), **columns}
+                             found=f"{size} entries, {len(axis.ids)} {name}s")  # fmt: skip
+        columns = {name: np.arange(size) if axis is None else axis.ids, **columns}
     return pl.DataFrame(columns)
 
 
-def _column(values: Any) -> Any:
+def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
+    """Return the users and the items of interactions or of lists, by position."""
+    if value.layout in (torch.sparse_csr, torch.sparse_coo):
+        with checks_at_end():
+            rows = read_rows(value, role, size=value.shape[0], n_items=None).nonzero()
+        return rows.row, rows.item
+    is_whole = not (value.dtype.is_floating_point or value.dtype.is_complex)
+    if value.ndim == 2 and is_whole and value.dtype != torch.bool:
+        if role == "baseline":
+            user, place = (value != PAD).nonzero(as_tuple=True)
+            return user, value[user, place]
+        if value.shape[1] == 2:
+            return value[:, 0], value[:, 1]
+    what = "lists of items, one row per user" if role == "baseline" else "pairs of user and item"
+    raise InputError(f"{role} as a tensor holds {what}, or it is a sparse matrix",
+                     found=f"{value.dtype} of shape {tuple(value.shape)}")  # fmt: skip
+
+
+def _ids_of(positions: Tensor, axis: Axis | None, name: str, role: str) -> pl.Series:
+    """Return the ids that positions stand for."""
+    numbers = pl.Series(positions.to(torch.int64).numpy())
+    if axis is None:
+        return numbers
+    outside = numbers.filter((numbers < 0) | (numbers >= len(axis.ids)))
+    if len(outside):
+        raise IdError(
+            f"{role} as a tensor names a {name} by a position that there is not",
+            found=f"{outside[0]} of {len(axis.ids)} ({len(outside)} such entries)",
+        )
+    return axis.ids.gather(numbers)
+
+
+def _column(values: Any, where: str) -> Any:
     """Return a column of a table; a row of bools becomes the numbers of those that are true."""
     if not isinstance(values, Tensor):
         return values
+    if not values.ndim:
+        raise InputError("a column is a tensor with one entry each", where=where,
+                         found="a single number")  # fmt: skip
     array = values.detach().cpu()
     if array.ndim == 2 and array.dtype == torch.bool:
         return [[str(at) for at in row.nonzero()[:, 0].tolist()] for row in array]

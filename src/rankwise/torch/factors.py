@@ -65,16 +65,16 @@ def read_factors(
     InputError
         If shapes or devices do not fit.
     """
-    for name, value, dimensions in (("users", users, 2), ("items", items, 2), ("bias", bias, 1)):
-        if value is None:
-            continue
-        if not isinstance(value, Tensor) or value.ndim != dimensions:
-            found = type(value).__name__
-            found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else found
-            raise InputError(f"{name} is a tensor of {dimensions} dimensions", found=found)
+    given = [("users", users, 2), ("items", items, 2)]
+    given += [] if bias is None else [("bias", bias, 1)]
+    for name, value, dimensions in given:
+        device = users.device if isinstance(users, Tensor) else torch.device("cpu")
+        check_device(name, value, device, "users")
+        if value.ndim != dimensions or value.layout != torch.strided:
+            raise InputError(f"{name} is a dense tensor of {dimensions} dimensions",
+                             found=f"shape {tuple(value.shape)}, {value.layout}")  # fmt: skip
         if not value.dtype.is_floating_point:
             raise InputError(f"{name} holds floats", found=str(value.dtype))
-        check_device(name, value, users.device, "users")
     if users.shape[1] != items.shape[1]:
         raise InputError(
             "embeddings of users and items have different lengths",
@@ -84,8 +84,9 @@ def read_factors(
         raise InputError("bias has one value per item",
                          found=f"{bias.shape[0]} values, {items.shape[0]} items")  # fmt: skip
     kind = torch.promote_types(users.dtype, items.dtype) if dtype is None else dtype
-    if not kind.is_floating_point:
-        raise ParameterError("dtype is a floating-point type", found=f"dtype={dtype}")
+    if kind not in (*_HALF, torch.float32, torch.float64):
+        raise ParameterError("dtype is one of float16, bfloat16, float32, float64",
+                             found=f"dtype={dtype!r}")  # fmt: skip
     users, items = users.detach().to(kind), items.detach().to(kind)
     return Factors(users, items, None if bias is None else bias.detach().to(_result(kind)))
 

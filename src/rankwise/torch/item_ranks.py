@@ -71,63 +71,73 @@ class RanksInLists:
 
 
 class RanksAmongCandidates:
-    """Finds the ranks of items among all candidates, by counting those above."""
+    """Finds the ranks of items among all candidates: by counting, or by sorting for many items."""
 
     def __init__(self, scored: Scored, order: TieOrder) -> None:
         self.scored, self.order = scored, order
-        self.ascending: Tensor | None = None
+        columns = torch.arange(scored.scores.shape[1], device=scored.scores.device)
+        self.number = scored.number_of(columns, order)
 
     def find(self, rows: Rows) -> ItemRanks:
         """Return the ranks of these items among all candidates."""
         column, is_candidate = self.scored.columns(rows)
-        score = self.scored.scores[rows.row, column]
-        score = torch.where(is_candidate, score, torch.full_like(score, torch.nan))
-        above, equal = self._count(rows, score)
-        place = above + 1 + self._before(rows, column, score, equal)
-        first, last = (above + 1, above + equal) if self.order.is_open else (place, place)
-        zero = torch.zeros_like(above)
-        place, first, last = (torch.where(is_candidate, x, zero) for x in (place, first, last))
-        return ItemRanks(rows, place, first, last, score.to(torch.float64))
+        score = self.scored.scores[rows.row, column].to(torch.float64)
+        zeros = torch.zeros(rows.size, dtype=torch.int64, device=score.device)
+        n_candidates = zeros.index_add(0, rows.row, is_candidate.to(torch.int64))
+        many = n_candidates[rows.row] > _FEW
+        place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64,
+                                         device=score.device)  # fmt: skip
+        for here, ranks in ((is_candidate & ~many, self._by_counting),
+                            (is_candidate & many, self._by_sorting)):  # fmt: skip
+            at = here.nonzero()[:, 0]
+            if len(at):
+                place[at], first[at], last[at] = ranks(rows.row[at], column[at])
+        if not self.order.is_open:
+            first = last = place
+        return ItemRanks(rows, place, first, last, torch.where(is_candidate, score, torch.nan))
 
-    def _count(self, rows: Rows, score: Tensor) -> tuple[Tensor, Tensor]:
-        """Return how many scores of the same user are above each score, and how many equal it."""
-        scores, n = self.scored.scores, score.shape[0]
-        starts = torch.searchsorted(rows.row, rows.row)
-        place = torch.arange(n, device=score.device) - starts
-        most = int(place.max()) + 1 if n else 0
-        matrix = torch.full((scores.shape[0], most), torch.nan, dtype=score.dtype,
-                            device=score.device)  # fmt: skip
-        matrix[rows.row, place] = score
-        if most <= _FEW:
-            above = torch.zeros_like(matrix, dtype=torch.int64)
-            equal = torch.zeros_like(above)
-            for at in range(most):
-                above[:, at] = (scores > matrix[:, at, None]).sum(1)
-                equal[:, at] = (scores == matrix[:, at, None]).sum(1)
-        else:
-            matrix = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
-            if self.ascending is None:
-                self.ascending = scores.to(matrix.dtype).sort(dim=1).values
-            upper = torch.searchsorted(self.ascending, matrix, right=True)
-            above = scores.shape[1] - upper
-            equal = upper - torch.searchsorted(self.ascending, matrix)
-        return above[rows.row, place], equal[rows.row, place]
-
-    def _before(self, rows: Rows, column: Tensor, score: Tensor, equal: Tensor) -> Tensor:
-        """Return how many items of the same score come first, by the order of ids."""
+    def _by_counting(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return place, first and last rank of a few items of each user."""
+        scores = self.scored.scores
+        score = scores[row, column]
+        nth = torch.arange(row.shape[0], device=row.device) - torch.searchsorted(row, row)
+        matrix = scores.new_full((scores.shape[0], int(nth.max()) + 1), torch.nan)
+        matrix[row, nth] = score
+        above, equal = torch.zeros((2, *matrix.shape), dtype=torch.int64, device=row.device)
+        for at in range(matrix.shape[1]):
+            above[:, at] = (scores > matrix[:, at, None]).sum(1)
+            equal[:, at] = (scores == matrix[:, at, None]).sum(1)
+        above, equal = above[row, nth], equal[row, nth]
         before = torch.zeros_like(equal)
         tied = (equal > 1).nonzero()[:, 0]
-        scores = self.scored.scores
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        number = self.scored.number_of(columns, self.order)
         for part in torch.split(tied, max(1, _CELLS // scores.shape[1])):
-            same = scores[rows.row[part]] == score[part, None]
-            before[part] = (same & (number < number[column[part], None])).sum(1)
-        return before
+            same = scores[row[part]] == score[part, None]
+            before[part] = (same & (self.number < self.number[column[part], None])).sum(1)
+        return above + before + 1, above + 1, above + equal
+
+    def _by_sorting(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same for many items of each user: all scores of these users are sorted."""
+        by_id = torch.argsort(self.number)
+        column = torch.argsort(by_id)[column]  # where the column is in the order that breaks ties
+        out = torch.empty((3, row.shape[0]), dtype=torch.int64, device=row.device)
+        users = torch.unique_consecutive(row)
+        for part in torch.split(users, max(1, _CELLS // len(by_id))):
+            ordered, order = self.scored.scores[part][:, by_id].sort(
+                dim=1, descending=True, stable=True
+            )
+            place = torch.empty_like(order)
+            numbers = torch.arange(1, len(by_id) + 1, device=row.device)
+            place.scatter_(1, order, numbers.expand_as(order))
+            at = ((row >= part[0]) & (row <= part[-1])).nonzero()[:, 0]
+            held = torch.searchsorted(part, row[at])
+            places = place[held, column[at]]
+            first, last = _tied_places(ordered)
+            out[:, at] = torch.stack([places, first[held, places - 1], last[held, places - 1]])
+        return out[0], out[1], out[2]
 
 
 def _scattered(values: Tensor, at: Tensor, rows: Rows, missing: float = 0) -> Tensor:
-    """Write one value per place of the lists to the row that it matches; item_sets are missing."""
+    """Write one value per place of the lists to the row that it matches; the others are missing."""
     n = rows.row.shape[0]
     out = torch.full((n + 1,), missing, dtype=values.dtype, device=values.device)
     return out.scatter_(0, at, values)[:n]

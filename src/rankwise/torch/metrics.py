@@ -45,9 +45,10 @@ class Collection(UserStates):
         What the numbers of items and of users stand for, in tables and in results. By default
         items and users are called by their numbers.
     train, items, users, baseline : table, path, mapping or tensor, optional
-        As in `rankwise.evaluate`. Also tensors: training interactions as pairs of user and item,
-        shape (n, 2), or as a sparse matrix; ``{"features": tensor, "group": tensor}`` with one
-        entry per item or user; a row of bools is a set of categories.
+        As in `rankwise.evaluate`. Also tensors, which name users and items by position: training
+        interactions as pairs of user and item, shape (n, 2), or as a sparse matrix; ``{"features":
+        tensor, "group": tensor}`` with one entry per item or user, where a row of bools is a set of
+        categories.
     exclude_seen : bool, default=False
         Take each user's training interactions out of the lists; needs ``train`` and users.
     list_length : int, optional
@@ -153,12 +154,13 @@ class Collection(UserStates):
         target : tensor
             The ground truth: relevances as a dense matrix of bool or float, shape (B, I) (whole
             numbers too, beside scores of that shape); a sparse CSR or COO matrix; lists of item
-            numbers, shape (B, T), padded with -1; or one item per user, shape (B,).
+            numbers, shape (B, T), padded with -1; or one item per user, shape (B,). Beside lists of
+            candidates a dense tensor of their shape has one label per candidate.
         users : tensor of int, shape (B,), optional
             The users. Users who come twice, as those do with whom ``DistributedSampler`` fills up
             the last batch, are then evaluated once. Without it every row is another user.
         exclude : tensor, optional
-            Items that are not ranked, in any form of ``target``.
+            Items that are not ranked, in any form of ``target``; zeros exclude nothing.
         candidates : tensor, optional
             The candidates: a mask of bool, shape (B, I); or the items that ``scores`` are of,
             shape (B, C), padded with -1.
@@ -199,12 +201,12 @@ class Collection(UserStates):
             The precision of the product; by default that of the embeddings. In half precision the
             factors are rounded, and products are added up and kept in float32.
         """
-        self._computed = None  # TorchMetrics keeps these for a method called `update` alone
-        self._update_count += 1
         self._add(read_batch(
             read_factors(user_factors, item_factors, bias, dtype), target, users=users,
             exclude=exclude, candidates=None, device=self.device, spec=self.spec,
         ))  # fmt: skip
+        self._computed = None  # TorchMetrics keeps these for a method called `update` alone
+        self._update_count += 1
         if self.compute_on_cpu:  # as TorchMetrics does after `update`
             self._move_list_states_to_cpu()
 

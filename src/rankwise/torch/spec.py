@@ -81,10 +81,13 @@ class MetricSpec:
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
         sources = {
-            "train": as_source(train, "train", None),
-            "items": as_source(items, "items", item_axis),
-            "users": as_source(users, "users", user_axis),
-            "baseline": as_source(baseline, "baseline", None),
+            role: as_source(value, role, item_axis, user_axis)
+            for role, value in (
+                ("train", train),
+                ("items", items),
+                ("users", users),
+                ("baseline", baseline),
+            )
         }
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
@@ -185,7 +188,8 @@ class MetricSpec:
 
     def tie_order(self, facts: FactTensors, *, from_scores: bool = True) -> TieOrder:
         """Return how ties are broken."""
-        return TieOrder(self.ties(from_scores=from_scores), facts.id_rank)
+        ties = self.ties(from_scores=from_scores)
+        return TieOrder(ties, None if ties == "input" else facts.id_rank)
 
     @property
     def needs_users(self) -> bool:

@@ -152,6 +152,21 @@ class UserStates(Metric):
         for name, value in gathered(self._without_repeats(gather, rank), gather).items():
             self._set_state(name, [value] if isinstance(self._state(name), list) else value)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch, and return its values; after an error everything is as it was before."""
+        before, states = dict(self.__dict__), self._copy_state_dict()
+        try:
+            return super().forward(*args, **kwargs)
+        except BaseException:  # TorchMetrics has reset the states by then
+            self.__dict__.update(before)
+            for name, value in states.items():
+                setattr(self, name, value)
+            raise
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> Any:
+        """Return the metric: its states keep the types that exact sums need."""
+        return self
+
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
         this = super()._apply(fn, exclude_state)
         device = self.device

@@ -35,8 +35,8 @@ class Scored:
     @classmethod
     def of(cls, scores: Tensor, items: Tensor | None, order: TieOrder) -> Scored:
         """Put the columns of every user in the order that breaks ties, where users have items."""
-        if items is None:
-            return cls(scores, None)
+        if items is None or order.ties == "input":
+            return cls(scores, items)
         by_id = torch.argsort(order.of(items), dim=1, stable=True)
         return cls(scores.gather(1, by_id), items.gather(1, by_id))
 

@@ -63,6 +63,10 @@ class Rows:
             size = min(step, self.size - first)
             yield Rows(self.row[rows] - first, self.item[rows], value, size)
 
+    def nonzero(self) -> Rows:
+        """Return the rows whose value is not 0: stored zeros of a mask say nothing."""
+        return self if self.value is None else self.chosen(self.value.nonzero()[:, 0])
+
     def chosen(self, keep: Tensor) -> Rows:
         """Return some of the rows, by number."""
         value = None if self.value is None else self.value[keep]
@@ -74,7 +78,7 @@ def key_of(row: Tensor, item: Tensor) -> Tensor:
 
     Items are clamped: what is outside the catalogue is refused later, and must not go astray now.
     """
-    return row * _SPAN + item.clamp(-1, _SPAN - 2).remainder(_SPAN)
+    return row * _SPAN + item.clamp(-1, _SPAN - 2).bitwise_and(_SPAN - 1)
 
 
 def find(keys: Tensor, wanted: Tensor) -> Tensor:
@@ -115,22 +119,21 @@ def read_rows(
     InputError
         If it is none of these.
     """
-    if not isinstance(values, Tensor):
+    is_sparse = values.layout in (torch.sparse_csr, torch.sparse_coo)
+    if values.dtype.is_complex or not (is_sparse or values.layout == torch.strided):
         raise InputError(
-            f"{name} is not a tensor", found=type(values).__name__,
-            hint="pass torch.as_tensor(…)",
-        )  # fmt: skip
-    one_each = values.ndim == 1 and not _holds_relevances(values)
+            f"{name} is neither a dense tensor of numbers nor CSR or COO",
+            found=f"{values.dtype}, {values.layout}",
+        )
+    one_each = values.ndim == 1 and not is_sparse and not _holds_relevances(values)
     if values.shape[:1] != (size,) or not (values.ndim == 2 or one_each):
         raise InputError(
             f"{name} has one row for each row of the scores or lists",
             found=f"shape {tuple(values.shape)}, {size} rows of scores or lists",
         )
     width: int | None = values.shape[-1]
-    if values.layout in (torch.sparse_csr, torch.sparse_coo):
+    if is_sparse:
         rows = _from_sparse(values, name)
-    elif values.dtype.is_complex or values.layout != torch.strided:
-        raise InputError(f"{name} is not a tensor of numbers", found=f"{values.dtype}")
     elif _holds_relevances(values) or tuple(values.shape) == dense:
         check_relevances(values, name)
         rows = _from_dense(values)
@@ -152,8 +155,11 @@ def uncoalesced(row: Tensor, item: Tensor, value: Tensor | None, size: int) -> R
     return Rows(row[order], item[order], None if value is None else value[order], size)
 
 
-def check_device(name: str, value: Tensor, device: torch.device, of: str) -> None:
-    """Raise unless a tensor is on a device."""
+def check_device(name: str, value: object, device: torch.device, of: str) -> None:
+    """Raise unless something is a tensor on a device."""
+    if not isinstance(value, Tensor):
+        raise InputError(f"{name} is not a tensor", found=type(value).__name__,
+                         hint="pass torch.as_tensor(…)")  # fmt: skip
     if value.device != device:
         raise InputError(
             f"{name} and {of} are on different devices",
@@ -164,6 +170,16 @@ def check_device(name: str, value: Tensor, device: torch.device, of: str) -> Non
 
 def _from_sparse(values: Tensor, name: str) -> Rows:
     if values.layout == torch.sparse_coo:
+        if values.sparse_dim() != 2 or values.dense_dim():
+            raise InputError(
+                f"{name}: a COO tensor has two sparse dimensions, users and items",
+                found=f"{values.sparse_dim()} and {values.dense_dim()} dense",
+            )
+        stored_twice = values._nnz() - values.coalesce()._nnz()
+        if stored_twice:
+            raise DuplicateError(f"{name} names an item twice for one user",
+                                 found=f"{stored_twice} entries of the COO tensor",
+                                 hint="coalesce() adds repeated entries up")  # fmt: skip
         values = values.coalesce()
         row, item = values.indices()
     else:
@@ -172,10 +188,12 @@ def _from_sparse(values: Tensor, name: str) -> Rows:
         item = values.col_indices()
         row = torch.repeat_interleave(numbers, edges.diff(), output_size=item.shape[0])
     stored = values.values()
+    row, item = row.to(torch.int64), item.to(torch.int64)
+    if stored.dtype == torch.bool:
+        return uncoalesced(row[stored], item[stored], None, values.shape[0])
     if stored.dtype.is_floating_point:
         check_relevances(stored, name)
-    value = None if stored.dtype == torch.bool else stored.to(torch.float64)
-    return uncoalesced(row.to(torch.int64), item.to(torch.int64), value, values.shape[0])
+    return uncoalesced(row, item, stored.to(torch.float64), values.shape[0])
 
 
 def _holds_relevances(values: Tensor) -> bool:
@@ -184,6 +202,8 @@ def _holds_relevances(values: Tensor) -> bool:
 
 
 def _from_dense(values: Tensor) -> Rows:
+    if not _holds_relevances(values):
+        values = values.to(torch.int64)  # unsigned numbers have few operations
     row, item = values.nonzero(as_tuple=True)
     value = None if values.dtype == torch.bool else values[row, item].to(torch.float64)
     return Rows(row, item, value, values.shape[0])
@@ -199,7 +219,7 @@ def check_relevances(values: Tensor, name: str) -> None:
                 found=f"{int((~torch.isfinite(values)).sum())} such entries",
             ),
         )
-    elif values.dtype != torch.bool:
+    elif values.dtype.is_signed:
         refuse(
             values < 0,
             lambda: ScoreError(
@@ -242,8 +262,9 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
 
 
 def _from_lists(values: Tensor) -> Rows:
+    values = values.to(torch.int64)
     row, place = (values != PAD).nonzero(as_tuple=True)
-    return uncoalesced(row, values[row, place].to(torch.int64), None, values.shape[0])
+    return uncoalesced(row, values[row, place], None, values.shape[0])
 
 
 def _check(rows: Rows, name: str, n_items: int | None) -> None:
