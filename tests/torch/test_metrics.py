@@ -217,6 +217,21 @@ def test_forms_of_target_and_exclude(form):
     assert results[0].per_user.equals(results[1].per_user)
 
 
+@pytest.mark.parametrize("width", [8, 16, 21])
+def test_dense_bools_of_every_layout(width):
+    generator = torch.Generator().manual_seed(9)
+    whole = torch.rand((9, width + 1), generator=generator) < 0.3
+    scores = torch.rand((9, width), generator=generator)
+    for target in (whole[:, :width].contiguous(), whole[:, 1:], whole[:, :width],
+                   whole[:, :width].T.contiguous().T):  # fmt: skip
+        results = []
+        for form in (target, target.float()):
+            metrics = Collection(["ndcg@5", "recall@2"])
+            metrics.update(scores, form)
+            results.append(metrics.result())
+        assert results[0].per_user.equals(results[1].per_user)
+
+
 def test_candidates_as_mask_or_as_lists():
     generator = torch.Generator().manual_seed(5)
     masked, sampled = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)

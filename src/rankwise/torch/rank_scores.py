@@ -85,8 +85,9 @@ def rank_scores(
 def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows],
                n_items: int | None) -> Ranked:  # fmt: skip
     """Read ready lists, shape (B, K), best first; -1 is padding, and what follows moves up."""
-    is_item = items != PAD
-    items = items.gather(1, torch.argsort((~is_item).to(torch.int8), dim=1, stable=True))
+    is_pad = items == PAD
+    if bool((is_pad[:, :-1] & ~is_pad[:, 1:]).any()):
+        items = items.gather(1, torch.argsort(is_pad.to(torch.int8), dim=1, stable=True))
     check_lists(items, "lists", n_items)
     length = (items != PAD).sum(1)
     listed = RanksInLists(items)
