@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 
+import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-import torch
 from rankwise.torch import Collection
 
 MEASURES = ["ndcg@10", "recall@10", "gini@10"]

@@ -12,12 +12,12 @@ import argparse
 import warnings
 from typing import Any
 
+import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping
 from torch.utils.data import DataLoader, TensorDataset
 from train_with_pytorch import MEASURES, Factors, load, targets
 
-import torch
 from rankwise.torch import Collection
 from rankwise.torch.lightning import Evaluation
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 
 import polars as pl
+import torch
 
 import rankwise as rw
-import torch
 from rankwise.datasets import synthetic
 from rankwise.torch import Collection
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from torchmetrics.retrieval import RetrievalMAP, RetrievalNormalizedDCG, RetrievalRecall
-
 import torch
 from torch import Tensor
+from torchmetrics.retrieval import RetrievalMAP, RetrievalNormalizedDCG, RetrievalRecall
 
 __all__ = ["CUTOFFS", "DenseEvaluator", "TorchMetricsRetrieval", "bare_product", "searchers"]
 

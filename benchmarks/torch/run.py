@@ -17,9 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opponents import CUTOFFS, DenseEvaluator, TorchMetricsRetrieval, bare_product, searchers
-
 import torch
+from opponents import CUTOFFS, DenseEvaluator, TorchMetricsRetrieval, bare_product, searchers
 from torch import Tensor
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -9,11 +9,11 @@ import pickle
 import sys
 from pathlib import Path
 
+import torch
 import torch.distributed as dist
 from torch.utils.data import DistributedSampler, TensorDataset
 
 import rankwise as rw
-import torch
 from rankwise.torch import Collection
 
 N_USERS, N_ITEMS = 25, 30

@@ -6,9 +6,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 import rankwise as rw
-import torch
 from rankwise.measures import registry
 from strategies import ITEMS, World
 

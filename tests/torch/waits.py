@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-
-import torch
 
 _SIZES = {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
           "aten::unique_consecutive", "aten::bincount"}  # fmt: skip

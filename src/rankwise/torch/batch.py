@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
+
 from rankwise.core.arrays import checks_at_end, refuse
 from rankwise.core.block import Needs
 from rankwise.errors import InputError, ParameterError
@@ -26,7 +28,6 @@ from rankwise.torch.user_items import (
     read_rows,
     uncoalesced,
 )
-from torch import Tensor
 
 __all__ = ["Batch", "block_rows", "checked_scores", "read_batch"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from torch import Tensor
+
 from rankwise.core.block import (
     Block,
     Ideal,
@@ -18,7 +20,6 @@ from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import find
-from torch import Tensor
 
 __all__ = ["cut"]
 

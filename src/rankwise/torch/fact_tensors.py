@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 import torch
+from torch import Tensor
+
 from rankwise.core.arrays import checks_at_end
 from rankwise.core.facts import Fact, Facts
 from rankwise.core.ragged import offsets
@@ -20,7 +21,6 @@ from rankwise.errors import IdError, InputError
 from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Table, Tables
 from rankwise.torch.user_items import PAD, Rows, read_rows, uncoalesced
-from torch import Tensor
 
 __all__ = ["FactTensors", "UserIds", "as_source", "mapped", "read_facts"]
 

@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
+
 from rankwise.errors import InputError, ParameterError
 from rankwise.torch.user_items import check_device
-from torch import Tensor
 
 __all__ = ["Factors", "read_factors"]
 

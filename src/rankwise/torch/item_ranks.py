@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from rankwise.torch.ranked import ItemRanks, TieOrder
 from rankwise.torch.top import Scored, Top
 from rankwise.torch.user_items import Rows, find, key_of
-from torch import Tensor
 
 __all__ = ["RanksAmongCandidates", "RanksInLists"]
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
 import polars as pl
-
 import torch
+from torch import Tensor
+
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.evaluation.signatures import takes_options
@@ -21,7 +22,6 @@ from rankwise.torch.run import measure_lists
 from rankwise.torch.spec import MetricOptions, MetricSpec
 from rankwise.torch.states import UserStates, safe_name
 from rankwise.torch.sync import RepeatRule, distinct
-from torch import Tensor
 
 __all__ = ["Collection", "Measure"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from torch import Tensor
 
 from rankwise.core.partial import Partial
 from rankwise.errors import InputError
@@ -15,7 +16,6 @@ from rankwise.tables.protocol import Protocol
 from rankwise.torch.run import KINDS, Layout
 from rankwise.torch.spec import MetricSpec
 from rankwise.torch.sync import States
-from torch import Tensor
 
 __all__ = ["named_counts", "partial_of"]
 

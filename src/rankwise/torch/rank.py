@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import torch
+from torch import Tensor
+
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.arrays import checks_at_end
 from rankwise.core.described import described
@@ -16,7 +18,6 @@ from rankwise.torch.factors import Factors, read_factors
 from rankwise.torch.rank_scores import rank_scores
 from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.user_items import Rows, check_device, read_rows
-from torch import Tensor
 
 __all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]
 

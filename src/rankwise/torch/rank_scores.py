@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from rankwise.torch.item_ranks import RanksAmongCandidates, RanksInLists
 from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.top import Scored, top_of
 from rankwise.torch.user_items import PAD, Rows, check_lists
-from torch import Tensor
 
 __all__ = ["rank_lists", "rank_scores"]
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from rankwise.core.choices import Ties
 from rankwise.torch.user_items import Rows
-from torch import Tensor
 
 __all__ = ["ItemRanks", "Ranked", "TieOrder"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
+
 from rankwise.core.arrays import Array, checks_at_end
 from rankwise.core.choices import Population
 from rankwise.core.measured import Measured
@@ -17,7 +19,6 @@ from rankwise.torch.rank_scores import rank_scores
 from rankwise.torch.ranked import Ranked
 from rankwise.torch.spec import MetricSpec
 from rankwise.torch.user_items import Rows
-from torch import Tensor
 
 __all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
 

@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
 from torchmetrics import Metric
 
-import torch
 from rankwise.torch.fact_tensors import FactTensors, mapped
 from rankwise.torch.partials import named_counts
 from rankwise.torch.ranked import Ranked
 from rankwise.torch.run import Layout, Sums, layout_of, measure_lists
 from rankwise.torch.spec import MetricSpec
 from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, gathered, without_repeats
-from torch import Tensor
 
 __all__ = ["UserStates", "safe_name"]
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import torch
+from torch import Tensor
+
 from rankwise.errors import DuplicateError, InputError
 from rankwise.torch.ranked import Ranked
 from rankwise.torch.user_items import PAD
-from torch import Tensor
 
 __all__ = [
     "Gather",

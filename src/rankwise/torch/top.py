@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
+
 from rankwise.core.arrays import refuse
 from rankwise.errors import RankwiseError, ScoreError
 from rankwise.torch.ranked import TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, key_of
-from torch import Tensor
 
 __all__ = ["Scored", "Top", "cells_of", "top_of"]
 

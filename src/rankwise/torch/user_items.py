@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import Tensor
+
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
-from torch import Tensor
 
 __all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "key_of",
            "read_rows", "uncoalesced"]  # fmt: skip
