@@ -275,6 +275,13 @@ def test_seen_items_are_excluded():
     lists.update(scores.argsort(1, descending=True), torch.tensor([3, 2]),
                  users=torch.tensor([0, 1]))  # fmt: skip
     assert lists.result().values == metrics.result().values
+    assert lists.result().counts["seen_items_taken_out"] == 3
+    metrics.update(scores[:1], torch.tensor([1]), users=torch.tensor([0]) + 7)
+    hidden = torch.tensor([[True, False, False, False]])
+    metrics.update(scores[:1], torch.tensor([0]), users=torch.tensor([9]), exclude=hidden)
+    result = metrics.result()
+    assert result.counts["truth_rows_that_are_no_candidates"] == 1
+    assert "1 row of the truth that are no candidates" in str(result)
 
 
 def test_facts_as_tensors():

@@ -227,8 +227,8 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
     if not dense:
         return IntegerVocabulary(_NO_LIMIT)
     rows = sum(len(column) for column in columns)
-    largest = max((int(column.max()) for column in columns if len(column)), default=-1)  # type: ignore[arg-type]
-    largest = max(largest, -1)
+    tops: list[int] = [int(column.max()) for column in columns if len(column)]  # type: ignore[arg-type]
+    largest = max([-1, *tops])
     return IntegerVocabulary(largest + 1 if largest < 4 * rows + 1024 else 0)
 
 

@@ -68,10 +68,9 @@ class RatingOptions(WholeOptions, total=False):
     k: int | Sequence[int] | None
 
 
-class ListOptions(WholeOptions, total=False):
+class ListOptions(RatingOptions, total=False):
     """Options that also concern how the lists themselves are read."""
 
-    k: int | Sequence[int] | None
     ties: Ties | None
     exclude_seen: bool
 

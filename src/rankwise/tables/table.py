@@ -11,7 +11,7 @@ import polars as pl
 from rankwise.tables.columns import TableRole
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["Recommendations", "Table", "Tables", "absent_truth", "is_absent"]
+__all__ = ["Recommendations", "Table", "Tables", "absent_truth", "is_absent", "names_no_columns"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Table:
     @property
     def is_positional(self) -> bool:
         """Whether the source names no columns: a dict by user, tuples, arrays, matrices."""
-        return self.format.startswith(("{", "[", "dense", "sparse", "list of", "weights", "ids"))
+        return names_no_columns(self.format)
 
     def relevant(self, threshold: float | None) -> pl.DataFrame:
         """Return the relevant rows: all rows, if there is no relevance."""
@@ -84,6 +84,11 @@ class Table:
             "columns": self.columns, "unread": list(self.unread), "ids": ids,
             "ids_trimmed": self.trimmed, "sha256": self.sha256,
         }  # fmt: skip
+
+
+def names_no_columns(layout: str) -> bool:
+    """Whether sources of a format or layout have no columns with names."""
+    return layout.startswith(("{", "[", "dense", "sparse", "list of", "weights", "ids", "tensors"))
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ class Batch:
                 assert self.items is not None
                 lists = _without(self.items, excluded)
                 ranked = rank_lists(self.user, lists, self.target, item_sets, spec.n_columns)
+                ranked = replace(ranked, n_taken_out=(lists != self.items).sum(1))
         return replace(ranked, has_users=self.has_users)
 
     def masked(self, excluded: list[Rows]) -> Tensor:

@@ -49,6 +49,8 @@ def rank_scores(
     """
     scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)
+    is_candidate = scored.columns(judged)[1]
+    n_unranked = torch.zeros_like(user).index_add(0, judged.row, (~is_candidate).to(torch.int64))
     if depth is None:
         among_all = RanksAmongCandidates(scored, order)
         length = (scored.scores > -_INFINITY).sum(1)
@@ -66,6 +68,7 @@ def rank_scores(
             n_tied=n_tied,
             has_ties=bool(is_tied.any()),
             is_full=best.is_full,
+            n_unranked=n_unranked,
         )
     in_lists = RanksInLists(best.items, best, scored, order)
     return Ranked(
@@ -80,6 +83,7 @@ def rank_scores(
         limit=depth if order.is_open else None,
         is_full=best.is_full,
         cut_in_tie=best.cut_in_tie,
+        n_unranked=n_unranked,
     )
 
 

@@ -75,6 +75,10 @@ class Ranked:
         Whether ``items`` has no padding.
     cut_in_tie : tensor of bool, shape (B,), or None
         Which lists were cut between items of equal scores; None: none.
+    n_unranked : tensor of int, shape (B,), or None
+        How many items of the ground truth are no candidates; None: none, or ready lists.
+    n_taken_out : tensor of int, shape (B,), or None
+        How many excluded items were taken out of each ready list; None: none.
     has_users : bool
         Whether it was said who the users are.
     """
@@ -91,6 +95,8 @@ class Ranked:
     limit: int | None = None
     is_full: bool = False
     cut_in_tie: Tensor | None = None
+    n_unranked: Tensor | None = None
+    n_taken_out: Tensor | None = None
     has_users: bool = False
 
     @property
@@ -106,7 +112,8 @@ class Ranked:
         def chosen(found: ItemRanks) -> ItemRanks:
             return found.chosen((number[found.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        names = ("user", "items", "length", "scores", "n_candidates", "n_tied", "cut_in_tie")
+        names = ("user", "items", "length", "scores", "n_candidates", "n_tied", "cut_in_tie",
+                 "n_unranked", "n_taken_out")  # fmt: skip
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
         columns = {name: None if x is None else x[rows] for name, x in columns.items()}
         return replace(

@@ -24,8 +24,10 @@ __all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
 
 KINDS = ("from_scores", "from_lists", "with_users", "without_users", "graded")
 """Lists by how they were given, which a result does not count."""
-_COUNTS = ("rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
-           "users_repeated", *KINDS)  # fmt: skip
+_COUNTS = (
+    "rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
+    "truth_rows_that_are_no_candidates", "seen_items_taken_out", "users_repeated", *KINDS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,10 @@ def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str
         "with_users" if ranked.has_users else "without_users": size,
         "graded": 0 if ranked.judged.rows.value is None else size,
     }
+    if ranked.n_unranked is not None:
+        counts["truth_rows_that_are_no_candidates"] = ranked.n_unranked.sum()
+    if ranked.n_taken_out is not None:
+        counts["seen_items_taken_out"] = ranked.n_taken_out.sum()
     if ranked.from_scores and depth is not None:
         counts["lists_shorter_than_k"] = (has_list & (ranked.length < depth)).sum()
     return counts

@@ -12,6 +12,7 @@ import polars as pl
 from rankwise.measures.measure import Measure
 from rankwise.results.display.view import TableView, number
 from rankwise.results.tidy import labelled_values
+from rankwise.tables.table import names_no_columns
 
 __all__ = ["footnote", "result_views"]
 
@@ -56,6 +57,9 @@ _COUNTS = {
     "candidates_without_scores": "candidates without scores",
     "candidates_repeated": "repeated candidates, ranked once",
     "users_with_fewer_negatives": "with fewer negatives than asked for",
+    "users_repeated": "users who came twice, counted once",
+    "history_rows_of_unknown_ids": "training rows of unknown users or items, left out",
+    "baseline_rows_of_unknown_ids": "baseline rows of unknown users or items, left out",
 }
 
 
@@ -176,15 +180,8 @@ def _order_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
 def _columns_read(role: str, card: Mapping[str, Any]) -> str:
     """Return the source of a table, which of its columns were read, and which were not."""
     source = card["source"] if card["source"] != role else card.get("format", "")
-    layout = str(card.get("format", "")).startswith(("{", "[", "dense", "sparse", "list of", "ids"))
-    columns = (
-        []
-        if layout
-        else [
-            name if name == column else f"{name}={column}"
-            for name, column in _columns(card).items()
-        ]
-    )
+    named = {} if names_no_columns(str(card.get("format", ""))) else _columns(card)
+    columns = [name if name == column else f"{name}={column}" for name, column in named.items()]
     text = f"{role}: {source}" + (f" ({', '.join(columns)})" if columns else "")
     unread = card.get("unread") or []
     text += (
