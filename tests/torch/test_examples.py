@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
 import rankwise as rw  # noqa: E402
-from rankwise.errors import InputError  # noqa: E402
+from rankwise.errors import InputError, ParameterError  # noqa: E402
 from rankwise.torch import Collection  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -95,6 +95,10 @@ def test_a_step_that_returns_something_else():
     from rankwise.torch.lightning import Evaluation
 
     evaluation = Evaluation(Collection("recall@1"))
+    with pytest.raises(InputError, match="several dataloaders"):
+        evaluation.on_validation_batch_end(None, None, {}, None, 0, dataloader_idx=1)
+    with pytest.raises(ParameterError, match="a Collection is evaluated"):
+        Evaluation(["recall@1"])
     for outputs in (None, torch.zeros(1), {"scores": torch.rand(1, 2)}):
         with pytest.raises(InputError, match="validation_step returns a mapping"):
             evaluation.on_validation_batch_end(None, None, outputs, None, 0)

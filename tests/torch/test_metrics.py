@@ -64,6 +64,42 @@ def test_compute_per_user_and_result(expected):
     assert result.counts["users"] == 24
 
 
+def test_results_without_users_are_not_compared():
+    named, unnamed = fed(Collection(NAMES, n_items=N_ITEMS)), Collection(NAMES, n_items=N_ITEMS)
+    for scores, target, _ in batches():
+        unnamed.update(scores, target)
+    assert unnamed.result().values == named.result().values
+    with pytest.raises(ParameterError, match="rows stand for users"):
+        rw.compare({"a": named.result(), "b": unnamed.result()})
+
+
+def test_candidates_that_were_passed_are_told_from_the_catalogue():
+    results = []
+    for candidates in (None, torch.arange(N_ITEMS).expand(8, -1)):
+        metrics = Collection(NAMES, n_items=N_ITEMS)
+        for scores, target, users in batches():
+            metrics.update(scores, target, users=users, candidates=candidates)
+        results.append(metrics.result())
+    assert results[0].values == results[1].values
+    assert "candidates: those passed with the scores" in str(results[1])
+    with pytest.raises(ParameterError, match="different candidates"):
+        rw.compare({"a": results[0], "b": results[1]})
+
+
+def test_what_help_and_repr_say():
+    assert "%(" not in Collection.__doc__
+    assert "relevance_threshold : float" in Collection.__doc__
+    assert "'ndcg@[2,5]'" in repr(Collection(NAMES, n_items=N_ITEMS))
+
+
+def test_nothing_to_evaluate_is_said_as_it_is():
+    metrics = Collection("recall@1")
+    metrics.update(torch.rand(2, 3), torch.tensor([-1, -1]))
+    assert metrics.compute()["recall@1"].isnan()
+    with pytest.raises(EmptyError, match="no user that counts has a list"):
+        metrics.result()
+
+
 def test_results_can_be_compared_and_saved(expected, tmp_path):
     result = fed(Collection(NAMES, n_items=N_ITEMS)).result()
     result.save(tmp_path / "result")
@@ -579,6 +615,10 @@ WRONG = {
     "target is not a tensor": (InputError, SCORES, None, {}),
     "one column per item": (InputError, torch.rand(2, 0), TARGET, {}),
     "lists are whole numbers": (InputError, SCORES.to_sparse(), TARGET, {}),
+    "one item per user is a whole number": (InputError, SCORES, TARGET.float(), {}),
+    "users is not a tensor": (InputError, SCORES, TARGET, {"users": ["ann", "bob"]}),
+    "lists name an item outside": (IdError, torch.tensor([[7, 3], [1, 0]]),
+                                   torch.tensor([[True, False], [True, False]]), {}),
     "different devices": (InputError, SCORES, TARGET.to("meta"), {}),
 }  # fmt: skip
 

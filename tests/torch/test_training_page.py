@@ -19,7 +19,7 @@ def test_the_blocks_print_what_the_page_says():
     namespace: dict[str, object] = {}
     text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n([^`]*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 6
     for code, expected in blocks:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):

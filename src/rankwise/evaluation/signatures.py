@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from rankwise.core.described import described
 from rankwise.evaluation.settings import option_fields, option_types
 
-__all__ = ["takes_options"]
+__all__ = ["options_text", "takes_options"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _SHORTHANDS = {
@@ -35,6 +35,14 @@ def _description(name: str, default: Any) -> str:
     ending = "optional" if default is None else f"default={shown}"
     text = textwrap.fill(entry.metadata["text"], 91)
     return f"{name} : {named}, {ending}\n{textwrap.indent(text, '    ')}"
+
+
+def options_text(known: type, **defaults: Any) -> str:
+    """Return the description of every option that a typed dictionary has, as numpydoc does."""
+    names = [name for name in option_fields() if name in known.__annotations__]
+    values = {name: _default(name) for name in names} | defaults
+    short = [_SHORTHANDS[name] for name in _SHORTHANDS if name in known.__annotations__]
+    return "\n".join([*short, *(_description(name, values[name]) for name in names)])
 
 
 def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
@@ -67,9 +75,7 @@ def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
             for name in (*short, *names)
         ]  # fmt: skip
         function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
-        described_ = (_description(name, values[name]) for name in names)
-        text = "\n".join([*(_SHORTHANDS[name] for name in short), *described_])
-        return described(options=text)(function)
+        return described(options=options_text(known, **defaults))(function)
 
     return decorate
 

@@ -11,6 +11,7 @@ import polars as pl
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.align_users import check_ids
 from rankwise.results.result import Result
+from rankwise.tables.protocol import PASSED
 
 __all__ = ["check_comparable", "common_cells"]
 
@@ -20,6 +21,7 @@ _FORCE = "; force=True compares them all the same"
 
 def check_comparable(results: Mapping[str, Result]) -> None:
     """Raise if values are different quantities, so that their difference means nothing."""
+    _check_users(results)
     check_ids(results)
     _check_candidates(results)
     cards = {name: result.split for name, result in results.items() if result.split is not None}
@@ -57,11 +59,23 @@ def _check_same(
         raise ParameterError(message, found=found, hint=hint + _FORCE)
 
 
+def _check_users(results: Mapping[str, Result]) -> None:
+    """Raise if users were not named, so that nothing says who is who in another result."""
+    unnamed = [name for name, r in results.items() if r.provenance.get("users") == "rows"]
+    if unnamed:
+        raise ParameterError(
+            "users are compared one by one, and in these results rows stand for users",
+            found=", ".join(unnamed),
+            hint=f"say who the users are: users= of update{_FORCE}, row by row",
+        )
+
+
 def _check_candidates(results: Mapping[str, Result]) -> None:
     protocols = {name: result.protocol for name, result in results.items()}
     known = {protocol for protocol in protocols.values() if protocol is not None}
     sampled = any(protocol.sampled for protocol in known)
-    if len(known) < 2 and not (sampled and None in protocols.values()):
+    chosen = sampled or any(protocol.candidates == PASSED for protocol in known)
+    if len(known) < 2 and not (chosen and None in protocols.values()):
         return
     texts = [
         f"{name}: {'not sampled' if protocol is None else protocol.label or protocol.candidates}"

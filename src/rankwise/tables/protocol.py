@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-__all__ = ["Protocol"]
+__all__ = ["PASSED", "Protocol"]
+
+PASSED = "those passed with the scores"
+"""Candidates that came beside scores: nothing says how they were chosen."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from rankwise.torch.user_items import (
     check_lists,
     check_relevances,
     find,
+    is_matrix,
     key_of,
     read_rows,
     uncoalesced,
@@ -117,9 +118,10 @@ class Batch:
             else:
                 assert self.items is not None
                 lists = _without(self.items, excluded)
-                ranked = rank_lists(self.user, lists, self.target, item_sets, spec.n_columns)
+                ranked = rank_lists(self.user, lists, self.target, item_sets)
                 ranked = replace(ranked, n_taken_out=(lists != self.items).sum(1))
-        return replace(ranked, has_users=self.has_users)
+        has_candidates = from_scores and (self.items is not None or self.mask is not None)
+        return replace(ranked, has_users=self.has_users, has_candidates=has_candidates)
 
     def masked(self, excluded: list[Rows]) -> Tensor:
         """Return the scores with -inf for what is no candidate; the scores given stay as they are.
@@ -184,6 +186,10 @@ def _check_tensors(scores: object, device: torch.device, **given: Tensor | None)
     else:
         named = {"scores": scores, **given}
     for name, value in named.items():
+        if name == "users" and value is not None and not isinstance(value, Tensor):
+            raise InputError("users is not a tensor", found=type(value).__name__,
+                             hint="ids in text: pass them as user_ids=, and positions in these to "
+                             "update")  # fmt: skip
         if value is not None or name in ("scores", "target"):
             check_device(name, value, device, "the metric")
 
@@ -246,11 +252,15 @@ def _read_lists(
             found="ready lists, which are whole numbers", hint="leave ties out, or pass scores",
         )  # fmt: skip
     n_items, size = spec.n_columns, items.shape[0]
+    if n_items is None and target.ndim == 2 and is_matrix(target):
+        n_items = target.shape[1]  # one column per item: lists name no others
     judged = read_rows(target, "target", size=size, n_items=n_items)
     excluded = None
     if exclude is not None:
         excluded = read_rows(exclude, "exclude", size=size, n_items=n_items).nonzero()
-    return Batch(user, has_users, None, items.to(torch.int64), None, judged, excluded)
+    items = items.to(torch.int64)
+    check_lists(items, "lists", n_items)
+    return Batch(user, has_users, None, items, None, judged, excluded)
 
 
 def _read_users(users: Tensor | None, size: int, device: torch.device, spec: MetricSpec) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from rankwise.errors import InputError
+from rankwise.errors import InputError, ParameterError
 from rankwise.results.result import Result
 from rankwise.torch.metrics import Collection
 
@@ -39,10 +39,16 @@ class Evaluation(Callback):
     Attributes
     ----------
     results : dict of str to list of Result
-        The results of every epoch, under ``"val"`` and ``"test"``; without the sanity check.
+        The results of every epoch, under ``"val"`` and ``"test"``; without the sanity check. With
+        ``strategy="ddp_spawn"`` they stay in the processes that were spawned.
     """
 
     def __init__(self, metrics: Collection, *, prog_bar: bool = False) -> None:
+        if not isinstance(metrics, Collection):
+            raise ParameterError(
+                "a Collection is evaluated", found=type(metrics).__name__,
+                hint='Evaluation(Collection(["ndcg@10"]))',
+            )  # fmt: skip
         self.metrics = metrics
         self.prog_bar = prog_bar
         self.results: dict[str, list[Result]] = {"val": [], "test": []}
@@ -56,7 +62,7 @@ class Evaluation(Callback):
         batch_idx: int, dataloader_idx: int = 0,
     ) -> None:  # fmt: skip
         """Add the lists of a batch."""
-        self._add("validation_step", outputs)
+        self._add("validation_step", outputs, dataloader_idx)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log the values, and keep the result."""
@@ -71,7 +77,7 @@ class Evaluation(Callback):
         batch_idx: int, dataloader_idx: int = 0,
     ) -> None:  # fmt: skip
         """Add the lists of a batch."""
-        self._add("test_step", outputs)
+        self._add("test_step", outputs, dataloader_idx)
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log the values, and keep the result."""
@@ -81,7 +87,13 @@ class Evaluation(Callback):
         self.metrics.reset()
         self.metrics.to(pl_module.device)
 
-    def _add(self, step: str, outputs: Any) -> None:
+    def _add(self, step: str, outputs: Any, dataloader_idx: int) -> None:
+        if dataloader_idx:
+            raise InputError(
+                "there are several dataloaders, and their users would be evaluated as one set",
+                found=f"dataloader {dataloader_idx}",
+                hint="evaluate each with a Collection of its own, in the steps of the module",
+            )
         if not isinstance(outputs, Mapping) or not {"scores", "target"} <= outputs.keys():
             found = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
@@ -93,7 +105,10 @@ class Evaluation(Callback):
 
     def _end(self, stage: str, trainer: Trainer, pl_module: LightningModule) -> None:
         # All processes have the value of all users: there is nothing left to be reduced.
-        values = {f"{stage}/{name}": value for name, value in self.metrics.compute().items()}
+        computed = self.metrics.compute()
+        if not isinstance(computed, dict):  # of a single Measure
+            computed = {self.metrics.spec.settings.measures[0].cells[0]: computed}
+        values = {f"{stage}/{name}": value for name, value in computed.items()}
         pl_module.log_dict(values, prog_bar=self.prog_bar, sync_dist=False)
         if not trainer.sanity_checking:
             self.results[stage].append(self.metrics.result())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Unpack
 
 import polars as pl
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arguments import check_choice, check_positive
+from rankwise.core.described import described
 from rankwise.errors import EmptyError, MeasureError, ParameterError
-from rankwise.evaluation.signatures import takes_options
+from rankwise.evaluation.signatures import options_text, takes_options
 from rankwise.evaluation.work import finish
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
@@ -26,6 +28,7 @@ from rankwise.torch.sync import RepeatRule, distinct
 __all__ = ["Collection", "Measure"]
 
 
+@described(options=options_text(MetricOptions))
 class Collection(UserStates):
     """Several measures as one TorchMetrics module: one ranking and one match for all of them.
 
@@ -56,7 +59,8 @@ class Collection(UserStates):
         has no cut-off, or reads further down (auc): all candidates are ranked then. Ready lists
         keep their length.
     negatives : int, optional
-        The number of sampled negatives per user, where candidates are a sample: it labels results.
+        The number of sampled negatives per user, where ``candidates`` are a sample: it labels
+        results, which compare with those of the same label alone.
     repeated_users : {"error", "first"}, default="error"
         Where a user comes twice with different lists: raise, or count the first list. A user who
         comes again with the same list counts once, if the repetition is in the last update of a
@@ -130,6 +134,7 @@ class Collection(UserStates):
         self.block_size = block_size
         self.safe_names = safe_names
         self._result: Result | None = None
+        self._nothing: EmptyError | None = None
         self._check_measures()
 
     def _check_measures(self) -> None:
@@ -225,6 +230,10 @@ class Collection(UserStates):
         self._count_repeated(n_repeated)
         self._last = ranked if batch.has_users else []
 
+    def extra_repr(self) -> str:
+        """Return the measures, for `repr`."""
+        return ", ".join(repr(str(measure)) for measure in self.spec.settings.measures)
+
     def compute(self) -> Any:
         """Return the values by name, as scalars on the device of the metric.
 
@@ -233,9 +242,9 @@ class Collection(UserStates):
         """
         names = [name for m in self.spec.settings.measures for name in m.cells]
         try:
-            self._result = self._finish()
-        except EmptyError:
-            self._result = None
+            self._result, self._nothing = self._finish(), None
+        except EmptyError as error:
+            self._result, self._nothing = None, error
         values = dict.fromkeys(names, float("nan")) if self._result is None else self._result.values
         kind = torch.float64
         return self._named({
@@ -255,9 +264,11 @@ class Collection(UserStates):
         """
         self._computed = None
         self.compute()
-        if self._result is None:
+        if self._result is not None:
+            return self._result
+        if self._nothing is None or not self._update_count:
             raise EmptyError("no user has been evaluated yet", hint="call update(…) first")
-        return self._result
+        raise self._nothing
 
     def per_user(self) -> pl.DataFrame:
         """Return the values of every user: a table with one row per user."""
@@ -279,7 +290,10 @@ class Collection(UserStates):
         counts = named_counts(self.spec, self._layout, states["counts"])
         job = self.spec.job(from_scores=not counts["from_lists"])
         partial = partial_of(self.spec, self._layout, job, states, counts, self._facts.counts)
-        return finish(job, [partial])
+        result = finish(job, [partial])
+        if counts["with_users"]:
+            return result
+        return replace(result, provenance={**result.provenance, "users": "rows"})
 
 
 class Measure(Collection):

@@ -12,7 +12,7 @@ from torch import Tensor
 from rankwise.core.partial import Partial
 from rankwise.errors import InputError
 from rankwise.evaluation.work import Job
-from rankwise.tables.protocol import Protocol
+from rankwise.tables.protocol import PASSED, Protocol
 from rankwise.torch.run import KINDS, Layout
 from rankwise.torch.spec import MetricSpec
 from rankwise.torch.sync import States
@@ -68,7 +68,9 @@ def partial_of(
     reference_counts : dict of str to int
         What was counted in the tables that facts come from.
     """
-    protocol = None if spec.negatives is None else Protocol("sampled", negatives=spec.negatives)
+    protocol = Protocol(PASSED) if counts["with_candidates"] else None
+    if spec.negatives is not None:
+        protocol = Protocol("sampled", negatives=spec.negatives)
     ordered_by = {} if counts["from_lists"] else {"score": "scores"}
     relevant_by = {"relevance": "target"} if counts["graded"] else {}
     truth = _card(counts["truth_rows"], relevant_by) | {"split": None}

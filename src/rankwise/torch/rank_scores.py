@@ -8,7 +8,7 @@ from torch import Tensor
 from rankwise.torch.item_ranks import RanksAmongCandidates, RanksInLists
 from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.top import Scored, top_of
-from rankwise.torch.user_items import PAD, Rows, check_lists
+from rankwise.torch.user_items import PAD, Rows
 
 __all__ = ["rank_lists", "rank_scores"]
 
@@ -87,13 +87,11 @@ def rank_scores(
     )
 
 
-def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows],
-               n_items: int | None) -> Ranked:  # fmt: skip
+def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows]) -> Ranked:
     """Read ready lists, shape (B, K), best first; -1 is padding, and what follows moves up."""
     is_pad = items == PAD
     if bool((is_pad[:, :-1] & ~is_pad[:, 1:]).any()):
         items = items.gather(1, torch.argsort(is_pad.to(torch.int8), dim=1, stable=True))
-    check_lists(items, "lists", n_items)
     length = (items != PAD).sum(1)
     listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False

@@ -81,6 +81,8 @@ class Ranked:
         How many excluded items were taken out of each ready list; None: none.
     has_users : bool
         Whether it was said who the users are.
+    has_candidates : bool
+        Whether candidates were passed with the scores.
     """
 
     user: Tensor
@@ -98,6 +100,7 @@ class Ranked:
     n_unranked: Tensor | None = None
     n_taken_out: Tensor | None = None
     has_users: bool = False
+    has_candidates: bool = False
 
     @property
     def from_scores(self) -> bool:

@@ -22,7 +22,7 @@ from rankwise.torch.user_items import Rows
 
 __all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
 
-KINDS = ("from_scores", "from_lists", "with_users", "without_users", "graded")
+KINDS = ("from_scores", "from_lists", "with_users", "without_users", "with_candidates", "graded")
 """Lists by how they were given, which a result does not count."""
 _COUNTS = (
     "rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
@@ -135,6 +135,7 @@ def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str
         "truth_rows": ranked.judged.rows.row.shape[0],
         "from_scores" if ranked.from_scores else "from_lists": size,
         "with_users" if ranked.has_users else "without_users": size,
+        "with_candidates": size if ranked.has_candidates else 0,
         "graded": 0 if ranked.judged.rows.value is None else size,
     }
     if ranked.n_unranked is not None:

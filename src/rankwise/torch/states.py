@@ -26,7 +26,7 @@ class UserStates(Metric):
     Parameters
     ----------
     spec : MetricSpec
-        What is spec: it names the columns and the sums.
+        What is asked: it names the columns and the sums.
     repeated_users : {"error", "first"}
         What to do with a user who comes twice with different lists.
     compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
@@ -52,7 +52,7 @@ class UserStates(Metric):
         self._names = self._add_states()
 
     def _add_states(self) -> dict[str, str]:
-        """Register the states, and return their names, which tell what was spec.
+        """Register the states, and return their names, which tell what was asked.
 
         ``torchmetrics.MetricCollection`` shares the states of metrics that look alike after the
         first batch, unless these have other names; and those of a new model are all zeros.

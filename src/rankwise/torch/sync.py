@@ -183,8 +183,9 @@ def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
             "a user came twice, with different lists or ground truth",
             where=f"user {int(user[order][differ][0])}",
             found=f"{int(differ.sum())} such lists",
-            hint='give every user once; or pass repeated_users="first" to count the first list '
-            "(scores may differ in their last digits where batches differ in size)",
+            hint="reset() before another epoch is evaluated; give every user once; or pass "
+            'repeated_users="first" to count the first list (scores may differ in their last '
+            "digits where batches differ in size)",
         )
     lost = again & (is_last[order] == 0)
     if bool(lost.any()):

@@ -17,8 +17,8 @@ from torch import Tensor
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
-__all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "key_of",
-           "read_rows", "uncoalesced"]  # fmt: skip
+__all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "is_matrix",
+           "key_of", "read_rows", "uncoalesced"]  # fmt: skip
 
 PAD = -1
 """Marks a place of a padded list that holds no item."""
@@ -126,7 +126,10 @@ def read_rows(
             f"{name} is neither a dense tensor of numbers nor CSR or COO",
             found=f"{values.dtype}, {values.layout}",
         )
-    one_each = values.ndim == 1 and not is_sparse and not _holds_relevances(values)
+    if values.shape == (size,) and not is_sparse and _holds_relevances(values):
+        raise InputError(f"{name}: one item per user is a whole number", found=str(values.dtype),
+                         hint="pass .long()")  # fmt: skip
+    one_each = values.ndim == 1 and not is_sparse
     if values.shape[:1] != (size,) or not (values.ndim == 2 or one_each):
         raise InputError(
             f"{name} has one row for each row of the scores or lists",
@@ -195,6 +198,11 @@ def _from_sparse(values: Tensor, name: str) -> Rows:
     if stored.dtype.is_floating_point:
         check_relevances(stored, name)
     return uncoalesced(row, item, stored.to(torch.float64), values.shape[0])
+
+
+def is_matrix(values: Tensor) -> bool:
+    """Whether a tensor has one column per item, by its layout or type."""
+    return values.layout != torch.strided or _holds_relevances(values)
 
 
 def _holds_relevances(values: Tensor) -> bool:
@@ -279,7 +287,7 @@ def _from_lists(values: Tensor) -> Rows:
 
 
 def _check(rows: Rows, name: str, n_items: int | None) -> None:
-    """Refuse items outside the catalogue, and repeated items."""
+    """Refuse items outside the catalogue, and relevant items that are repeated."""
     most = _SPAN - 1 if n_items is None else n_items
 
     def outside() -> RankwiseError:
@@ -297,9 +305,10 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
             f"{name} names an item twice for one user",
             where=f"row {int(rows.row[bad])} of the batch",
             found=f"item {int(rows.item[bad])}",
-            hint="whole numbers are items; pass relevances as bool or float" if name == "target"
-            else "drop the repetition",
+            hint="whole numbers are items, in scores too: pass relevances and scores as floats; "
+            "padding is -1, not 0",
         )  # fmt: skip
 
     refuse((rows.item < 0) | (rows.item >= most), outside)
-    refuse(rows.key[1:] == rows.key[:-1], repeated)
+    if name == "target":  # what is excluded twice is excluded
+        refuse(rows.key[1:] == rows.key[:-1], repeated)
