@@ -676,3 +676,28 @@ def test_list_length_and_whole_rankings():
     tied = Collection("gauc(seen=included)", n_items=4, list_length=2)
     with pytest.raises(MeasureError, match="ties with the last item"):
         tied.update(torch.tensor([[0.4, 0.3, 0.3, 0.1]]), torch.tensor([2]))
+
+
+def test_constant_scores_take_a_bounded_number_of_rows(monkeypatch):
+    """A new model may score all items alike: ranks below the end of the lists take no room."""
+    from rankwise.core import hits
+    from rankwise.torch import ranked
+
+    rows = []
+    starts = hits.offsets
+    monkeypatch.setattr(
+        hits, "offsets", lambda sizes: rows.append(int(sizes.sum())) or starts(sizes)
+    )
+    monkeypatch.setattr(ranked, "_TIED_RANKS", 300)
+    scores, target = torch.zeros(30, 100), torch.zeros(30, 100, dtype=torch.bool)
+    target[:, :3] = True
+    cut, whole = Collection(["ndcg@10", "mrr@10"]), Collection(["ndcg@10", "mrr"])
+    cut.update(scores, target)
+    assert rows.pop() <= 300
+    whole.update(scores, target)
+    assert max(rows) <= 400
+    lists = {user: dict.fromkeys(range(100), 0.0) for user in range(30)}
+    theirs = rw.evaluate(lists, {u: [0, 1, 2] for u in range(30)}, ["ndcg@10", "mrr", "mrr@10"])
+    for name in ("ndcg@10", "mrr@10"):
+        assert cut.result()[name] == pytest.approx(theirs[name], rel=1e-12)
+    assert whole.result()["mrr"] == pytest.approx(theirs["mrr"], rel=1e-12)

@@ -75,8 +75,9 @@ def assemble(
     item = lists.items[rows]
     ranges = None if tied is None else tuple((row - first + 1)[relevant] for row in tied[:2])
     hits = _hits(
-        user[relevant], rank[relevant], gain[relevant], item[relevant], ranges, encoded.ties
-    )
+        user[relevant], rank[relevant], gain[relevant], item[relevant], ranges, encoded.ties,
+        lists.limit,
+    )  # fmt: skip
     judged = None
     if lists.limit is not None:
         kept = kept & (rank <= lists.limit)  # without what only ties with the last item
@@ -112,12 +113,13 @@ def assemble(
 
 
 def _hits(
-    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties
-) -> Hits:
+    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties,
+    limit: int | None,
+) -> Hits:  # fmt: skip
     if ranges is not None:
         low, high = ranges
         if ties == "expected":
-            return expect(user, gain, item, low, high)
+            return expect(user, gain, item, low, high, limit=limit)
         rank, gain, item = resolve(user, gain, item, low, high, ties)
     return Hits(user, rank, np.ones(len(user)), positions(runs(user)) + 1.0, gain, item)
 

@@ -24,22 +24,20 @@ class TiedGroups:
     """Groups of equal scores that hold relevant items; an untied hit is a group of one."""
 
     starts: Array
-    """Where each group's rows start: one row for each rank that the group covers."""
+    """Where each group's rows start: one row for each rank that the group covers, down to the end
+    of the list."""
     hits: Array
     """The group of every relevant item."""
     depth: Array
     """How many groups of the same user come before."""
-
-    @property
-    def sizes(self) -> Array:
-        """The number of ranks that each group covers."""
-        return self.starts[1:] - self.starts[:-1]
+    sizes: Array
+    """The number of ranks that each group covers, also below the end of the list."""
 
     @cached_property
     def rows(self) -> Array:
         """The group of each row."""
         xp = namespace(self.starts)
-        return xp.repeat(xp.arange(self.sizes.shape[0]), self.sizes)
+        return xp.repeat(xp.arange(self.sizes.shape[0]), xp.diff(self.starts))
 
     @property
     def position(self) -> Array:
@@ -49,9 +47,10 @@ class TiedGroups:
 
     @cached_property
     def largest(self) -> tuple[int, int, int]:
-        """The largest size, the most relevant items of a group, and the largest depth."""
+        """The most rows and the most relevant items of a group, and the largest depth."""
         n_hits = count(self.hits, self.sizes.shape[0])
-        return _largest(self.sizes), _largest(n_hits), _largest(self.depth)
+        n_rows = namespace(self.starts).diff(self.starts)
+        return _largest(n_rows), _largest(n_hits), _largest(self.depth)
 
 
 @dataclass(frozen=True)
@@ -178,15 +177,16 @@ class Hits:
         xp = namespace(groups.starts)
         sizes, group = groups.sizes, groups.rows
         n, r = xp.take(sizes, group), xp.take(count(groups.hits, sizes.shape[0]), group)
-        hazard = xp.clip(xp.astype(r, xp.float64) / (n - groups.position), max=1.0)
-        reached = xp.take(xp.astype(groups.depth == 0, xp.float64), group)
-        # The second rows of all groups together, then the third rows, ….
-        heads = groups.starts[:-1][xp.argsort(sizes, descending=True, stable=True)]
-        longer = sizes.shape[0] - xp.cumulative_sum(count(sizes, groups.largest[0] + 1))
-        for q, n_longer in enumerate(longer.tolist()[1:-1], start=1):
-            rows = heads[:n_longer] + q
-            reached[rows] = reached[rows - 1] * (1 - hazard[rows - 1])
-        return reached * hazard
+        position = groups.position
+        hazard = xp.clip(xp.astype(r, xp.float64) / (n - position), max=1.0)
+        # The product of (1 - hazard) over the rows of the group above: of one row, then of up to
+        # two, four, …. In steps of doubling, because a group may have every item of the catalogue.
+        reached = xp.where(position == 0, 1.0, xp.roll(1 - hazard, 1))
+        step = 1
+        while step < groups.largest[0]:
+            reached = xp.where(position >= step, reached * xp.roll(reached, step), reached)
+            step *= 2
+        return xp.where(xp.take(groups.depth, group) == 0, reached * hazard, 0.0)
 
     def _tied_cascade(self, groups: TiedGroups, stop: Array, last: int) -> Array:
         # passed[q]: the expected product of (1 - stop) over the first q + 1 items of the group in
@@ -249,7 +249,9 @@ def resolve(
     return high - xp.take(n_hits, tied) + 1 + position, gain, item
 
 
-def expect(user: Array, gain: Array, item: Array, low: Array, high: Array) -> Hits:
+def expect(
+    user: Array, gain: Array, item: Array, low: Array, high: Array, *, limit: int | None = None
+) -> Hits:
     """Return hits spread over their tied groups, so that sums over rows are expectations.
 
     Parameters
@@ -258,18 +260,22 @@ def expect(user: Array, gain: Array, item: Array, low: Array, high: Array) -> Hi
         Hits in order of user and rank.
     low, high : array of int, shape (n,)
         The first and last rank of the tied group of every hit.
+    limit : int, optional
+        The length of the lists, below which no rank is looked at: constant scores would make a row
+        for every item of the catalogue.
     """
     xp = namespace(gain)
     hit_starts = runs(user, low)
     heads, n_hits = hit_starts[:-1], xp.diff(hit_starts)
     owner, first = xp.take(user, heads), xp.take(low, heads)
     size = xp.take(high, heads) - first + 1
-    starts = offsets(size)
+    n_rows = size if limit is None else xp.minimum(size, xp.clip(limit - first + 1, min=1))
+    starts = offsets(n_rows)
     first_group = xp.searchsorted(owner, owner)  # of the same user
     depth = xp.arange(owner.shape[0]) - first_group
     above = heads - xp.take(heads, first_group)  # hits of the same user in the groups before
     numbers = xp.arange(size.shape[0])
-    groups = TiedGroups(starts, xp.repeat(numbers, n_hits), depth)
+    groups = TiedGroups(starts, xp.repeat(numbers, n_hits), depth, size)
     n, r = xp.take(size, groups.rows), xp.take(n_hits, groups.rows)
     share = xp.astype(groups.position * (r - 1), xp.float64) / xp.clip(n - 1, min=1)
     position = xp.astype(xp.take(above, groups.rows), xp.float64) + 1.0 + share

@@ -107,7 +107,7 @@ def _hits(ranked: Ranked, judged: ItemRanks, relevant: Tensor, order: TieOrder) 
     user, item, gain = judged.rows.row[rows], judged.rows.item[rows], _gains(judged, rows)
     rank, last = judged.first[rows], judged.last[rows]
     if ranked.has_ties and order.ties == "expected":
-        return expect(user, gain, item, rank, last)
+        return expect(user, gain, item, rank, last, limit=ranked.limit)
     if ranked.has_ties:
         rank, gain, item = resolve(user, gain, item, rank, last, order.ties)
     position = torch.arange(1, user.shape[0] + 1, device=user.device) - torch.searchsorted(

@@ -220,7 +220,8 @@ class Collection(UserStates):
             return
         step = block_rows(batch.width, self.block_size)
         with torch.no_grad():
-            ranked = [part.rank(self.spec, self._facts) for part in batch.parts(step)]
+            blocks = (block.rank(self.spec, self._facts) for block in batch.parts(step))
+            ranked = [part for block in blocks for part in block.parts()]
             signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
             if batch.has_users:
                 ranked, signed, n_repeated = distinct(ranked, self.repeated_users)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from rankwise.core.choices import Ties
 from rankwise.torch.user_items import Rows
 
 __all__ = ["ItemRanks", "Ranked", "TieOrder"]
+
+_TIED_RANKS = 1 << 22  # of a part: measures hold some ten numbers for each
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,22 @@ class Ranked:
     def from_scores(self) -> bool:
         """Whether scores were ranked; else these are ready lists."""
         return self.scores is not None
+
+    def parts(self) -> Iterator[Ranked]:
+        """Yield the lists of so many users at a time as have a bounded number of tied ranks.
+
+        Where ties are open, a judged item takes a row for every rank that it may have: of a model
+        that scores all items alike, a complete ranking takes one for every item.
+        """
+        if not self.has_ties or self.limit is not None:
+            yield self
+            return
+        spread = self.judged.last - self.judged.first + 1
+        ends = torch.zeros_like(self.length).index_add(0, self.judged.rows.row, spread).cumsum(0)
+        part = (ends - 1).clamp(min=0) // _TIED_RANKS
+        numbers = torch.unique_consecutive(part).tolist()
+        for number in numbers:
+            yield self if len(numbers) == 1 else self.select((part == number).nonzero()[:, 0])
 
     def select(self, rows: Tensor) -> Ranked:
         """Return the lists of some users, by ascending position."""
