@@ -58,9 +58,10 @@ class Protocol:
         """The label of all values computed from sampled negatives; else empty."""
         if not self.sampled:
             return ""
+        seed = "" if self.seed is None else f", seed={self.seed}"
         by = f", by {self.by}" if self.by not in ("", "uniform") else ""
         replacement = ", with replacement" if self.replacement else ""
-        return f"sampled (m={self.negatives}, seed={self.seed}{by}{replacement})"
+        return f"sampled (m={self.negatives}{seed}{by}{replacement})"
 
     def write(self) -> str:
         """Return the protocol as text: equal text for equal protocols."""
