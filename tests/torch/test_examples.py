@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -80,6 +81,20 @@ def test_lightning_trains_and_logs(monkeypatch):
         trainer.test(model, users, verbose=False)
     assert evaluation.results["test"][0].values == results[-1].values
     assert isinstance(results[0], rw.Result)
+
+
+def test_lightning_on_two_processes(tmp_path):
+    pytest.importorskip("lightning.pytorch", reason="Lightning is not installed")
+    script, printed = Path(__file__).with_name("lightning_ranks.py"), []
+    for size in ("1", "2"):
+        done = subprocess.run([sys.executable, script, size, tmp_path], capture_output=True,
+                              text=True, check=False, timeout=240)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed.append([json.loads(line) for line in done.stdout.splitlines() if line[:2] == "[{"])
+    (alone,), both = printed
+    assert both == [alone, alone]
+    assert alone[1]["val/recall@5"] == pytest.approx(alone[0]["recall@5"])
+    assert alone[2] == 31
 
 
 def lists_of(model, metrics, target, n_users):

@@ -143,6 +143,16 @@ def test_metric_collection_with_equal_measures_and_other_options():
     assert {n: v.item() for n, v in collection.compute().items()} == {"all": 0.75, "high": 0.5}
 
 
+def test_a_running_window():
+    running = torchmetrics.wrappers.Running(Measure("recall@5"), window=2)
+    for scores, target, users in batches():
+        running(scores, target, users=users)
+    alone = Measure("recall@5")
+    for scores, target, users in list(batches())[1:]:
+        alone.update(scores, target, users=users)
+    assert running.compute() == alone.compute()
+
+
 def test_reset_clone_and_pickle(expected):
     metrics = fed(Collection(NAMES, n_items=N_ITEMS))
     for other in (copy.deepcopy(metrics), pickle.loads(pickle.dumps(metrics)), metrics.clone()):

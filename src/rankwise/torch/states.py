@@ -78,6 +78,9 @@ class UserStates(Metric):
 
     def reset(self) -> None:
         """Forget all lists."""
+        for name, value in self._defaults.items():
+            if isinstance(value, list):  # new ones: TorchMetrics' `Running` keeps those of before
+                setattr(self, name, [])
         super().reset()
         self._last = []
 
