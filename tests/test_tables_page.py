@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
 
+from pages import code_and_output, printed_by
 from rankwise.tables.columns import ROLES, names_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
@@ -14,14 +13,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 
 def test_the_blocks_print_what_the_page_says():
     namespace: dict[str, object] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    blocks = code_and_output(PAGE)
     assert len(blocks) == 3
     for code, expected in blocks:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(code, namespace)
-        assert said.getvalue() == expected
+        assert printed_by(code, namespace) == expected
 
 
 def test_every_name_of_the_page_is_recognised():

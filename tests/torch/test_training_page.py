@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 from pathlib import Path
 
 import pytest
+
+from pages import code_and_output, printed_by
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -17,14 +16,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 def test_the_blocks_print_what_the_page_says():
     namespace: dict[str, object] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n([^`]*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    blocks = code_and_output(PAGE)
     assert len(blocks) == 6
     for code, expected in blocks:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(code, namespace)
-        assert said.getvalue() == expected
+        assert printed_by(code, namespace) == expected
 
 
 def test_what_waits_is_named():

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import array_api_compat
 
 __all__ = [
-    "Array", "array_like", "bincount", "checks_at_end", "count", "is_tensor", "namespace", "refuse",
+    "Array", "bincount", "checks_at_end", "count", "is_tensor", "namespace", "refuse",
     "sum_whole", "whole_numbers_like",
 ]  # fmt: skip
 
@@ -33,11 +33,6 @@ _CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = Contex
 def namespace(*arrays: Array) -> Any:
     """Return the array API namespace that the arrays belong to."""
     return array_api_compat.array_namespace(*arrays)
-
-
-def array_like(like: Array, values: Array) -> Array:
-    """Return an array in the library and on the device of another: the array itself if it is."""
-    return namespace(like).asarray(values, device=array_api_compat.device(like))
 
 
 def whole_numbers_like(like: Array, values: Sequence[int]) -> Array:

@@ -25,7 +25,7 @@ from rankwise.torch.user_items import (
     check_relevances,
     find,
     is_matrix,
-    key_of,
+    list_keys,
     read_rows,
     uncoalesced,
 )
@@ -327,8 +327,7 @@ def _read_labels(target: Tensor, items: Tensor) -> Rows:
 
 def _without(items: Tensor, excluded: list[Rows]) -> Tensor:
     """Return ready lists with padding for what is excluded."""
-    row = torch.arange(items.shape[0], device=items.device)[:, None].expand_as(items)
     for rows in excluded:
-        there = find(rows.key, key_of(row, items)) < rows.row.shape[0]
+        there = find(rows.key, list_keys(items)) < rows.row.shape[0]
         items = torch.where(there, PAD, items)
     return items

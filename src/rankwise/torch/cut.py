@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from rankwise.core.arrays import count, sum_whole
 from rankwise.core.block import (
     Block,
     Ideal,
@@ -19,7 +20,7 @@ from rankwise.core.block import (
 from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
-from rankwise.torch.user_items import find
+from rankwise.torch.user_items import find, place_of
 
 __all__ = ["cut"]
 
@@ -51,14 +52,12 @@ def cut(
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)
-    zeros = torch.zeros(size, dtype=torch.int64, device=ranked.user.device)
-    n_judged = zeros.index_add(0, judged.rows.row, torch.ones_like(judged.rows.row))
     return Block(
         list_length=ranked.length,
         n_candidates=ranked.n_candidates,
-        n_relevant=zeros.index_add(0, judged.rows.row, relevant.to(torch.int64)),
-        n_judged=n_judged,
-        n_dropped=zeros,
+        n_relevant=sum_whole(judged.rows.row, relevant, size),
+        n_judged=count(judged.rows.row, size),
+        n_dropped=torch.zeros_like(ranked.length),
         user=code,
         hits=_hits(ranked, judged, relevant, order),
         n_items=n_items,
@@ -87,13 +86,6 @@ def is_relevant(judged: ItemRanks, threshold: float | None) -> Tensor:
     return value > 0 if threshold is None else value >= threshold
 
 
-def _gains(found: ItemRanks, rows: Tensor) -> Tensor:
-    value = found.rows.value
-    if value is None:
-        return torch.ones(rows.shape[0], dtype=torch.float64, device=rows.device)
-    return value[rows]
-
-
 def _by_rank(found: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
     """Return rows in order of user and rank; equal ranks in the order that breaks ties."""
     if not order.is_by_number:
@@ -104,17 +96,14 @@ def _by_rank(found: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
 
 def _hits(ranked: Ranked, judged: ItemRanks, relevant: Tensor, order: TieOrder) -> Hits:
     rows = _by_rank(judged, (relevant & (judged.first > 0)).nonzero()[:, 0], order)
-    user, item, gain = judged.rows.row[rows], judged.rows.item[rows], _gains(judged, rows)
+    user, item, gain = (x[rows] for x in (judged.rows.row, judged.rows.item, judged.rows.gain))
     rank, last = judged.first[rows], judged.last[rows]
     if ranked.has_ties and order.ties == "expected":
         return expect(user, gain, item, rank, last, limit=ranked.limit)
     if ranked.has_ties:
         rank, gain, item = resolve(user, gain, item, rank, last, order.ties)
-    position = torch.arange(1, user.shape[0] + 1, device=user.device) - torch.searchsorted(
-        user, user
-    )
     ones = torch.ones(user.shape[0], dtype=torch.float64, device=user.device)
-    return Hits(user, rank, ones, position.to(torch.float64), gain, item)
+    return Hits(user, rank, ones, place_of(user).to(torch.float64), gain, item)
 
 
 def _ideal(judged: ItemRanks, relevant: Tensor) -> Ideal | None:
@@ -124,8 +113,7 @@ def _ideal(judged: ItemRanks, relevant: Tensor) -> Ideal | None:
     rows = rows[torch.argsort(-judged.rows.value[rows], stable=True)]
     rows = rows[torch.argsort(judged.rows.row[rows], stable=True)]
     user = judged.rows.row[rows]
-    rank = torch.arange(1, rows.shape[0] + 1, device=rows.device) - torch.searchsorted(user, user)
-    return Ideal(user, rank, judged.rows.value[rows])
+    return Ideal(user, place_of(user), judged.rows.value[rows])
 
 
 def _judged(ranked: Ranked, relevant: Tensor, order: TieOrder) -> JudgedRows:
@@ -141,7 +129,7 @@ def _judged(ranked: Ranked, relevant: Tensor, order: TieOrder) -> JudgedRows:
         user=judged.rows.row[rows],
         rank=judged.place[rows],
         item=judged.rows.item[rows],
-        truth=_gains(judged, rows),
+        truth=judged.rows.gain[rows],
         relevant=relevant[rows].to(torch.float64),
         score=None if judged.score is None else judged.score[rows],
         tie=judged.first[rows] if ranked.has_ties else None,
@@ -177,15 +165,13 @@ def _labels(ranked: Ranked, relevant: Tensor) -> Tensor:
 
 def _items(found: ItemRanks, keep: Tensor | None = None) -> ItemRows:
     rows = found.rows if keep is None else found.rows.chosen(keep.nonzero()[:, 0])
-    ones = torch.ones(rows.row.shape[0], dtype=torch.float64, device=rows.row.device)
-    gain = rows.value if keep is not None and rows.value is not None else ones
+    gain = rows.gain if keep is not None else torch.ones_like(rows.row, dtype=torch.float64)
     return ItemRows(rows.row, rows.item, gain)
 
 
 def _overlap(ranked: Ranked, found: ItemRanks, judged: ItemRanks, relevant: Tensor) -> Overlap:
     """Return what lists have in common with another set; its values are places in that set."""
     size = ranked.user.shape[0]
-    counts = torch.zeros(size, dtype=torch.int64, device=ranked.user.device)
     row, listed = found.rows.row, found.place > 0
     last = _RANK_BOUND if ranked.limit is None else ranked.limit
     rows = (listed & (found.place <= last)).nonzero()[:, 0]
@@ -200,6 +186,6 @@ def _overlap(ranked: Ranked, found: ItemRanks, judged: ItemRanks, relevant: Tens
         rank=found.place[rows],
         item=found.rows.item[rows],
         rank_there=place_there[rows].to(torch.int64),
-        length=counts.index_add(0, row, torch.ones_like(row)),
-        n_elsewhere=counts.index_add(0, row, elsewhere.to(torch.int64)),
+        length=count(row, size),
+        n_elsewhere=sum_whole(row, elsewhere, size),
     )

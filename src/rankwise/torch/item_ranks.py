@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankwise.core.arrays import sum_whole
 from rankwise.torch.ranked import ItemRanks, TieOrder
 from rankwise.torch.top import Scored, Top
-from rankwise.torch.user_items import Rows, find, key_of
+from rankwise.torch.user_items import Rows, find, list_keys, place_of
 
 __all__ = ["RanksAmongCandidates", "RanksInLists"]
 
@@ -48,8 +49,7 @@ class RanksInLists:
             self.first, self.last = first.ravel(), last.ravel()
             tied = (last > first) & (top.scores > -_INFINITY)
             self.n_tied = tied.sum(1) + (top.cut_last - kept).clamp(min=0)
-        row = torch.arange(size, device=items.device)[:, None].expand(size, kept)
-        self.keys = key_of(row, items).ravel()
+        self.keys = list_keys(items).ravel()
         self.scores = None if top is None else top.scores.ravel().to(torch.float64)
 
     def find(self, rows: Rows) -> ItemRanks:
@@ -83,8 +83,7 @@ class RanksAmongCandidates:
         """Return the ranks of these items among all candidates."""
         column, is_candidate = self.scored.columns(rows)
         score = self.scored.scores[rows.row, column].to(torch.float64)
-        zeros = torch.zeros(rows.size, dtype=torch.int64, device=score.device)
-        n_candidates = zeros.index_add(0, rows.row, is_candidate.to(torch.int64))
+        n_candidates = sum_whole(rows.row, is_candidate, rows.size)
         many = n_candidates[rows.row] > _FEW
         place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64,
                                          device=score.device)  # fmt: skip
@@ -101,7 +100,7 @@ class RanksAmongCandidates:
         """Return place, first and last rank of a few items of each user."""
         scores = self.scored.scores
         score = scores[row, column]
-        nth = torch.arange(row.shape[0], device=row.device) - torch.searchsorted(row, row)
+        nth = place_of(row) - 1
         matrix = scores.new_full((scores.shape[0], int(nth.max()) + 1), torch.nan)
         matrix[row, nth] = score
         above, equal = torch.zeros((2, *matrix.shape), dtype=torch.int64, device=row.device)
@@ -118,16 +117,17 @@ class RanksAmongCandidates:
 
     def _by_sorting(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the same for many items of each user: all scores of these users are sorted."""
-        by_id = torch.argsort(self.number)
-        column = torch.argsort(by_id)[column]  # where the column is in the order that breaks ties
+        scores, by_id = self.scored.scores, self.scored.by_id(self.order)
+        width = scores.shape[1]
+        if by_id is not None:  # where the column is in the order that breaks ties
+            column = torch.argsort(by_id)[column]
         out = torch.empty((3, row.shape[0]), dtype=torch.int64, device=row.device)
         users = torch.unique_consecutive(row)
-        for part in torch.split(users, max(1, _CELLS // len(by_id))):
-            ordered, order = self.scored.scores[part][:, by_id].sort(
-                dim=1, descending=True, stable=True
-            )
+        for part in torch.split(users, max(1, _CELLS // width)):
+            values = scores[part] if by_id is None else scores[part][:, by_id]
+            ordered, order = values.sort(dim=1, descending=True, stable=True)
             place = torch.empty_like(order)
-            numbers = torch.arange(1, len(by_id) + 1, device=row.device)
+            numbers = torch.arange(1, width + 1, device=row.device)
             place.scatter_(1, order, numbers.expand_as(order))
             at = ((row >= part[0]) & (row <= part[-1])).nonzero()[:, 0]
             held = torch.searchsorted(part, row[at])

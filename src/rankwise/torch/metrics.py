@@ -247,9 +247,8 @@ class Collection(UserStates):
         except EmptyError as error:
             self._result, self._nothing = None, error
         values = dict.fromkeys(names, float("nan")) if self._result is None else self._result.values
-        kind = torch.float64
         return self._named({
-            name: torch.tensor(value, dtype=kind, device=self.device)
+            name: torch.tensor(value, dtype=torch.float64, device=self.device)
             for name, value in values.items()
         })  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankwise.core.arrays import sum_whole
 from rankwise.torch.item_ranks import RanksAmongCandidates, RanksInLists
 from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.top import Scored, top_of
@@ -49,14 +50,11 @@ def rank_scores(
     """
     scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)
-    is_candidate = scored.columns(judged)[1]
-    n_unranked = torch.zeros_like(user).index_add(0, judged.row, (~is_candidate).to(torch.int64))
     if depth is None:
         among_all = RanksAmongCandidates(scored, order)
         length = (scored.scores > -_INFINITY).sum(1)
         ranks = among_all.find(judged)
-        is_tied = (ranks.last > ranks.first).to(torch.int64)
-        n_tied = torch.zeros_like(length).index_add(0, judged.row, is_tied)
+        is_tied = ranks.last > ranks.first
         return Ranked(
             user=user,
             items=best.items,
@@ -65,11 +63,12 @@ def rank_scores(
             n_candidates=length,
             judged=ranks,
             item_sets={name: among_all.find(rows) for name, rows in item_sets.items()},
-            n_tied=n_tied,
+            n_tied=sum_whole(judged.row, is_tied, judged.size),
             has_ties=bool(is_tied.any()),
             is_full=best.is_full,
-            n_unranked=n_unranked,
+            n_unranked=sum_whole(judged.row, ranks.place == 0, judged.size),
         )
+    is_candidate = scored.columns(judged)[1]
     in_lists = RanksInLists(best.items, best, scored, order)
     return Ranked(
         user=user,
@@ -83,7 +82,7 @@ def rank_scores(
         limit=depth if order.is_open else None,
         is_full=best.is_full,
         cut_in_tie=best.cut_in_tie,
-        n_unranked=n_unranked,
+        n_unranked=sum_whole(judged.row, ~is_candidate, judged.size),
     )
 
 

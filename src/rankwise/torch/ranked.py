@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rankwise.core.arrays import sum_whole
 from rankwise.core.choices import Ties
 from rankwise.torch.user_items import Rows
 
@@ -120,7 +121,7 @@ class Ranked:
             yield self
             return
         spread = self.judged.last - self.judged.first + 1
-        ends = torch.zeros_like(self.length).index_add(0, self.judged.rows.row, spread).cumsum(0)
+        ends = sum_whole(self.judged.rows.row, spread, self.length.shape[0]).cumsum(0)
         part = (ends - 1).clamp(min=0) // _TIED_RANKS
         numbers = torch.unique_consecutive(part).tolist()
         for number in numbers:

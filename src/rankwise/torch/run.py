@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rankwise.core.arrays import Array, checks_at_end
+from rankwise.core.arrays import Array, checks_at_end, sum_whole
 from rankwise.core.choices import Population
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import ItemColumn
@@ -97,8 +97,7 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     _check(spec, plan, ranked)
     size, device = ranked.user.shape[0], ranked.user.device
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
-    n_relevant = torch.zeros_like(ranked.length)
-    n_relevant = n_relevant.index_add(0, ranked.judged.rows.row, relevant.to(torch.int64))
+    n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
     counted = _evaluated(spec.settings.population, ranked.length > 0, n_relevant > 0)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)

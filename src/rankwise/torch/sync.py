@@ -65,9 +65,7 @@ def signatures(ranked: Ranked) -> Tensor:
     lists = _mixed(ranked.items * _FACTORS[0] + place)
     lists = torch.where(ranked.items == PAD, 0, lists).sum(1)
     judged = ranked.judged
-    value = judged.rows.value
-    value = torch.ones_like(judged.first, dtype=torch.float64) if value is None else value
-    truth = _mixed(judged.rows.item * _FACTORS[1] + value.view(torch.int64))
+    truth = _mixed(judged.rows.item * _FACTORS[1] + judged.rows.gain.view(torch.int64))
     truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
     return lists.index_add(0, judged.rows.row, truth)
 

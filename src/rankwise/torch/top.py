@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from rankwise.core.arrays import refuse
 from rankwise.errors import RankwiseError, ScoreError
 from rankwise.torch.ranked import TieOrder
-from rankwise.torch.user_items import PAD, Rows, find, key_of
+from rankwise.torch.user_items import PAD, Rows, find, list_keys
 
 __all__ = ["Scored", "Top", "cells_of", "top_of"]
 
@@ -19,7 +20,7 @@ _INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of candidates, -inf for item_sets.
+    """The scores of candidates, -inf for others.
 
     Attributes
     ----------
@@ -46,9 +47,15 @@ class Scored:
         if self.items is None:
             column, known = rows.item, None
         else:
-            column, known = _columns_of(rows, self.items)
+            column, known = _columns_of(rows, self._order_of_keys, self.items.shape[1])
         is_candidate = self.scores[rows.row, column] > -_INFINITY
         return column, is_candidate if known is None else is_candidate & known
+
+    @cached_property
+    def _order_of_keys(self) -> tuple[Tensor, Tensor]:
+        """The keys of all candidates in order, sorted once for all sets of items."""
+        assert self.items is not None
+        return _order_of_keys(self.items)
 
     def item_of(self, columns: Tensor) -> Tensor:
         """Return the items of columns, shape (B, K)."""
@@ -57,6 +64,13 @@ class Scored:
     def number_of(self, columns: Tensor, order: TieOrder) -> Tensor:
         """Return numbers of columns that grow in the order that breaks ties."""
         return order.of(columns) if self.items is None else columns
+
+    def by_id(self, order: TieOrder) -> Tensor | None:
+        """Return the columns in the order that breaks ties, shape (C,); None: they are in it."""
+        if self.items is not None or order.is_by_number:
+            return None
+        width, device = self.scores.shape[1], self.scores.device
+        return torch.argsort(order.of(torch.arange(width, device=device)))
 
 
 @dataclass(frozen=True)
@@ -142,10 +156,8 @@ def _choose_at_cut(
     score = values[rows, kept - 1, None]
     above = (values[rows, :kept] > score).sum(1)
     equal = scored.scores[rows] == score
-    by_id = None
-    if scored.items is None and not order.is_by_number:
-        by_id = torch.argsort(order.of(torch.arange(equal.shape[1], device=equal.device)))
-        equal = equal[:, by_id]
+    by_id = scored.by_id(order)
+    equal = equal if by_id is None else equal[:, by_id]
     nth = equal.cumsum(1, dtype=torch.int32)
     row, column = (equal & (nth <= (kept - above)[:, None])).nonzero(as_tuple=True)
     place = above[row] + nth[row, column] - 1
@@ -164,11 +176,16 @@ def _in_order(
     return values.gather(1, by_score), columns.gather(1, by_score)
 
 
-def _columns_of(rows: Rows, items: Tensor) -> tuple[Tensor, Tensor]:
+def _order_of_keys(items: Tensor) -> tuple[Tensor, Tensor]:
+    keys, order = torch.sort(list_keys(items).ravel())
+    return keys, order
+
+
+def _columns_of(
+    rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int
+) -> tuple[Tensor, Tensor]:
     """Return the column in which each item stands (0 where it stands in none), and if it does."""
-    width = items.shape[1]
-    held = torch.arange(items.shape[0], device=items.device)[:, None].expand_as(items)
-    keys, order = torch.sort(key_of(held, items).ravel())
+    keys, order = order_of_keys
     at = find(keys, rows.key)
     known = at < keys.shape[0]
     return torch.where(known, torch.cat([order, order.new_zeros(1)])[at] % width, 0), known
@@ -178,7 +195,7 @@ def cells_of(rows: Rows, items: Tensor | None, width: int) -> tuple[Tensor, Tens
     """Return row and column of each item; ``items`` has those of columns, None: the same."""
     if items is None:
         return rows.row, rows.item.clamp(0, width - 1)
-    column, known = _columns_of(rows, items)
+    column, known = _columns_of(rows, _order_of_keys(items), items.shape[1])
     keep = known.nonzero()[:, 0]
     return rows.row[keep], column[keep]
 

@@ -18,7 +18,7 @@ from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
 __all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "is_matrix",
-           "key_of", "read_rows", "uncoalesced"]  # fmt: skip
+           "key_of", "list_keys", "place_of", "read_rows", "uncoalesced"]  # fmt: skip
 
 PAD = -1
 """Marks a place of a padded list that holds no item."""
@@ -50,6 +50,13 @@ class Rows:
         """A number for each user and item, ascending."""
         return key_of(self.row, self.item)
 
+    @property
+    def gain(self) -> Tensor:
+        """The relevance of each: 1 where all are alike."""
+        if self.value is not None:
+            return self.value
+        return torch.ones(self.row.shape[0], dtype=torch.float64, device=self.row.device)
+
     def parts(self, step: int) -> Iterator[Rows]:
         """Yield the rows of consecutive users, so many at a time, who are numbered anew."""
         if step >= self.size:
@@ -80,6 +87,17 @@ def key_of(row: Tensor, item: Tensor) -> Tensor:
     Items are clamped: what is outside the catalogue is refused later, and must not go astray now.
     """
     return row * _SPAN + item.clamp(-1, _SPAN - 2).bitwise_and(_SPAN - 1)
+
+
+def list_keys(items: Tensor) -> Tensor:
+    """Return the key of every place of padded lists, shape (B, K)."""
+    return key_of(torch.arange(items.shape[0], device=items.device)[:, None], items)
+
+
+def place_of(user: Tensor) -> Tensor:
+    """Return the place of every row among those of its user, from 1; users ascend."""
+    places = torch.arange(1, user.shape[0] + 1, device=user.device)
+    return places - torch.searchsorted(user, user)
 
 
 def find(keys: Tensor, wanted: Tensor) -> Tensor:
