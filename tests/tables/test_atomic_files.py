@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankwise.errors import OutputError
-from rankwise.tables.atomic_files import new_file, new_folder, write_text
+from rankwise.tables.atomic_files import new_file, new_folder, workplace, write_text
 
 LEFT = "0123456789ab"
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -49,6 +49,26 @@ def test_the_file_of_another_writer_at_work_stays(tmp_path):
     new_file(tmp_path / "out", lambda part: (part.write_text("mine"), overtaken(part)))
     assert content(tmp_path / "out") == "mine"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_is_in_use_is_asked_while_nobody_else_can_finish(tmp_path):
+    """Asked before, the answer may miss the file that another writer puts to use meanwhile."""
+    fcntl = pytest.importorskip("fcntl")
+    others = []
+
+    def in_use():
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        try:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            others.append("wait")
+        finally:
+            os.close(descriptor)
+        return frozenset()
+
+    with workplace(tmp_path, re.compile("x"), in_use):
+        pass
+    assert others == ["wait"]
 
 
 def test_without_locks_only_old_files_go(tmp_path, monkeypatch):

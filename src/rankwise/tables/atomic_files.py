@@ -103,9 +103,9 @@ def workplace(
             yield stamp
         finally:
             with contextlib.suppress(OSError):  # leftovers can wait for the next writer
-                used = in_use()
+                known = "" if alone() else stamp  # every stamp is known to one who is alone
+                used = in_use()  # after the lock: until then another writer may finish
                 if used is not None:
-                    known = "" if alone() else stamp  # every stamp is known to one who is alone
                     _clean(folder, temporary, used, known)
 
 
