@@ -143,6 +143,11 @@ class FactTables:
         arrays = self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
         return {fact.column: of for fact, of in arrays.items() if isinstance(of, Groups)}
 
+    def group_names(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of the groups of users in order, by column."""
+        wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
+        return {fact.column: self._groups(fact).names for fact in wanted}
+
     def descriptions(self) -> dict[str, str]:
         """Return where each fact came from."""
         return {str(fact): self._description(fact) for fact in sorted(self.wanted)}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import polars as pl
 
 from rankwise.core.hashing import combined, hash_of_column
-from rankwise.evaluation.totals import UserColumns, totals
-from rankwise.measures.item_sums import CatalogueSums
+from rankwise.evaluation.totals import UserTotals
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import Measure
 from rankwise.tables.align import matching
 from rankwise.tables.seen import with_column
 from rankwise.tables.table import Table, Tables
 
-__all__ = ["JACKKNIFE", "deal_groups", "replicates"]
+__all__ = ["JACKKNIFE", "deal_groups", "jackknifed", "without_each"]
+
+_G = TypeVar("_G")
 
 JACKKNIFE = "jackknife group"
 """The column of users that says which group each is left out with."""
@@ -47,23 +50,25 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
     return replace(tables, users=users)
 
 
-def replicates(
-    measures: tuple[Measure, ...],
-    users: UserColumns,
-    group: pl.Series,
-    items: CatalogueSums | None,
-) -> pl.DataFrame:
-    """Return every value without each group; per-user means need no jackknife."""
-    if users.weights is None:
-        measures = tuple(
-            measure for measure in measures
-            if not (isinstance(measure, PerUser) and measure.value_kind == "mean")
-        )  # fmt: skip
-    rows = []
-    for name in group.unique().sort().to_list():
-        kept = users.select((group != name).to_numpy())
-        sums = None
-        if items is not None:
-            sums = replace(items, users=kept.users, without=(JACKKNIFE, name))
-        rows.append({"group": name, **totals(measures, kept, sums)})
-    return pl.DataFrame(rows, infer_schema_length=None)
+def jackknifed(measures: tuple[Measure, ...], *, weighted: bool) -> tuple[Measure, ...]:
+    """Return the measures that need a jackknife: per-user means without weights do not."""
+    return tuple(
+        measure for measure in measures
+        if weighted or not (isinstance(measure, PerUser) and measure.value_kind == "mean")
+    )  # fmt: skip
+
+
+def without_each(groups: Mapping[_G, UserTotals]) -> Iterator[tuple[_G, UserTotals]]:
+    """Yield each group with the totals of all others.
+
+    Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
+    sums, from the front and from the back, need three additions per group.
+    """
+    names = list(groups)
+    before = groups[names[0]].of_nobody()
+    behind = [before]
+    for name in reversed(names[1:]):
+        behind.append(groups[name] + behind[-1])
+    for name in names:
+        yield name, before + behind.pop()
+        before = before + groups[name]

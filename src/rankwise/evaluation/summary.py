@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,132 +17,131 @@ from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.errors import EmptyError, IdError, InputError
-from rankwise.evaluation.jackknife import JACKKNIFE, replicates
+from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.totals import UserColumns, kinds_of_values, totals, values_of_users
+from rankwise.evaluation.shares import EvaluatedUsers, UserShare
+from rankwise.evaluation.totals import UserTotals, kinds_of_values, totals
 from rankwise.evaluation.user_table import UserTable
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
-from rankwise.results.group_columns import group_column
+from rankwise.measures.measure import Measure, ValueKind
 from rankwise.results.result import Result, Values
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
 from rankwise.tables.table import Table
 
-__all__ = ["summarise"]
+__all__ = ["Summary", "catalogue", "check_not_empty", "summarise"]
 
 
-@dataclass(frozen=True)
-class _Summary:
-    """Everything that a result is made of."""
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Everything that a result is made of, except the values of each user.
+
+    Attributes
+    ----------
+    merged : Partial
+        What was evaluated: sums of items, counts and cards; users are not read.
+    share : UserShare
+        What all users add to the result.
+    items : CatalogueSums or None
+        The sums of the catalogue's items, if something needs them.
+    catalogue_counts : mapping of str to int
+        What was counted when the catalogue was put together.
+    """
 
     settings: Settings
     plan: Plan
     facts: FactTables
-    user_table: UserTable
     truth: Table | None
     merged: Partial
+    share: UserShare
+    kinds: Mapping[str, ValueKind]
+    items: CatalogueSums | None
+    catalogue_counts: Mapping[str, int]
+    dealt: str | None = None
+    """The digest of the users and their jackknife groups."""
 
-    def result(self) -> Result:
-        merged, plan = self.merged, self.plan
-        items, catalogue_counts = self._items()
-        users = self._users(0 if items is None else items.size)
-        protocol = Protocol.read(merged.protocol)
-        per_user = merged.users.select("user", "n_relevant", "list_length", *self._groups())
-        per_user = per_user.with_columns(
-            pl.Series(name, values)
-            for name, values in values_of_users(plan.measures, users).items()
-        )
-        slices = self._slices(users, items)
+    def result(self, per_user: pl.DataFrame) -> Result:
+        """Return the result, with a table of the users' values."""
+        protocol = Protocol.read(self.merged.protocol)
+        slices = self._slices()
         if protocol is not None and protocol.sampled:  # no frame of values without its label
             label = pl.lit(protocol.label).alias("label")
             per_user = per_user.with_columns(label)
             slices = None if slices is None else slices.with_columns(label)
-        jackknifed, dealt = None, None
-        if self.settings.jackknife is not None:
-            group = self.user_table.groups_of(merged.users, JACKKNIFE)
-            jackknifed = replicates(plan.measures, users, group, items)
-            dealt = digest_of([merged.users["user"], group])
         provenance = self._provenance() | {
             "candidates": None if protocol is None else protocol.to_dict(),
-            "jackknife": dealt,
+            "jackknife": self.dealt,
         }
         return Result(
-            replicates=jackknifed,
-            measures=plan.measures,
-            values=Values(totals(plan.measures, users, items)),
-            kinds=kinds_of_values(plan.measures, users),
+            replicates=self._replicates(),
+            measures=self.plan.measures,
+            values=Values(self._totals(self.share.everyone, self.items)),
+            kinds=self.kinds,
             per_user=per_user,
-            counts=self._counts(users) | catalogue_counts,
+            counts={**self._counts(), **self.catalogue_counts},
             slices=slices,
-            diagnostics={} if items is None else _diagnostics(plan, items),
+            diagnostics={} if self.items is None else _diagnostics(self.plan, self.items),
             provenance=provenance,
         )
 
-    def _groups(self) -> list[pl.Series]:
-        """Return the groups of each user, one column for each of ``by``."""
-        return [
-            self.user_table.groups_of(self.merged.users, by).cast(pl.String).alias(group_column(by))
-            for by in dict.fromkeys(self.settings.by)
-        ]
+    def _totals(
+        self, users: UserTotals, items: CatalogueSums | None,
+        measures: tuple[Measure, ...] | None = None,
+    ) -> dict[str, float]:  # fmt: skip
+        return totals(
+            self.plan.measures if measures is None else measures, users, items,
+            group_names=self.facts.group_names(),
+            catalogue_size=0 if self.items is None else self.items.size,
+            undefined=self.settings.undefined,
+        )  # fmt: skip
 
-    def _items(self) -> tuple[CatalogueSums | None, dict[str, int]]:
-        """Return the sums of the catalogue's items, and what was counted on the way."""
-        if not self.plan.needs_catalogue or self.merged.items is None:
-            return None, {}
-        catalogue = self.facts.tables.get("items")
-        frame, outside = _in_catalogue(self.plan, self.merged.items, catalogue)
-        counts = {"catalogue_items": len(frame)}
-        if outside:
-            counts["recommended_items_outside_catalogue"] = outside
-        facts = self.facts.of_items(frame["item"])
-        return CatalogueSums(frame, facts, self.merged.users), counts
-
-    def _users(self, catalogue_size: int) -> UserColumns:
-        users = self.merged.users
-        return UserColumns(
-            users,
-            self.user_table.weights_of(users),
-            self.facts.of_users(users["user"]),
-            catalogue_size,
-            self.settings.undefined,
-        )
-
-    def _counts(self, users: UserColumns) -> dict[str, int]:
-        merged = self.merged
+    def _counts(self) -> dict[str, int]:
+        merged, users = self.merged, self.share.everyone
         counts = {name: count for name, count in sorted(merged.counts.items()) if count}
         counts |= {name: count for name, count in merged.reference_counts.items() if count}
-        counts["users"] = len(merged.users)
-        counts["users_without_list"] = int((merged.users["list_length"] == 0).sum())
+        counts["users"] = users.users
+        counts["users_without_list"] = users.users - users.with_list
         if "truth" in merged.inputs:
             counts["hits"] = merged.counts.get("hits", 0)
-            counts["users_without_relevant_items"] = int((merged.users["n_relevant"] == 0).sum())
+            counts["users_without_relevant_items"] = users.without_relevant
         else:  # nobody has relevant items where nothing says so
             counts.pop("lists_without_relevant_items", None)
-        for column, groups in users.groups.items():
-            if column != JACKKNIFE and (groups.code < 0).any():
-                counts[f"users_without_group({column})"] = int((groups.code < 0).sum())
+        for column, count in self.share.without_group.items():
+            if count:
+                counts[f"users_without_group({column})"] = count
         return counts
 
-    def _slices(self, users: UserColumns, items: CatalogueSums | None) -> pl.DataFrame | None:
+    def _slices(self) -> pl.DataFrame | None:
         """Return the measures of every group of users."""
         rows = []
         for by in self.settings.by:
-            groups = self.user_table.groups_of(users.users, by)
-            names = groups.cast(pl.String)
-            for group in groups.unique().sort(nulls_last=True).cast(pl.String):
-                mask = names.is_null() if group is None else names == group
-                inside = users.select(mask.fill_null(value=False).to_numpy())
+            for group, inside in self.share.ordered(by):
                 sums = None
-                if items is not None and group is not None:
-                    sums = replace(items, users=inside.users, within=(by, group))
-                head = {"by": by, "group": group, "users": len(inside.users)}
-                rows.append({**head, **totals(self.plan.measures, inside, sums)})
+                if self.items is not None and group is not None:
+                    sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
+                head = {"by": by, "group": group, "users": inside.users}
+                rows.append({**head, **self._totals(inside, sums)})
         if not rows:
             return None
         columns = dict.fromkeys(name for row in rows for name in row)
         filled = [{name: row.get(name, float("nan")) for name in columns} for row in rows]
         return pl.DataFrame(filled, infer_schema_length=None)
+
+    def _replicates(self) -> pl.DataFrame | None:
+        """Return every value without each group of users, where intervals need it."""
+        if self.settings.jackknife is None:
+            return None
+        measures = jackknifed(self.plan.measures, weighted=self.settings.weights is not None)
+        rows = []
+        for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
+            sums = None
+            if self.items is not None:
+                sums = replace(
+                    self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group))
+                )
+            rows.append({"group": group, **self._totals(others, sums, measures)})
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def _provenance(self) -> dict[str, Any]:
         merged, facts = self.merged, self.facts
@@ -189,14 +189,47 @@ def summarise(
     EmptyError
         If no evaluated user has a recommendation list.
     """
-    if not len(merged.users) or not (merged.users["list_length"] > 0).any():
+    with_list = int((merged.users["list_length"] > 0).sum())
+    check_not_empty(merged, len(merged.users), with_list, settings)
+    items, catalogue_counts = catalogue(plan, facts, merged, with_list)
+    users = EvaluatedUsers(
+        frame=merged.users, settings=settings, plan=plan, facts=facts, user_table=user_table,
+        catalogue_size=0 if items is None else items.size,
+    )  # fmt: skip
+    columns = users.columns()
+    dealt = None
+    if settings.jackknife is not None:
+        group = user_table.groups_of(merged.users, JACKKNIFE)
+        dealt = digest_of([merged.users["user"], group])
+    return Summary(
+        settings=settings, plan=plan, facts=facts, truth=truth, merged=merged, items=items,
+        share=users.share(columns), kinds=kinds_of_values(plan.measures, columns),
+        catalogue_counts=catalogue_counts, dealt=dealt,
+    ).result(users.values(columns))  # fmt: skip
+
+
+def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
+    """Raise if no evaluated user has a recommendation list."""
+    if not with_list:
         raise EmptyError(
             "no user that counts has a list",
             found=f"{merged.counts.get('lists', 0)} lists, "
-            f"{len(merged.users)} users that count (population={settings.population!r})",
+            f"{users} users that count (population={settings.population!r})",
             hint="do recommendations and truth name users in the same way?",
         )
-    return _Summary(settings, plan, facts, user_table, truth, merged).result()
+
+
+def catalogue(
+    plan: Plan, facts: FactTables, merged: Partial, with_list: int
+) -> tuple[CatalogueSums | None, dict[str, int]]:
+    """Return the sums of the catalogue's items, and what was counted on the way."""
+    if not plan.needs_catalogue or merged.items is None:
+        return None, {}
+    frame, outside = _in_catalogue(plan, merged.items, facts.tables.get("items"))
+    counts = {"catalogue_items": len(frame)}
+    if outside:
+        counts["recommended_items_outside_catalogue"] = outside
+    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), counts
 
 
 def _one_card(cards: list[dict[str, Any]]) -> dict[str, Any]:

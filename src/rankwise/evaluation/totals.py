@@ -1,16 +1,22 @@
-"""Merged columns to values: those of every user, of all users, and of a group."""
+"""Sums over users to values: those of every user, of all users, and of a group.
+
+Whatever a value takes from its users is a sum of floats, kept without rounding (`ExactTotal`) until
+all users are there: `fold` makes the sums of some users, which add up over any shares of them, on
+any machine and in any order, and `totals` turns them into values.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
 from rankwise.core.choices import Undefined
+from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.core.partial_columns import UserSum
 from rankwise.measures.item_sums import CatalogueSums
@@ -25,8 +31,12 @@ from rankwise.measures.kinds import (
 )
 from rankwise.measures.measure import Measure, ValueKind
 
-__all__ = ["UserColumns", "kinds_of_values", "totals", "values_of_users"]
+__all__ = [
+    "UserColumns", "UserTotals", "add_groups", "fold", "kinds_of_values", "totals",
+    "values_of_users",
+]  # fmt: skip
 
+_G = TypeVar("_G")
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -69,42 +79,216 @@ class UserColumns:
         stacked: Floats = np.stack(columns, axis=-1)
         return stacked
 
-    def reduce(
-        self,
-        values: Floats,
-        how: Literal["mean", "sum"] = "mean",
-        *,
-        judges: bool,
-        weights: Floats | None = None,
-    ) -> float:
-        """Reduce users' values in the order of the users, so that no digit depends on the road."""
-        weights = self.weights if weights is None else weights
-        if judges and self.undefined == "nan" and self.without_relevant.any():
+
+@dataclass(frozen=True, kw_only=True)
+class UserTotals:
+    """What values take from their users: counts and exact sums, which add up over shares of users.
+
+    Attributes
+    ----------
+    users, with_list, without_relevant : int
+        Number of users, of those who have a list, and of those who have no relevant item.
+    sums : mapping of str to tuple of ExactTotal
+        By cell: for a mean the sum of the weighted values and that of the weights; for a pooled
+        measure its sums.
+    groups : mapping of str to mapping of str to UserTotals
+        By column of user groups and group, for measures of groups.
+    """
+
+    users: int
+    with_list: int
+    without_relevant: int
+    sums: Mapping[str, tuple[ExactTotal, ...]]
+    groups: Mapping[str, Mapping[str, UserTotals]] = field(default_factory=dict)
+
+    def __add__(self, other: UserTotals) -> UserTotals:
+        sums = {
+            cell: tuple(a + b for a, b in zip(mine, other.sums[cell], strict=True))
+            for cell, mine in self.sums.items()
+        }
+        groups = {
+            column: add_groups(mine, other.groups[column]) for column, mine in self.groups.items()
+        }
+        return UserTotals(
+            users=self.users + other.users, with_list=self.with_list + other.with_list,
+            without_relevant=self.without_relevant + other.without_relevant,
+            sums=sums, groups=groups,
+        )  # fmt: skip
+
+    def of_nobody(self) -> UserTotals:
+        """Return the totals of no users, to which others can be added."""
+        return UserTotals(
+            users=0, with_list=0, without_relevant=0,
+            sums={cell: (ExactTotal(),) * len(parts) for cell, parts in self.sums.items()},
+            groups={column: {} for column in self.groups},
+        )  # fmt: skip
+
+    def sum(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
+        """Return the sum of a cell over the users who have a value.
+
+        ``judges`` says that a user without relevant items leaves the measure undefined: with
+        ``undefined="nan"`` a single such user leaves no sum.
+        """
+        if judges and undefined == "nan" and self.without_relevant:
             return math.nan
-        defined = ~np.isnan(values)
-        if not defined.all():
-            values = values[defined]
-            weights = None if weights is None else weights[defined]
-        if weights is not None:
-            total, size = float(np.sum(values * weights)), float(np.sum(weights))
-        else:
-            total, size = float(np.sum(values)), float(len(values))
-        if how == "sum":
-            return total
-        return total / size if size else math.nan
+        return self.sums[cell][0].value
+
+    def mean(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
+        """Return the mean of a cell over the users who have a value; ``judges`` as for `sum`."""
+        size = self.sums[cell][1].value
+        return self.sum(cell, undefined, judges=judges) / size if size else math.nan
+
+
+def add_groups(
+    mine: Mapping[_G, UserTotals], theirs: Mapping[_G, UserTotals]
+) -> dict[_G, UserTotals]:
+    """Return the totals of every group that either of two shares of the users has."""
+    out = dict(mine)
+    for group, share in theirs.items():
+        out[group] = out[group] + share if group in out else share
+    return out
+
+
+def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
+    """Return what the values of measures take from these users."""
+    sums: dict[str, tuple[ExactTotal, ...]] = {}
+    parts: dict[str, list[Measure]] = {}
+    for measure in measures:
+        _add_sums(measure, users, sums, parts)
+    return _totals_of(users, sums, {
+        column: _fold_groups(users, column, wanted) for column, wanted in parts.items()
+    })  # fmt: skip
+
+
+def _totals_of(
+    users: UserColumns,
+    sums: Mapping[str, tuple[ExactTotal, ...]],
+    groups: Mapping[str, Mapping[str, UserTotals]] | None = None,
+) -> UserTotals:
+    return UserTotals(
+        users=len(users.users), with_list=int((users.users["list_length"] > 0).sum()),
+        without_relevant=int(users.without_relevant.sum()), sums=sums, groups=groups or {},
+    )  # fmt: skip
+
+
+def _add_sums(
+    measure: Measure,
+    users: UserColumns,
+    sums: dict[str, tuple[ExactTotal, ...]],
+    parts: dict[str, list[Measure]],
+) -> None:
+    """Add the sums of one measure, and what is wanted of each group of users."""
+    if isinstance(measure, Grouped):
+        parts.setdefault(measure.user_group, []).extend(measure.parts)
+    elif isinstance(measure, Composed) and measure.of == "means":
+        for part in measure.parts:
+            _add_sums(part, users, sums, parts)
+    elif isinstance(measure, Pooled) and not measure.mean_of_users:
+        for at, cell in enumerate(measure.cells):
+            columns = users.sums(measure, at).T
+            weighted = columns if users.weights is None else columns * users.weights
+            sums[cell] = tuple(ExactTotal.of(column) for column in weighted)
+    elif not isinstance(measure, Accumulated):
+        for at, cell in enumerate(measure.cells):
+            sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
+
+
+def _fold_groups(
+    users: UserColumns, column: str, measures: Sequence[Measure]
+) -> dict[str, UserTotals]:
+    """Return the sums of users' values in each group that has users."""
+    out: dict[str, UserTotals] = {}
+    groups = users.groups[column]
+    for code, name in enumerate(groups.names):
+        if (groups.code == code).any():
+            inside = users.select(groups.code == code)
+            out[name] = _totals_of(inside, {
+                cell: _weighted(measure, at, inside)
+                for measure in measures for at, cell in enumerate(measure.cells)
+            })  # fmt: skip
+    return out
+
+
+def _weighted(
+    measure: Measure, at: int, users: UserColumns, weights: Floats | None = None
+) -> tuple[ExactTotal, ExactTotal]:
+    """Return the sum of the weighted values of the users who have one, and of their weights."""
+    values = _of_users(measure, at, users)
+    assert values is not None
+    if users.weights is not None:
+        weights = users.weights if weights is None else weights * users.weights
+    defined = ~np.isnan(values)
+    values = values[defined]
+    if weights is None:
+        return ExactTotal.of(values), ExactTotal.of([len(values)])
+    return ExactTotal.of(values * weights[defined]), ExactTotal.of(weights[defined])
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads values from the totals of users and of items."""
+
+    users: UserTotals
+    items: CatalogueSums | None
+    group_names: Mapping[str, Sequence[str]]
+    catalogue_size: int
+    undefined: Undefined
+
+    def value(self, measure: Measure, at: int) -> Values | None:
+        """Return the value at a cut-off; None without the sums of items that it needs."""
+        at = min(at, len(measure.cells) - 1)  # a part without cut-off is the same at all of them
+        if isinstance(measure, Accumulated):
+            if self.items is None or (self.items.is_part and not measure.has_groups):
+                return None
+            return measure.of_items(self.items, measure.ks[at])
+        cell = measure.cells[at]
+        if isinstance(measure, Grouped):
+            return self._grouped(measure, at)
+        if isinstance(measure, Pooled) and not measure.mean_of_users:
+            sums = np.array([part.value for part in self.users.sums[cell]])
+            return Values(float(measure.pool(sums, self.catalogue_size)))
+        if isinstance(measure, Composed) and measure.of == "means":
+            parts = [self.value(part, at) for part in measure.parts]
+            if any(part is None for part in parts):
+                return None
+            means = [np.asarray(part.value) for part in parts if part is not None]
+            return Values(float(measure.combine(*means)))
+        is_sum = isinstance(measure, PerUser) and measure.aggregate == "sum"
+        reduce = self.users.sum if is_sum else self.users.mean
+        return Values(reduce(cell, self.undefined, judges=_judges(measure)))
+
+    def _grouped(self, measure: Grouped, at: int) -> Values:
+        (part,) = measure.parts
+        cell = part.cells[min(at, len(part.cells) - 1)]
+        groups = self.users.groups[measure.user_group]
+        cells = {
+            label(user_group=name): groups[name].mean(cell, self.undefined, judges=_judges(part))
+            for name in self.group_names[measure.user_group] if name in groups
+        }  # fmt: skip
+        means = [m for m in cells.values() if self.undefined == "nan" or not math.isnan(m)]
+        value = measure.of_means(np.array(means)) if len(means) > 1 else math.nan
+        return Values(value, cells)
 
 
 def totals(
-    measures: tuple[Measure, ...], users: UserColumns, items: CatalogueSums | None
+    measures: Iterable[Measure],
+    users: UserTotals,
+    items: CatalogueSums | None,
+    *,
+    group_names: Mapping[str, Sequence[str]],
+    catalogue_size: int,
+    undefined: Undefined,
 ) -> dict[str, float]:
     """Return the value of every measure at every cut-off, and of their cells.
 
-    Without ``items`` measures that sum over items have no value and are left out.
+    Without ``items`` measures that sum over items have no value and are left out. Groups of users
+    come in the order of ``group_names``, by column.
     """
     out: dict[str, float] = {}
+    reader = _Reader(users, items, group_names, catalogue_size, undefined)
     for measure in measures:
         for at, name in enumerate(measure.cells):
-            values = _total(measure, at, users, items)
+            values = reader.value(measure, at)
             if values is not None:
                 out |= {} if values.value is None else {name: values.value}
                 out |= {f"{name}[{cell}]": value for cell, value in values.cells.items()}
@@ -157,58 +341,8 @@ def _of_users(measure: Measure, at: int, users: UserColumns) -> Floats | None:
     return None
 
 
-def _total(
-    measure: Measure, at: int, users: UserColumns, items: CatalogueSums | None
-) -> Values | None:
-    at = min(at, len(measure.cells) - 1)
-    if isinstance(measure, Accumulated):
-        if items is None or (items.is_part and not measure.has_groups):
-            return None
-        return measure.of_items(items, measure.ks[at])
-    if isinstance(measure, Grouped):
-        return _grouped(measure, at, users)
-    if isinstance(measure, Pooled) and not measure.mean_of_users:
-        return Values(float(measure.pool(_pooled(measure, at, users), users.catalogue_size)))
-    if isinstance(measure, Composed) and measure.of == "means":
-        parts = [_total(part, at, users, items) for part in measure.parts]
-        if any(part is None for part in parts):
-            return None
-        means = [np.asarray(part.value) for part in parts if part is not None]
-        return Values(float(measure.combine(*means)))
-    values = _of_users(measure, at, users)
-    assert values is not None
-    how = measure.aggregate if isinstance(measure, PerUser) else "mean"
-    weights = _weights(measure, at, users)
-    if weights is not None and users.weights is not None:
-        weights = weights * users.weights
-    return Values(users.reduce(values, how, judges=_judges(measure), weights=weights))
-
-
 def _judges(measure: Measure) -> bool:
     """Whether a user without relevant items leaves the measure undefined."""
     if isinstance(measure, Composed):
         return any(_judges(part) for part in measure.parts)
     return isinstance(measure, PerUser | Pooled) and measure.defined_for == "relevance"
-
-
-def _grouped(measure: Grouped, at: int, users: UserColumns) -> Values:
-    (part,) = measure.parts
-    values = _of_users(part, at, users)
-    assert values is not None
-    groups = users.groups[measure.user_group]
-    cells: dict[str, float] = {}
-    for code, name in enumerate(groups.names):
-        inside = groups.code == code
-        if inside.any():
-            mean = users.select(inside).reduce(values[inside], judges=_judges(part))
-            cells[label(user_group=name)] = mean
-    means = [mean for mean in cells.values() if users.undefined == "nan" or not math.isnan(mean)]
-    return Values(measure.of_means(np.array(means)) if len(means) > 1 else math.nan, cells)
-
-
-def _pooled(measure: Pooled, at: int, users: UserColumns) -> Floats:
-    sums = users.sums(measure, at)
-    if users.weights is not None:
-        sums = sums * users.weights[:, None]
-    total: Floats = np.sum(np.ascontiguousarray(sums.T), axis=1)
-    return total

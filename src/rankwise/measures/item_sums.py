@@ -201,8 +201,8 @@ class CatalogueSums:
         One row per item, one column per part of a sum.
     facts : mapping of Fact to object
         What is known about these items, in the same order.
-    users : polars.DataFrame
-        The counted users with their ``list_length``.
+    n_listed : int
+        The number of counted users with a list.
     within : tuple of str, optional
         A column of user groups and the group that is summed over; None for all users.
     without : tuple of str, optional
@@ -211,7 +211,7 @@ class CatalogueSums:
 
     frame: pl.DataFrame
     facts: Facts
-    users: pl.DataFrame
+    n_listed: int
     within: tuple[str, str] | None = None
     without: tuple[str, str] | None = None
 
@@ -224,11 +224,6 @@ class CatalogueSums:
     def size(self) -> int:
         """The size of the catalogue."""
         return len(self.frame)
-
-    @property
-    def n_listed(self) -> int:
-        """The number of counted users with a list."""
-        return int((self.users["list_length"] > 0).sum())
 
     def sum(self, item_sum: ItemSum, k: int) -> Any:
         """Return the sum of every item."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = ["group_column", "group_names", "mean_of", "read_group_column", "shared_groups", "within"]
@@ -92,5 +93,5 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
 
 def mean_of(values: pl.Series) -> float:
     """Return the mean of users' values, except those of users who have none."""
-    mean = values.drop_nans().mean()
-    return mean if isinstance(mean, float) else math.nan
+    defined = values.drop_nans()
+    return ExactTotal.of(defined.to_numpy()).value / len(defined) if len(defined) else math.nan

@@ -1,0 +1,93 @@
+"""The exact sum of floats, rounded once: the same bits in any order, and over any shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["ExactTotal"]
+
+_UNIT = 1074  # every float is a whole multiple of 2^-1074
+_CHUNK = 1 << 14  # values per step: few enough to stay in the cache
+_CARRY = 15  # log2(2 * _CHUNK): room above the largest value for a sum without rounding
+_LARGEST = 1000  # exponents from which that room does not fit in a float
+
+
+@dataclass(frozen=True)
+class ExactTotal:
+    """A sum of floats that has not been rounded, so that sums of shares add up to it.
+
+    Attributes
+    ----------
+    units : int, default=0
+        The sum of the finite terms, in multiples of 2^-1074.
+    beyond : float, default=0.0
+        The sum of the other terms: infinite, or NaN.
+
+    Examples
+    --------
+    >>> values = np.array([1e100, 1.0, -1e100])
+    >>> ExactTotal.of(values).value, float(values.sum())
+    (1.0, 0.0)
+    >>> here, there = ExactTotal.of(values[:1]), ExactTotal.of(values[1:])
+    >>> here + there == ExactTotal.of(values)
+    True
+    """
+
+    units: int = 0
+    beyond: float = 0.0
+
+    @classmethod
+    def of(cls, values: Any) -> Self:
+        """Return the sum of an array, shape (n,), of numbers."""
+        array = np.asarray(values, dtype=np.float64)
+        finite = np.isfinite(array)
+        beyond = 0.0
+        if not finite.all():
+            with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
+                beyond = float(np.sum(array[~finite]))
+            array = array[finite]
+        chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
+        return cls(sum(_units(part) for chunk in chunks for part in _exact_parts(chunk)), beyond)
+
+    def __add__(self, other: ExactTotal) -> ExactTotal:
+        return ExactTotal(self.units + other.units, self.beyond + other.beyond)
+
+    @property
+    def value(self) -> float:
+        """The float nearest to the sum."""
+        if self.beyond != 0.0:
+            return self.beyond
+        try:
+            return self.units / (1 << _UNIT)  # whole numbers divide with one rounding
+        except OverflowError:
+            return math.inf if self.units > 0 else -math.inf
+
+
+def _units(value: float) -> int:
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator * ((1 << _UNIT) // denominator)
+
+
+def _exact_parts(values: np.ndarray[Any, np.dtype[np.float64]]) -> Iterator[float]:
+    """Yield floats with the same sum as these values, of which there are few.
+
+    Adding a large power of two to every value and taking it away again leaves multiples of one
+    unit, few enough for their sum to need no rounding; what they leave of the values is summed in
+    the next step. This is the extraction of Rump, Ogita & Oishi 2008, Accurate Floating-Point
+    Summation Part I, SIAM J. Sci. Comput. 31(1).
+    """
+    rest = values
+    while largest := max(float(rest.max()), -float(rest.min())):
+        exponent = math.frexp(largest)[1]
+        if exponent > _LARGEST:
+            yield from rest.tolist()
+            return
+        shift = math.ldexp(1.5, exponent + _CARRY)
+        multiples = (rest + shift) - shift
+        yield float(multiples.sum())
+        rest = rest - multiples

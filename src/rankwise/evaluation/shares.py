@@ -1,0 +1,135 @@
+"""What a share of the users adds to a result, whatever machine it was evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankwise.encoding.fact_tables import FactTables
+from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed
+from rankwise.evaluation.plan import Plan
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.totals import (
+    UserColumns,
+    UserTotals,
+    add_groups,
+    fold,
+    values_of_users,
+)
+from rankwise.evaluation.user_table import UserTable
+from rankwise.results.group_columns import group_column
+
+__all__ = ["EvaluatedUsers", "UserShare"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserShare:
+    """What some users add to a result; shares of different users add up.
+
+    Attributes
+    ----------
+    everyone : UserTotals
+        The totals of all of these users.
+    groups : mapping of str to mapping of (str or None) to UserTotals
+        The totals of each group, by column of the users table; None is the group of users without
+        one.
+    names : mapping of str to polars.Series
+        The distinct groups by column, with the type that they have in the table.
+    without_group : mapping of str to int
+        Number of users without a group, by column, for measures of groups.
+    """
+
+    everyone: UserTotals
+    groups: Mapping[str, Mapping[str | None, UserTotals]]
+    names: Mapping[str, pl.Series]
+    without_group: Mapping[str, int]
+
+    def __add__(self, other: UserShare) -> UserShare:
+        return UserShare(
+            everyone=self.everyone + other.everyone,
+            groups={by: add_groups(mine, other.groups[by]) for by, mine in self.groups.items()},
+            names={
+                by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()
+            },
+            without_group={
+                by: count + other.without_group[by] for by, count in self.without_group.items()
+            },
+        )
+
+    def ordered(self, by: str) -> list[tuple[str | None, UserTotals]]:
+        """Return the groups of a column in order, users without one last."""
+        names = self.names[by].sort(nulls_last=True).cast(pl.String).to_list()
+        return [(name, self.groups[by][name]) for name in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedUsers:
+    """Users with their columns, and what is asked about them.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of measures.
+    catalogue_size : int
+        The number of items of the catalogue; 0 where nothing needs it.
+    """
+
+    frame: pl.DataFrame
+    settings: Settings
+    plan: Plan
+    facts: FactTables
+    user_table: UserTable
+    catalogue_size: int
+
+    def columns(self) -> UserColumns:
+        """Return the columns of the users with their weights and groups."""
+        return UserColumns(
+            self.frame,
+            self.user_table.weights_of(self.frame),
+            self.facts.of_users(self.frame["user"]),
+            self.catalogue_size,
+            self.settings.undefined,
+        )
+
+    def share(self, columns: UserColumns) -> UserShare:
+        """Return what these users add to a result."""
+        measures = self.plan.measures
+        wanted: dict[str, tuple[Any, ...]] = dict.fromkeys(self.settings.by, measures)
+        if self.settings.jackknife is not None:
+            wanted[JACKKNIFE] = jackknifed(measures, weighted=columns.weights is not None)
+        groups, names = {}, {}
+        for by, some in wanted.items():
+            of_users = self.user_table.groups_of(self.frame, by)
+            names[by], text = of_users.unique(), of_users.cast(pl.String)
+            groups[by] = {
+                name: fold(some, columns.select(_is(text, name)))
+                for name in names[by].cast(pl.String)
+            }
+        return UserShare(
+            everyone=fold(measures, columns), groups=groups, names=names,
+            without_group={
+                column: int((known.code < 0).sum())
+                for column, known in columns.groups.items() if column != JACKKNIFE
+            },
+        )  # fmt: skip
+
+    def values(self, columns: UserColumns) -> pl.DataFrame:
+        """Return one row per user: counts, groups, and every value that is defined per user."""
+        frame = self.frame.select("user", "n_relevant", "list_length")
+        groups = [
+            self.user_table.groups_of(self.frame, by).cast(pl.String).alias(group_column(by))
+            for by in dict.fromkeys(self.settings.by)
+        ]
+        values = values_of_users(self.plan.measures, columns)
+        return frame.with_columns(
+            *groups, *(pl.Series(name, column) for name, column in values.items())
+        )
+
+
+def _is(groups: pl.Series, name: str | None) -> Any:
+    return (
+        groups.is_null() if name is None else (groups == name).fill_null(value=False)
+    ).to_numpy()

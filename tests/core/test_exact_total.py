@@ -1,0 +1,46 @@
+"""The exact total is the correctly rounded sum, whatever the order and the shares."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.core.exact_total import ExactTotal
+
+FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50)
+
+
+@given(FLOATS)
+def test_it_is_the_correctly_rounded_sum(values):
+    try:
+        expected = math.fsum(values)
+    except OverflowError:
+        return
+    assert ExactTotal.of(values).value == expected
+
+
+@given(FLOATS, st.integers(0, 50))
+def test_shares_add_up(values, at):
+    first, second = ExactTotal.of(values[:at]), ExactTotal.of(values[at:])
+    assert first + second == ExactTotal.of(values[::-1])
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1.0, 1e290, 1e305])
+def test_many_values_of_every_size(scale):
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=40_000) * scale * 10.0 ** -rng.integers(0, 30, 40_000)
+    assert ExactTotal.of(values).value == math.fsum(values)
+
+
+def test_beyond_the_floats():
+    assert ExactTotal.of([1e308, 1e308]).value == math.inf
+    assert ExactTotal.of([-1e308, -1e308]).value == -math.inf
+    assert ExactTotal.of([1e308, 1e308, -1e308]).value == 1e308
+    assert ExactTotal.of([1.0, math.inf]).value == math.inf
+    assert math.isnan((ExactTotal.of([math.inf]) + ExactTotal.of([-math.inf])).value)
+    assert math.isnan(ExactTotal.of([1.0, math.nan]).value)
+    assert ExactTotal.of([]).value == 0.0
