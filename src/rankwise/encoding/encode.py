@@ -153,11 +153,11 @@ class Encoder:
 
     def _encode(self, piece: Tables, *, hashed: bool, threads: int) -> Encoded:
         rules, context_tables = self.rules, self._context_tables
-        tables = [piece.recommendations, piece.truth or self.reference.truth, piece.users,
+        tables = [piece.recommendations, piece.truth or self.reference.truth, piece.unlisted,
                   piece.items, *context_tables.values()]  # fmt: skip
         codes = self._codes(piece, tables, hashed=hashed)
         ids, counts = codes.ids, Counter[str]()
-        recommended, truth_table, users, _, *others = ids.align(tables)
+        recommended, truth_table, unlisted, _, *others = ids.align(tables)
         if rules.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
             recommended = fill_gaps(recommended)
         if codes.truth is None:
@@ -178,7 +178,7 @@ class Encoder:
             confirm = confirmation(ids, recommended, truth_table, lists, truth)
         return Encoded(
             lists=lists, truth=truth, counted=counted, ties=ties, needs=rules.needs,
-            unlisted=self._unlisted(piece, users, ids, counted, lists),
+            unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
             users=ids.users, items=ids.items, confirm=confirm,
             facts=context.facts, history=context.history, baseline=context.baseline,
             seen_items=(lists.items, truth.items, *ids.train_items), counts=counts,
@@ -196,7 +196,7 @@ class Encoder:
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
             known = None if items is None else Table(items.to_frame("item"), "items", "", "", {})
-            self.encode(Tables(users=evaluated, items=known))
+            self.encode(Tables(unlisted=evaluated, items=known))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
         relevant = truth.user[truth.n_relevant > 0]
@@ -204,7 +204,7 @@ class Encoder:
             return None
         ids = vocabulary.decode(relevant)
         missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
-        return Tables(users=evaluated.with_frame(missing)) if len(missing) else None
+        return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
 
     @property
     def _context_tables(self) -> dict[TableRole, Table]:
@@ -242,11 +242,11 @@ class Encoder:
         return lists, ties
 
     def _unlisted(
-        self, piece: Tables, users: Table | None, ids: IdSpace, counted: Any, lists: Lists
+        self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists
     ) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
-        if users is not None:
-            return ids.users.encode(users.frame["user"])
+        if unlisted is not None:
+            return ids.users.encode(unlisted.frame["user"])
         if piece.truth is not None and self.rules.population in ("truth", "all"):
             return np.setdiff1d(np.flatnonzero(counted), lists.user)
         return np.empty(0, dtype=np.int64)

@@ -49,8 +49,6 @@ def encode_truth(
     """
     if is_absent(table):
         return Truth.none()
-    if table.frame.is_empty():
-        raise EmptyError("the table of truth is empty", where=table.source, found="0 rows")
     if threshold is not None and "relevance" not in table.frame.columns:
         raise ColumnError(
             "a relevance threshold needs truth with a relevance",
@@ -58,6 +56,10 @@ def encode_truth(
             found=f"columns {', '.join(table.frame.columns)}",
             hint="leave the threshold out: without a relevance every row of the truth is relevant",
         )
+    if table.frame.is_empty():
+        if required:
+            raise EmptyError("the table of truth is empty", where=table.source, found="0 rows")
+        return Truth.none()
     truth = _arrange_truth(table, ids, threshold)
     rises = truth.items[1:] > truth.items[:-1]
     rises[truth.starts[1:-1] - 1] = True

@@ -22,8 +22,8 @@ from rankwise.errors import ParameterError, ScoreError
 from rankwise.tables.table import Table
 
 __all__ = [
-    "place_categories", "place_features", "place_groups", "place_popularity", "place_propensity",
-    "place_source", "popularity_frame", "similarity", "source_frame",
+    "count_users", "place_categories", "place_features", "place_groups", "place_popularity",
+    "place_propensity", "place_source", "popularity_frame", "similarity", "source_frame",
 ]  # fmt: skip
 
 _MOST_SIMILAR = 20_000
@@ -35,9 +35,13 @@ def _users(*, distinct: bool) -> pl.Expr:
     return (pl.len() if distinct else pl.col("user").n_unique()).alias("count")
 
 
-def popularity_frame(train: Table, *, distinct: bool) -> pl.DataFrame:
-    """Return the distinct users of every training item, most popular first, ties by id."""
-    counted = train.frame.group_by("item").agg(_users(distinct=distinct))
+def count_users(train: Table, *, distinct: bool) -> pl.DataFrame:
+    """Return the number of distinct users of every training item: ``item``, ``count``."""
+    return train.frame.group_by("item").agg(_users(distinct=distinct))
+
+
+def popularity_frame(counted: pl.DataFrame) -> pl.DataFrame:
+    """Return the users of every training item, most popular first, ties by id."""
     counted = counted.sort(["count", "item"], descending=[True, False])
     number = pl.col("count").cast(pl.Float64)
     return counted.with_columns(

@@ -104,8 +104,11 @@ def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> 
     )
 
 
-def read_groups(table: Table, column: str) -> Named:
-    """Return a column of groups: one per row, -1 where it is null."""
+def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> Named:
+    """Return a column of groups: one per row, -1 where it is null.
+
+    ``groups`` are all that there are, where the table has some of the rows only.
+    """
     values = table.frame[column]
     if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
         raise ColumnError(
@@ -113,7 +116,7 @@ def read_groups(table: Table, column: str) -> Named:
             where=table.source,
             found=str(values.dtype),
         )
-    ordered = values.drop_nulls().unique().sort()
+    ordered = (values if groups is None else groups).drop_nulls().unique().sort()
     names = ordered.cast(pl.String)
     if not len(names):
         raise ColumnError(f"column {column!r} holds no group", where=table.source)

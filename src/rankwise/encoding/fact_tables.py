@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -28,7 +28,7 @@ from rankwise.tables.align import matching
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.table import Table
 
-__all__ = ["FactTables"]
+__all__ = ["Counted", "FactTables"]
 
 RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
 """Ids of a table and their role to the row that each target has among them, -1 for none."""
@@ -50,6 +50,29 @@ _OF = {"categories": "categories", "features": "feature vectors", "item_group": 
 _OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What was counted over all users, where no machine has the rows of all of them.
+
+    Attributes
+    ----------
+    popularity : polars.DataFrame or None, default=None
+        The number of distinct users of every training item: ``item``, ``count``.
+    train_users : int, default=0
+        The number of training users.
+    sources : mapping of str to polars.DataFrame
+        By column of user groups, the distinct training users of every item per group: ``item``,
+        ``group`` as the number of its name, ``count``.
+    groups : mapping of str to polars.Series
+        By column of user groups, all groups that there are.
+    """
+
+    popularity: pl.DataFrame | None = None
+    train_users: int = 0
+    sources: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    groups: Mapping[str, pl.Series] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class FactTables:
     """The tables beside recommendations and ground truth, and what measures need of them.
@@ -62,6 +85,8 @@ class FactTables:
         Those of train, items, users and baseline that were given.
     columns : mapping, optional
         Columns named by the caller.
+    counted : Counted, optional
+        What was counted over all users, where tables by user have the rows of some of them only.
 
     Raises
     ------
@@ -72,8 +97,10 @@ class FactTables:
     wanted: Mapping[Fact, str]
     tables: Mapping[TableRole, Table]
     columns: Columns | None = None
+    counted: Counted | None = None
     _parsed: dict[tuple[Fact, bool], Any] = field(default_factory=dict, repr=False, compare=False)
     """Columns that are parsed already."""
+    _user_groups: dict[Fact, Named] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for fact, measure in self.wanted.items():
@@ -102,6 +129,13 @@ class FactTables:
         column = Fact("user_group", fact.column) if fact.kind == "source" else fact
         return find(table, column, measure, self.columns)
 
+    def for_users(self, tables: Mapping[TableRole, Table]) -> FactTables:
+        """Return the facts of a piece with these rows of the tables by user.
+
+        What was read of items, and counted over all users, is kept.
+        """
+        return replace(self, tables={**self.tables, **tables}, _user_groups={})
+
     @property
     def coded(self) -> list[TableRole]:
         """The tables whose ids must be in the vocabularies."""
@@ -123,7 +157,10 @@ class FactTables:
         of_items = any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted)
         sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
 
-        def rows(_: Table, values: pl.Series, role: str) -> Ints:
+        def rows(table: Table, values: pl.Series, role: str) -> Ints:
+            if self.counted is not None and table.role == "train":  # most items are not here
+                known = ids.items.decode(np.arange(sizes[role]))
+                return _rows_among(table, values, role, known)
             row = np.full(sizes[role], -1, dtype=np.int64)
             row[getattr(ids, f"{role}s").encode(values)] = np.arange(len(values))
             return row
@@ -185,27 +222,34 @@ class FactTables:
         text = train.frame["item"].dtype == pl.String
         if fact.kind == "popularity":
             frame, n_users = self._read(
-                fact,
-                lambda: (
-                    build.popularity_frame(train, distinct=distinct),
-                    train.frame["user"].n_unique(),
-                ),
-                text=text,
+                fact, lambda: self._popularity(train, distinct=distinct), text=text
             )
             return build.place_popularity(frame, n_users, rows(train, frame["item"], "item"))
         if fact.kind == "similarity":
             target, size = _targets(train, train.frame["item"], rows)
             return build.similarity(train, target, size)
+        names = self._groups(Fact("user_group", fact.column)).names
+        frame = self._read(fact, lambda: self._source(fact, train, distinct=distinct), text=text)
+        target, size = _targets(train, frame["item"], rows)
+        return build.place_source(frame, target, names, size)
+
+    def _popularity(self, train: Table, *, distinct: bool) -> tuple[pl.DataFrame, int]:
+        """Return the popularity of items, and the number of training users."""
+        if self.counted is not None:
+            assert self.counted.popularity is not None
+            return build.popularity_frame(self.counted.popularity), self.counted.train_users
+        frame = build.popularity_frame(build.count_users(train, distinct=distinct))
+        return frame, train.frame["user"].n_unique()
+
+    def _source(self, fact: Fact, train: Table, *, distinct: bool) -> pl.DataFrame:
+        """Return the training users of items per group of users."""
+        if self.counted is not None:
+            return self.counted.sources[fact.column]
         # Groups are numbered once, by all users; of these, those who can match are joined.
-        groups = self._groups(Fact("user_group", fact.column))
-        table = self.tables["users"]
+        groups, table = self._groups(Fact("user_group", fact.column)), self.tables["users"]
         coded = table.frame.select("user").with_columns(group=pl.Series(groups.code))
         users = matching(table.with_frame(coded), "user", train.frame["user"])
-        frame = self._read(
-            fact, lambda: build.source_frame(train, users, distinct=distinct), text=text
-        )
-        target, size = _targets(train, frame["item"], rows)
-        return build.place_source(frame, target, groups.names, size)
+        return build.source_frame(train, users, distinct=distinct)
 
     def _from_items(self, fact: Fact, table: Table, rows: RowsOf) -> object:
         row = rows(table, table.frame["item"], "item")
@@ -222,8 +266,13 @@ class FactTables:
         return self._read(fact, lambda: read(table, self.columns_of[fact]))
 
     def _groups(self, fact: Fact) -> Named:
-        table = self.tables["users" if fact.kind == "user_group" else "items"]
-        named: Named = self._read(fact, lambda: read_groups(table, self.columns_of[fact].names[0]))
+        column = self.columns_of[fact].names[0]
+        if fact.kind == "user_group":
+            if fact not in self._user_groups:
+                known = None if self.counted is None else self.counted.groups[column]
+                self._user_groups[fact] = read_groups(self.tables["users"], column, known)
+            return self._user_groups[fact]
+        named: Named = self._read(fact, lambda: read_groups(self.tables["items"], column))
         return named
 
     def _read(self, fact: Fact, make: Callable[[], Any], *, text: bool = False) -> Any:

@@ -12,7 +12,7 @@ from rankwise.tables.align import align
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.table import Table, Tables
 
-__all__ = ["check_dense", "doubts"]
+__all__ = ["check_dense", "doubts", "swapped"]
 
 _MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
 """Names that ranks and scores of models have, and judgements of users rarely."""
@@ -47,20 +47,23 @@ def check_dense(tables: Tables) -> None:
 def doubts(tables: Tables) -> list[str]:
     """Return what a reader should know: tables that look swapped, and tables that are the same."""
     lists, truth, train = tables.recommendations, tables.truth, tables.train
-    said: list[str] = []
     if lists is None or truth is None or lists.format == "ratings":
-        return said
-    if _looks_ranked(truth) and _looks_judged(lists):
-        said.append(
-            "recommendations and ground truth may be swapped: the ground truth has "
-            f"{_named(truth, _MODEL)}, and the recommendations "
-            f"{_named(lists, _JUDGED) or 'neither rank nor score'}"
-        )
+        return []
+    said = swapped(lists, truth)
     if _same_pairs(lists, truth):
         said.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
         said.append("the training interactions are the user-item pairs of the ground truth")
     return said
+
+
+def swapped(lists: Table, truth: Table) -> list[str]:
+    """Return whether recommendations and ground truth look swapped, by their columns alone."""
+    if not (_looks_ranked(truth) and _looks_judged(lists)):
+        return []
+    judged = _named(lists, _JUDGED) or "neither rank nor score"
+    ranked = f"the ground truth has {_named(truth, _MODEL)}, and the recommendations {judged}"
+    return [f"recommendations and ground truth may be swapped: {ranked}"]
 
 
 def _names(table: Table) -> set[str]:

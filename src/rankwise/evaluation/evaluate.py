@@ -18,7 +18,12 @@ from rankwise.evaluation.settings import (
     option_fields,
 )
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.warm_cold import HISTORY, with_history, with_item_slices
+from rankwise.evaluation.warm_cold import (
+    HISTORY,
+    warm_and_cold_truth,
+    with_history,
+    with_item_slices,
+)
 from rankwise.evaluation.work import finish, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
@@ -26,7 +31,7 @@ from rankwise.tables.chunks import read_chunks
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["evaluate"]
+__all__ = ["check_whole", "evaluate", "evaluate_tables", "with_doubts", "without_truth"]
 
 
 @takes_options(ListOptions)
@@ -106,11 +111,11 @@ def evaluate(
     """
     settings = Settings.read(measures, options)
     if truth is None:
-        settings = _without_truth(settings)
+        settings = without_truth(settings)
     sources = {"truth": truth, "train": train, "items": items, "users": users,
                "baseline": baseline}  # fmt: skip
     if chunk_rows is not None:
-        _check_whole(settings, train=train, chunk_rows=chunk_rows)
+        check_whole(settings, train=train, chunk_rows=chunk_rows)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
@@ -118,7 +123,7 @@ def evaluate(
     return evaluate_tables(settings, tables)
 
 
-def _without_truth(settings: Settings) -> Settings:
+def without_truth(settings: Settings) -> Settings:
     """Return settings for lists without a ground truth: the users with a list are evaluated."""
     for measure in settings.measures:
         if measure.reads_truth:
@@ -139,7 +144,7 @@ def _without_truth(settings: Settings) -> Settings:
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one piece."""
-    _check_whole(settings, train=tables.train, chunk_rows=None)
+    check_whole(settings, train=tables.train, chunk_rows=None)
     assert tables.recommendations is not None
     said = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
@@ -147,11 +152,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     piece = Tables(recommendations=tables.recommendations)
     job = prepare(settings, replace(tables, recommendations=None))
     result = finish(job, [work(job, piece)])
-    if 2 * result.counts["users_without_list"] > result.counts["users"]:
-        said.append(
-            "most users have no list: do recommendations and ground truth name users alike?"
-        )
-    result = replace(result, provenance={**result.provenance, "doubts": said})
+    result = with_doubts(result, said)
     if not settings.warm_and_cold:
         return result
 
@@ -162,10 +163,19 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
     assert tables.truth is not None
     assert tables.train is not None
-    return with_item_slices(result, tables.truth, tables.train, again)
+    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
 
 
-def _check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
+def with_doubts(result: Result, said: list[str]) -> Result:
+    """Return a result that says what a reader should know, also whether most users have no list."""
+    if 2 * result.counts["users_without_list"] > result.counts["users"]:
+        said = [
+            *said, "most users have no list: do recommendations and ground truth name users alike?"
+        ]  # fmt: skip
+    return replace(result, provenance={**result.provenance, "doubts": said})
+
+
+def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
     """Raise if an option needs all lists, or a training history, and has not got it."""
     if settings.jackknife is not None and chunk_rows is not None:
         raise ParameterError(

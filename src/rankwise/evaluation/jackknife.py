@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from rankwise.core.hashing import combined, hash_of_column
+from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.evaluation.totals import UserTotals
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import Measure
@@ -16,7 +16,7 @@ from rankwise.tables.align import matching
 from rankwise.tables.seen import with_column
 from rankwise.tables.table import Table, Tables
 
-__all__ = ["JACKKNIFE", "deal_groups", "jackknifed", "without_each"]
+__all__ = ["JACKKNIFE", "deal_groups", "jackknifed", "user_hash", "without_each"]
 
 _G = TypeVar("_G")
 
@@ -40,14 +40,18 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
     def group(ids: pl.Series) -> pl.Series:
         with_relevant = matching(relevant, "user", ids)["user"]
         order = pl.DataFrame({
-            "irrelevant": ~ids.is_in(with_relevant.implode()),
-            "hash": combined([hash_of_column(ids)], 0),
+            "irrelevant": ~ids.is_in(with_relevant.implode()), "hash": user_hash(ids),
         }).select(pl.struct(pl.all()).rank("ordinal").cast(pl.Int64))  # fmt: skip
         return (order.to_series() % n_groups).cast(pl.String)
 
     given = [table for table in (truth, recommendations) if table is not None]
     users = with_column(tables.users, given, JACKKNIFE, "jackknife", group)
     return replace(tables, users=users)
+
+
+def user_hash(ids: pl.Series) -> Hashes:
+    """Return the number by which users are dealt to groups."""
+    return combined([hash_of_column(ids)], 0)
 
 
 def jackknifed(measures: tuple[Measure, ...], *, weighted: bool) -> tuple[Measure, ...]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
+from rankwise.core.exact_total import ExactTotal
+from rankwise.core.hashing import digest_of
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed
 from rankwise.evaluation.plan import Plan
@@ -17,9 +20,11 @@ from rankwise.evaluation.totals import (
     UserTotals,
     add_groups,
     fold,
+    kinds_of_values,
     values_of_users,
 )
 from rankwise.evaluation.user_table import UserTable
+from rankwise.measures.measure import ValueKind
 from rankwise.results.group_columns import group_column
 
 __all__ = ["EvaluatedUsers", "UserShare"]
@@ -40,12 +45,21 @@ class UserShare:
         The distinct groups by column, with the type that they have in the table.
     without_group : mapping of str to int
         Number of users without a group, by column, for measures of groups.
+    kinds : mapping of str to str
+        What each value is made of.
+    weight : ExactTotal
+        The sum of the weights; 0 without weights.
+    dealt : int, default=0
+        The digest of users and jackknife groups, as a number below 2^64 that adds up.
     """
 
     everyone: UserTotals
     groups: Mapping[str, Mapping[str | None, UserTotals]]
     names: Mapping[str, pl.Series]
     without_group: Mapping[str, int]
+    kinds: Mapping[str, ValueKind]
+    weight: ExactTotal
+    dealt: int = 0
 
     def __add__(self, other: UserShare) -> UserShare:
         return UserShare(
@@ -57,6 +71,9 @@ class UserShare:
             without_group={
                 by: count + other.without_group[by] for by, count in self.without_group.items()
             },
+            kinds=self.kinds,
+            weight=self.weight + other.weight,
+            dealt=(self.dealt + other.dealt) % 2**64,
         )
 
     def ordered(self, by: str) -> list[tuple[str | None, UserTotals]]:
@@ -84,6 +101,7 @@ class EvaluatedUsers:
     user_table: UserTable
     catalogue_size: int
 
+    @cached_property
     def columns(self) -> UserColumns:
         """Return the columns of the users with their weights and groups."""
         return UserColumns(
@@ -94,9 +112,9 @@ class EvaluatedUsers:
             self.settings.undefined,
         )
 
-    def share(self, columns: UserColumns) -> UserShare:
+    def share(self) -> UserShare:
         """Return what these users add to a result."""
-        measures = self.plan.measures
+        measures, columns = self.plan.measures, self.columns
         wanted: dict[str, tuple[Any, ...]] = dict.fromkeys(self.settings.by, measures)
         if self.settings.jackknife is not None:
             wanted[JACKKNIFE] = jackknifed(measures, weighted=columns.weights is not None)
@@ -114,16 +132,25 @@ class EvaluatedUsers:
                 column: int((known.code < 0).sum())
                 for column, known in columns.groups.items() if column != JACKKNIFE
             },
+            kinds=kinds_of_values(measures, columns),
+            weight=ExactTotal.of([] if columns.weights is None else columns.weights),
+            dealt=self._dealt(),
         )  # fmt: skip
 
-    def values(self, columns: UserColumns) -> pl.DataFrame:
+    def _dealt(self) -> int:
+        if self.settings.jackknife is None:
+            return 0
+        group = self.user_table.groups_of(self.frame, JACKKNIFE)
+        return int(digest_of([self.frame["user"], group]), 16)
+
+    def values(self) -> pl.DataFrame:
         """Return one row per user: counts, groups, and every value that is defined per user."""
         frame = self.frame.select("user", "n_relevant", "list_length")
         groups = [
             self.user_table.groups_of(self.frame, by).cast(pl.String).alias(group_column(by))
             for by in dict.fromkeys(self.settings.by)
         ]
-        values = values_of_users(self.plan.measures, columns)
+        values = values_of_users(self.plan.measures, self.columns)
         return frame.with_columns(
             *groups, *(pl.Series(name, column) for name, column in values.items())
         )

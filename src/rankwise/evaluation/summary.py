@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.hashing import digest_of
 from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
@@ -21,10 +20,10 @@ from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shares import EvaluatedUsers, UserShare
-from rankwise.evaluation.totals import UserTotals, kinds_of_values, totals
+from rankwise.evaluation.totals import UserTotals, totals
 from rankwise.evaluation.user_table import UserTable
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
-from rankwise.measures.measure import Measure, ValueKind
+from rankwise.measures.measure import Measure
 from rankwise.results.result import Result, Values
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
@@ -55,11 +54,8 @@ class Summary:
     truth: Table | None
     merged: Partial
     share: UserShare
-    kinds: Mapping[str, ValueKind]
     items: CatalogueSums | None
     catalogue_counts: Mapping[str, int]
-    dealt: str | None = None
-    """The digest of the users and their jackknife groups."""
 
     def result(self, per_user: pl.DataFrame) -> Result:
         """Return the result, with a table of the users' values."""
@@ -71,13 +67,13 @@ class Summary:
             slices = None if slices is None else slices.with_columns(label)
         provenance = self._provenance() | {
             "candidates": None if protocol is None else protocol.to_dict(),
-            "jackknife": self.dealt,
+            "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
         return Result(
             replicates=self._replicates(),
             measures=self.plan.measures,
             values=Values(self._totals(self.share.everyone, self.items)),
-            kinds=self.kinds,
+            kinds=self.share.kinds,
             per_user=per_user,
             counts={**self._counts(), **self.catalogue_counts},
             slices=slices,
@@ -196,16 +192,12 @@ def summarise(
         frame=merged.users, settings=settings, plan=plan, facts=facts, user_table=user_table,
         catalogue_size=0 if items is None else items.size,
     )  # fmt: skip
-    columns = users.columns()
-    dealt = None
-    if settings.jackknife is not None:
-        group = user_table.groups_of(merged.users, JACKKNIFE)
-        dealt = digest_of([merged.users["user"], group])
+    share = users.share()
+    user_table.check_total(share.weight.value)
     return Summary(
         settings=settings, plan=plan, facts=facts, truth=truth, merged=merged, items=items,
-        share=users.share(columns), kinds=kinds_of_values(plan.measures, columns),
-        catalogue_counts=catalogue_counts, dealt=dealt,
-    ).result(users.values(columns))  # fmt: skip
+        share=share, catalogue_counts=catalogue_counts,
+    ).result(users.values())  # fmt: skip
 
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:

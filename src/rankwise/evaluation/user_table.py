@@ -58,16 +58,21 @@ class UserTable:
                 where=f"{self.weights.source}, user {bad['user'][0]!r}",
                 found=f"{'no weight' if weight is None else weight} ({len(bad)} such users)",
             )
-        if not (joined["weight"] > 0).any():
+        return joined["weight"].cast(pl.Float64).to_numpy()
+
+    def check_total(self, total: float) -> None:
+        """Raise unless the weights of all users add up to a number that can be divided by."""
+        if self.weights is None:
+            return
+        if total == 0:
             raise InputError("all weights are 0", where=self.weights.source)
-        if not math.isfinite(float(joined["weight"].sum()) ** 2):  # sums of products stay finite
+        if not math.isfinite(total * total):  # sums of products stay finite
             raise InputError(
                 "the weights add up to more than floats can hold",
                 where=self.weights.source,
-                found=f"the largest is {joined['weight'].max()!r}",
+                found=f"a total of {total:g}",
                 hint="divide all of them by the largest",
             )
-        return joined["weight"].cast(pl.Float64).to_numpy()
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order; null where it is not known."""

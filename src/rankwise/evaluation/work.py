@@ -14,8 +14,10 @@ and both have an Arrow form with a version (``to_bytes``, ``from_bytes``).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -27,7 +29,7 @@ from rankwise.core.partial import Partial
 from rankwise.core.threads import default_threads
 from rankwise.core.vocabulary import HashCollision, IntegerVocabulary
 from rankwise.encoding.encode import Encoder, EncodingRules
-from rankwise.encoding.fact_tables import FactTables
+from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE
@@ -42,9 +44,11 @@ from rankwise.splits.reading import truth_and_train
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 
-__all__ = ["Job", "finish", "prepare", "read_inputs", "work"]
+__all__ = ["Job", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work"]
 
 _VERSION = 1
+_BY_USER = ("train", "users", "baseline")
+"""The tables that all pieces share, unless each brings the rows of its users."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +65,29 @@ class Job:
     user_table: UserTable
     encoder: Encoder
     about: About
+    counted: Counted | None = None
 
     def __reduce__(self) -> Any:
-        return prepare, (self.settings, self.reference)
+        return partial(prepare, counted=self.counted), (self.settings, self.reference)
+
+    def for_users(self, piece: Tables) -> Job:
+        """Return the job for a piece that brings its rows of the tables by user.
+
+        What is known of items, and what was counted over all users, is kept.
+        """
+        parts: dict[Any, Any] = {
+            role: table for role, table in piece.by_role.items() if role in _BY_USER
+        }
+        if not parts:
+            return self
+        reference, facts = replace(self.reference, **parts), self.facts.for_users(parts)
+        user_table, settings = self.user_table, self.settings
+        if "users" in parts:
+            user_table = UserTable.check(parts["users"], settings.by, settings.weights)
+        return replace(
+            self, reference=reference, facts=facts, user_table=user_table,
+            encoder=Encoder(self.encoder.rules, reference, facts),
+        )  # fmt: skip
 
     def to_bytes(self) -> bytes:
         """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
@@ -73,6 +97,11 @@ class Job:
         if not isinstance(self.settings.weights, str | None):
             assert self.user_table.weights is not None
             options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
+        if self.counted is not None:
+            raise ParameterError(
+                "a job of pieces that bring their users' rows has no Arrow form",
+                hint="pickle it: such a job goes to processes of one engine",
+            )
         tables = self.reference.by_role
         cards = {
             role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
@@ -115,7 +144,13 @@ def read_inputs(
     )  # fmt: skip
 
 
-def prepare(settings: Settings, reference: Tables, *, complete: bool = False) -> Job:
+def prepare(
+    settings: Settings,
+    reference: Tables,
+    *,
+    complete: bool = False,
+    counted: Counted | None = None,
+) -> Job:
     """Settle what is to be done, and check that the tables have what the measures need.
 
     Parameters
@@ -127,6 +162,9 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False) ->
         items, users and baseline.
     complete : bool, default=False
         Whether exact ranks come with the lists themselves, ranked to the last candidate.
+    counted : Counted, optional
+        What was counted over all users: every piece then brings its users' rows of the ground
+        truth, training interactions, users and baseline, of which ``reference`` has the columns.
 
     Raises
     ------
@@ -148,14 +186,15 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False) ->
     tables.pop("truth", None)
     if settings.exact and not complete:
         check_exact(plan, tables)
-    facts = FactTables(plan.facts, tables, settings.columns)
+    facts = FactTables(plan.facts, tables, settings.columns, counted)
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
         needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
         population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
         relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
-        required=settings.population in ("truth", "both") or settings.undefined == "skip",
+        required=counted is None
+        and (settings.population in ("truth", "both") or settings.undefined == "skip"),
     )  # fmt: skip
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
@@ -169,7 +208,7 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False) ->
         frames["baseline"] = frames["baseline"].with_row_index("row")  # its order is its ranks
     return Job(
         settings, reference, plan, facts, user_table, Encoder(rules, reference, facts),
-        About(about, frames),
+        About(about, frames), counted,
     )  # fmt: skip
 
 
@@ -181,13 +220,16 @@ def work(job: Job, piece: Tables) -> Partial:
     job : Job
         What is asked.
     piece : Tables
-        ``recommendations``, with ``truth`` unless the job has it; or ``users`` without a list.
+        ``recommendations``, with ``truth`` unless the job has it; or ``unlisted`` users. With
+        what was ``counted`` over all users, also the rows of these users in ``train``, ``users``
+        and ``baseline``.
 
     Raises
     ------
     InputError
         If the piece cannot be evaluated as it is.
     """
+    job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)
     if recommendations is not None:
@@ -212,6 +254,10 @@ def work(job: Job, piece: Tables) -> Partial:
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, encoded)]
+    if job.counted is not None:  # rows that repeat are this piece's, not those of all
+        encoded = replace(
+            encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={}
+        )
     return measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
@@ -250,6 +296,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     """
     merged = merge(partials)
     job.about.check(merged.about)
+    merged = with_train_items(job, merged)
     if job.reference.truth is not None:
         items = None if merged.items is None else merged.items["item"]
         piece = job.encoder.without_list(merged.users["user"], items)
@@ -259,6 +306,21 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         merged, settings=job.settings, plan=job.plan, facts=job.facts, user_table=job.user_table,
         truth=job.reference.truth,
     )  # fmt: skip
+
+
+def with_train_items(job: Job, merged: Partial) -> Partial:
+    """Return a merged partial whose catalogue has the training items of all users.
+
+    Pieces that bring their users' rows of training know the items of these rows alone.
+    """
+    counted = None if job.counted is None else job.counted.popularity
+    if counted is None or merged.items is None:
+        return merged
+    ids = counted.select(pl.col("item").cast(merged.items.schema["item"]))
+    others = ids.join(merged.items, on="item", how="anti")
+    zeros = [pl.lit(0, pl.Int64).alias(name) for name in merged.items.columns if name != "item"]
+    items = pl.concat([merged.items, others.with_columns(zeros)]).sort("item")
+    return replace(merged, items=items)
 
 
 def merge(partials: Iterable[Partial]) -> Partial:

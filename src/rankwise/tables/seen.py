@@ -16,11 +16,12 @@ __all__ = ["take_out_seen", "with_column"]
 
 
 def take_out_seen(
-    recommendations: Recommendations, train: Table, truth: Table | None
+    recommendations: Recommendations, train: Table, truth: Table | None, *, required: bool = True
 ) -> Recommendations:
     """Return lists without their users' training interactions, which are counted.
 
     Ground truth rows that are training interactions cannot be found then; they are counted too.
+    Some item must be left if that is ``required``: a piece of the users may have none.
     """
     if recommendations.is_exact:
         raise InputError(
@@ -31,7 +32,7 @@ def take_out_seen(
     pair = ["user", "item"]
     lists = recommendations.frame
     kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
-    if kept.is_empty():
+    if kept.is_empty() and required:
         source = recommendations.source
         raise EmptyError("every recommended item was seen in training", where=source)
     if "rank" in kept.columns:

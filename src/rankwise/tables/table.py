@@ -137,7 +137,10 @@ def is_absent(truth: Table) -> bool:
 class Tables:
     """The tables of an evaluation, or of a piece of one; None for absent tables.
 
-    In a piece, ``users`` has the users who are evaluated although the piece has no list of them.
+    Attributes
+    ----------
+    unlisted : Table or None, default=None
+        In a piece, the users who are evaluated although the piece has no list of them.
     """
 
     recommendations: Recommendations | None = None
@@ -147,6 +150,7 @@ class Tables:
     users: Table | None = None
     baseline: Table | None = None
     weights: Table | None = None
+    unlisted: Table | None = None
 
     @property
     def by_role(self) -> dict[TableRole, Table]:

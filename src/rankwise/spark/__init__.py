@@ -1,0 +1,23 @@
+"""Evaluation on Spark: the work of `rankwise.evaluate` on the executors, with the same bits.
+
+Install with ``pip install "rankwise[spark]"``, on the driver and on the executors.
+
+>>> from rankwise.spark import evaluate  # doctest: +SKIP
+>>> evaluate(lists, truth, ["ndcg@10", "coverage@10"])["ndcg@10"]  # doctest: +SKIP
+0.3123
+"""
+
+from __future__ import annotations
+
+try:
+    import pyarrow as pa  # noqa: F401
+    import pyspark as _pyspark  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        'rankwise.spark needs PySpark and PyArrow: pip install "rankwise[spark]"'
+    ) from _error
+
+from rankwise.spark.evaluate import evaluate
+from rankwise.spark.result import SparkResult
+
+__all__ = ["SparkResult", "evaluate"]

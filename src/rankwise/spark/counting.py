@@ -1,0 +1,170 @@
+"""What is counted over all users before any bucket is evaluated: popularity, and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.sql import DataFrame, Window
+
+from rankwise.encoding.fact_tables import Counted
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
+from rankwise.evaluation.plan import Plan
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.warm_cold import HISTORY
+from rankwise.evaluation.work import Job
+from rankwise.spark.tables import SparkTable, column, to_arrow
+from rankwise.tables.columns import TableRole
+from rankwise.tables.table import Table
+
+__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "roles_needed"]
+
+
+def check_facts(plan: Plan) -> None:
+    """Raise if a measure needs all users on one machine."""
+    for fact, measure in plan.facts.items():
+        if fact.kind == "similarity":
+            raise MeasureError(
+                f"{measure} needs the training interactions of all users on one machine",
+                hint="take similarity=features, with items=",
+            )
+
+
+def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
+    """Whether buckets need their users' training interactions, and not only popularity."""
+    needed = plan.needs & {"history", "overlap_history"}
+    history = any(fact.kind == "history" for fact in plan.facts)
+    return bool(needed or history or settings.exclude_seen or settings.warm_and_cold)
+
+
+def count_over_users(
+    job: Job,
+    train: SparkTable | None,
+    groups: Mapping[str, pl.Series],
+    users: SparkTable | None,
+) -> tuple[Counted, dict[str, int]]:
+    """Return the popularity of items and their users by group, and what was counted on the way.
+
+    Parameters
+    ----------
+    job : Job
+        What is asked.
+    train, users : SparkTable or None
+        Training interactions, and the table of users.
+    groups : mapping of str to polars.Series
+        The groups of users by column, from `groups_named`.
+    """
+    plan, settings = job.plan, job.settings
+    kinds = {fact.kind for fact in plan.facts}
+    by_popularity = bool(kinds & {"popularity", "source"})
+    if train is None or not (by_popularity or plan.needs_catalogue):
+        return Counted(groups=groups), {}
+    pairs = train.frame.select("user", "item")
+    counted = pairs.groupBy("item").agg(
+        sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows")
+    )
+    frame = _collected(counted)
+    n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
+    counts: dict[str, int] = {}
+    if kinds & {"popularity", "source"} and not needs_rows_of_train(plan, settings):
+        counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
+    sources = {}
+    for fact in plan.facts:
+        if fact.kind == "source":
+            (name,) = job.facts.columns_of[fact].names
+            sources[fact.column] = _by_group(pairs, users, name, groups[name])
+    popularity = frame.select("item", "count")
+    return Counted(
+        popularity=popularity, train_users=n_users, sources=sources, groups=groups
+    ), counts  # fmt: skip
+
+
+def _collected(frame: DataFrame) -> pl.DataFrame:
+    """Collect a table that is as large as the catalogue at most."""
+    out = pl.from_arrow(to_arrow(frame))
+    assert isinstance(out, pl.DataFrame)
+    return out
+
+
+def _by_group(
+    pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series
+) -> pl.DataFrame:
+    """Return the distinct training users of every item per group of users."""
+    assert users is not None
+    known = users.frame.select("user", column(name).alias("group"))
+    counted = pairs.join(known, "user").groupBy("item", "group")
+    frame = _collected(counted.agg(sf.count_distinct("user").alias("count")))
+    ordered = groups.drop_nulls().unique().sort()
+    code = frame["group"].replace_strict(
+        ordered, np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
+    )
+    return frame.with_columns(group=code.fill_null(-1))
+
+
+def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
+    """Return all groups of some columns of the table of users."""
+    groups = {}
+    for name in dict.fromkeys(names):
+        if name == HISTORY:  # made in each bucket
+            groups[name] = pl.Series(["cold", "warm"])
+        elif users is not None:
+            groups[name] = _collected(users.frame.select(column(name)).distinct()).to_series()
+    return groups
+
+
+def dealt_users(
+    lists: SparkTable, truth: SparkTable | None, users: SparkTable | None,
+    n_groups: int, threshold: float | None,
+) -> SparkTable:  # fmt: skip
+    """Return the table of users with the jackknife group of each, as `deal_groups` deals them.
+
+    All users are ordered, which Spark does in one task: their ids alone go there.
+    """
+    if users is not None and JACKKNIFE in users.empty.frame.columns:
+        raise ParameterError(
+            f"jackknife makes a column {JACKKNIFE!r} of users, and they have one already",
+            hint="call that column something else",
+        )
+    relevant = lists.frame
+    if truth is not None:
+        relevant = truth.frame
+        if "relevance" in truth.empty.frame.columns:
+            value = sf.col("relevance")
+            relevant = relevant.where(value > 0 if threshold is None else value >= threshold)
+    ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
+    every = ids[0]
+    for other in ids[1:]:
+        every = every.union(other)
+    every = every.distinct()
+    known = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
+    marked = every.join(known, "user", "left").fillna(True, ["irrelevant"])
+    schema = f"user {marked.schema['user'].dataType.simpleString()}, irrelevant boolean, hash long"
+    hashed = marked.mapInArrow(_hashes, schema)
+    rank = sf.row_number().over(Window.orderBy("irrelevant", "hash"))
+    dealt = hashed.select("user", sf.pmod(rank, sf.lit(n_groups)).cast("string").alias(JACKKNIFE))
+    if users is None:
+        made = Table(pl.DataFrame(), "users", "users", "made of ids", {"user": "user"})
+        return SparkTable(dealt, made).with_frame(dealt)
+    return users.with_frame(dealt.join(users.frame, "user", "left"))
+
+
+def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        frame = pl.from_arrow(batch)
+        assert isinstance(frame, pl.DataFrame)
+        hashed = pa.array(user_hash(frame["user"]).astype(np.int64))
+        yield batch.append_column("hash", hashed)
+
+
+def roles_needed(
+    plan: Plan, settings: Settings, tables: Mapping[TableRole, SparkTable]
+) -> list[TableRole]:
+    """Return the tables whose rows buckets need."""
+    needed = ["recommendations", "truth", "users", "baseline"]
+    if needs_rows_of_train(plan, settings):
+        needed.append("train")
+    return [role for role in tables if role in needed]

@@ -1,0 +1,284 @@
+"""One evaluation on Spark: checks by schema, counts over all users, buckets, and the result."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+import pyspark.sql.functions as sf
+from pyspark import StorageLevel, cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+from rankwise.core.partial import Partial
+from rankwise.encoding.encode import ties_for
+from rankwise.encoding.fact_tables import Counted
+from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.evaluate import check_whole
+from rankwise.evaluation.jackknife import JACKKNIFE
+from rankwise.evaluation.preconditions import check_piece
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.shares import UserShare
+from rankwise.evaluation.summary import Summary, catalogue, check_not_empty
+from rankwise.evaluation.warm_cold import HISTORY, with_history, with_item_slices
+from rankwise.evaluation.work import Job, finish, prepare, with_train_items
+from rankwise.results.result import Result
+from rankwise.spark.bucket_work import (
+    RELEVANT,
+    BucketWork,
+    check_row,
+    rows_of,
+    share_of,
+    users_of,
+    values_of,
+)
+from rankwise.spark.counting import (
+    check_facts,
+    count_over_users,
+    dealt_users,
+    groups_named,
+    roles_needed,
+)
+from rankwise.spark.result import SparkResult
+from rankwise.spark.run import default_buckets, merged_row, union, work_on_buckets
+from rankwise.spark.tables import SparkTable, check_order, to_arrow, unify_ids
+from rankwise.tables.columns import TableRole
+from rankwise.tables.table import Recommendations, Table, Tables
+
+__all__ = ["Engine"]
+
+_COLLECTED = 20_000_000  # values of users on the driver: 160 MB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """One evaluation on Spark.
+
+    Attributes
+    ----------
+    spark : SparkSession
+        The session.
+    settings : Settings
+        What is asked.
+    tables : mapping of str to SparkTable
+        The tables by user.
+    items : Table or None
+        The catalogue.
+    buckets : int or None
+        Number of buckets; None for as many as suit the size.
+    collect : bool or None
+        Whether the users' values come to the driver; None if they are few enough.
+    """
+
+    spark: SparkSession
+    settings: Settings
+    tables: Mapping[TableRole, SparkTable]
+    items: Table | None
+    buckets: int | None
+    collect: bool | None
+
+    def result(self) -> SparkResult:
+        """Check everything that schemas tell, run, and put the result together."""
+        result = self._evaluate(self._prepared())
+        if not self.settings.warm_and_cold:
+            return result
+        train, truth = self.tables["train"], self.tables["truth"]
+        warm = train.frame.select("item").distinct()
+        parts = {
+            group: truth.with_frame(truth.frame.join(warm, "item", how))
+            for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
+        }
+        return result.changed(with_item_slices(result, parts, self._again))
+
+    def _again(self, truth: SparkTable) -> Result:
+        """Evaluate the same lists against another ground truth, without groups of users."""
+        settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
+        tables = {**self.tables, "truth": truth}
+        return replace(self, settings=settings, tables=tables, collect=False).result()
+
+    def _prepared(self) -> _Prepared:
+        """Return the job and its tables, checked by their columns alone."""
+        settings, tables = self.settings, dict(self.tables)
+        check_whole(settings, train=tables.get("train"), chunk_rows=None)
+        unify_ids(tables)
+        for role in ("recommendations", "baseline"):
+            if role in tables:
+                check_order(tables[role], settings.ties)
+        if settings.warm_and_cold:
+            settings = replace(settings, by=(*settings.by, HISTORY))
+        if settings.jackknife is not None:
+            tables["users"] = dealt_users(
+                tables["recommendations"], tables.get("truth"), tables.get("users"),
+                settings.jackknife, settings.relevance_threshold,
+            )  # fmt: skip
+        lists = tables["recommendations"].empty
+        assert isinstance(lists, Recommendations)
+        ties_for(lists, settings.ties)
+        job = prepare(settings, _reference(settings, tables, self.items), counted=Counted())
+        check_piece(job.plan, lists, settings.relevance_threshold)
+        check_facts(job.plan)
+        return _Prepared(job, tables)
+
+    def _evaluate(self, prepared: _Prepared) -> SparkResult:
+        """Count over all users, evaluate every bucket, and merge."""
+        tables = prepared.tables
+        job, counts = prepared.counted()
+        buckets = self.buckets or default_buckets(self.spark, tables)
+        work, rows = prepared.work(job)
+        output = work_on_buckets(rows, work, buckets).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            merged, n_users = _merged(output, buckets, job, work, counts)
+            width = n_users * merged.users.width
+            collect = width <= _COLLECTED if self.collect is None else self.collect
+            read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
+            merged = replace(merged, counts={
+                name: count for name, count in merged.counts.items()
+                if name not in {RELEVANT, *map(rows_of, tables)}
+            })  # fmt: skip
+            if collect:
+                result = SparkResult.of(_collected(job, merged, output), self.spark)
+            else:
+                result = _in_spark(job, merged, output, work.job, self.spark)
+        except BaseException:
+            output.unpersist()
+            raise
+        if collect:
+            output.unpersist()
+        return result.changed(_with_rows(result, read))
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A job whose tables have been checked by their columns, and the tables."""
+
+    job: Job
+    tables: Mapping[TableRole, SparkTable]
+
+    def counted(self) -> tuple[Job, dict[str, int]]:
+        """Return the job with what is counted over all users, and counts for the result."""
+        job, users = self.job, self.tables.get("users")
+        names = [name for fact in job.plan.facts if fact.kind in ("user_group", "source")
+                 for name in job.facts.columns_of[fact].names]  # fmt: skip
+        groups = groups_named(users, names)
+        train = self.tables.get("train")
+        counted, counts = count_over_users(job, train, groups, users)
+        return prepare(job.settings, job.reference, counted=counted), counts
+
+    def work(self, job: Job) -> tuple[BucketWork, DataFrame]:
+        """Return the work on a bucket, and the rows of all buckets in one table."""
+        roles = roles_needed(job.plan, job.settings, self.tables)
+        tables = {role: self.tables[role] for role in roles}
+        if "users" in tables:
+            tables["users"] = tables["users"].select(_user_columns(job))
+            if tables["users"].empty.frame.width == 1:
+                del tables["users"]
+        codes = {role: code for code, role in enumerate(tables)}
+        rows, names = union(tables, codes)
+        sources = {role: table.empty for role, table in tables.items()}
+        data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
+        return BucketWork(data, sources, names, codes), rows
+
+
+def _user_columns(job: Job) -> list[str]:
+    """Return the columns of the table of users that something asks for."""
+    settings = job.settings
+    named = [
+        name for fact in job.plan.facts if fact.kind == "user_group"
+        for name in job.facts.columns_of[fact].names
+    ]  # fmt: skip
+    weights = [settings.weights] if isinstance(settings.weights, str) else []
+    dealt = [] if settings.jackknife is None else [JACKKNIFE]
+    asked = [*settings.by, *weights, *named, *dealt]
+    return ["user", *(name for name in dict.fromkeys(asked) if name != HISTORY)]
+
+
+def _reference(
+    settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
+) -> Tables:
+    """Return the tables that a job checks: the catalogue, and those by user without rows."""
+    empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
+    lists = empty.pop("recommendations")
+    if HISTORY in settings.by:
+        if "truth" not in tables:
+            raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
+        pieces = Tables(**empty, recommendations=lists, truth=tables["truth"].empty)
+        empty["users"] = with_history(pieces).users
+    return Tables(**empty, items=items)
+
+
+def _merged(
+    output: DataFrame, buckets: int, job: Job, work: BucketWork, counts: Mapping[str, int]
+) -> tuple[Partial, int]:
+    """Return the merged partial without users, and the number of users."""
+    row = merged_row(output, buckets, with_items=job.plan.needs_catalogue)
+    if row is None:
+        raise EmptyError("the table of recommendations is empty", found="0 rows")
+    check_row(row, work.sources)
+    merged = with_train_items(job, Partial.from_bytes(row["partial"]))
+    merged = replace(merged, counts={**merged.counts, **counts})
+    for role in ("recommendations", "truth"):
+        if role in work.codes and not merged.counts.get(rows_of(role)):
+            where = work.sources[role].source
+            raise EmptyError(f"the table of {role} is empty", where=where, found="0 rows")
+    settings = job.settings
+    required = settings.population in ("truth", "both") or settings.undefined == "skip"
+    if "truth" in work.codes and required and not merged.counts.get(RELEVANT):
+        raise EmptyError(
+            "no item is relevant", where=work.sources["truth"].source,
+            hint="lower the relevance threshold; items of relevance 0 or less are not relevant",
+        )  # fmt: skip
+    return merged, int(row["n_users"])
+
+
+def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
+    """Return the result with the users' values on the driver."""
+    packed = to_arrow(output.select("users").where(sf.col("users").isNotNull()))
+    parts = [users_of(cell.as_py()) for cell in packed.column("users")]
+    users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True).sort("user")
+    tables = [table for _, table in parts if table is not None]
+    if tables:
+        assert job.reference.users is not None
+        whole = job.reference.users.with_frame(pl.concat(tables))
+        job = job.for_users(Tables(users=whole))
+    return finish(job, [replace(merged, users=users)])
+
+
+def _in_spark(
+    job: Job, merged: Partial, output: DataFrame, data: bytes, spark: SparkSession
+) -> SparkResult:
+    """Return the result with the users' values in Spark."""
+    items, counts = catalogue(job.plan, job.facts, merged, 0)
+    size = 0 if items is None else items.size
+    packed = output.select("users").where(sf.col("users").isNotNull())
+    shares = to_arrow(packed.mapInArrow(share_of(data, size), "share binary"))
+    share = _sum([pickle.loads(cell.as_py()) for cell in shares.column("share")])  # noqa: S301
+    check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)
+    job.user_table.check_total(share.weight.value)
+    if items is not None:
+        items = replace(items, n_listed=share.everyone.with_list)
+    first = packed.limit(1).collect()[0]["users"]
+    values, empty = values_of(packed, data, size, bytes(first))
+    result = Summary(
+        settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
+        share=share, items=items, catalogue_counts=counts,
+    ).result(empty)  # fmt: skip
+    return SparkResult.of(result, spark, values)
+
+
+def _sum(shares: list[UserShare]) -> UserShare:
+    total = shares[0]
+    for share in shares[1:]:
+        total = total + share
+    return total
+
+
+def _with_rows(result: Result, rows: Mapping[TableRole, int]) -> Result:
+    """Return a result whose cards of tables by user have the number of rows that were read."""
+    inputs = {
+        role: {**card, "rows": rows[role] or None}
+        if role in rows and role not in ("recommendations", "truth") else card
+        for role, card in result.provenance["inputs"].items()
+    }  # fmt: skip
+    return replace(result, provenance={**result.provenance, "inputs": inputs})

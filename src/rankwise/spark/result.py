@@ -1,0 +1,67 @@
+"""The result of an evaluation on Spark, whose users' values may stay there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import polars as pl
+from pyspark.sql import DataFrame, SparkSession
+
+from rankwise.results.result import Result
+from rankwise.spark.tables import send, to_arrow
+
+__all__ = ["SparkResult"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkResult(Result):
+    """A `Result` whose users' values may stay in Spark.
+
+    It is a `Result` in every respect. Where the users are too many for the driver, ``per_user``
+    brings their values there when it is asked for, which `save` and `rankwise.compare` do;
+    `per_user_spark`, `write_per_user` and `rankwise.spark.compare` leave them where they are.
+    """
+
+    @classmethod
+    def of(
+        cls, result: Result, spark: SparkSession, values: DataFrame | None = None
+    ) -> SparkResult:
+        """Return a result, with its users' values in Spark if they are not on the driver."""
+        known = result.__dict__
+        made = cls(**{f.name: known.get(f.name) for f in fields(Result)})  # type: ignore[arg-type]
+        made.__dict__["_spark"] = spark
+        if values is not None:
+            made.__dict__["_values"] = values
+        if values is not None or "per_user" not in known:
+            del made.__dict__["per_user"]  # from now on __getattr__ brings it
+        return made
+
+    def changed(self, result: Result) -> SparkResult:
+        """Return another result with the users' values of this one."""
+        return SparkResult.of(result, self.__dict__["_spark"], self.__dict__.get("_values"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "per_user" or "_values" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        frame = pl.from_arrow(to_arrow(self.__dict__["_values"]))
+        assert isinstance(frame, pl.DataFrame)
+        self.__dict__["per_user"] = frame.sort("user")
+        return self.__dict__["per_user"]
+
+    @property
+    def is_collected(self) -> bool:
+        """Whether the users' values are on the driver."""
+        return "per_user" in self.__dict__
+
+    @property
+    def per_user_spark(self) -> DataFrame:
+        """The users' values as a Spark table, in no order."""
+        if "_values" not in self.__dict__:
+            self.__dict__["_values"] = send(self.__dict__["_spark"], self.per_user)
+        values: DataFrame = self.__dict__["_values"]
+        return values
+
+    def write_per_user(self, path: str) -> None:
+        """Write the users' values as Parquet from the executors, in place of what is there."""
+        self.per_user_spark.write.mode("overwrite").parquet(path)

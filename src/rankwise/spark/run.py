@@ -1,0 +1,113 @@
+"""Buckets of users through Spark: one shuffle, the work on each bucket, and partials in a tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from rankwise.spark.bucket_work import SCHEMA, BucketWork, merge_rows
+from rankwise.spark.tables import SparkTable, column, to_arrow
+from rankwise.tables.columns import TableRole
+
+__all__ = ["bucket_of", "default_buckets", "merged_row", "union", "work_on_buckets"]
+
+_BYTES = 64 << 20  # of the input per bucket: far below what a Python worker may hold
+_MOST = 100_000  # buckets
+_FAN_IN = 8  # partials that one task merges: each may be as large as the catalogue
+
+
+def bucket_of(user: Column, buckets: int) -> Column:
+    """Return the bucket of a user: a hash that depends on the id alone."""
+    return sf.pmod(sf.xxhash64(user), sf.lit(buckets)).cast("int")
+
+
+def default_buckets(spark: SparkSession, tables: Mapping[TableRole, SparkTable]) -> int:
+    """Return how many buckets suit the size that Spark estimates, at least one per core."""
+    cores = getattr(spark, "_jsc", None) and spark.sparkContext.defaultParallelism
+    shuffle = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    sizes = [_size(table.frame) for table in tables.values()]
+    if any(size is None for size in sizes):
+        return shuffle
+    total = sum(size for size in sizes if size is not None)
+    return min(max(math.ceil(total / _BYTES), int(cores or 1)), _MOST)
+
+
+def _size(frame: DataFrame) -> int | None:
+    """Return the bytes that Spark estimates; None where it does not know."""
+    query = getattr(frame, "_jdf", None)
+    if query is None:
+        return None
+    size = int(str(query.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return size if size < 1 << 50 else None  # an unknown size is the largest number
+
+
+def union(
+    tables: Mapping[TableRole, SparkTable], codes: Mapping[TableRole, int]
+) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
+    """Put all tables by user into one, whose column ``table`` says where each row is from.
+
+    One table is shuffled once, however many there are. Columns other than ids belong to one table
+    each, so that no type has to fit another.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``table``, ``user``, ``item`` and ``c0``, ``c1``, ….
+    dict of str to dict of str to str
+        For each table the column of the union that has each of its columns.
+    """
+    names: dict[TableRole, dict[str, str]] = {}
+    frames, number = [], 0
+    for role, table in tables.items():
+        names[role] = {}
+        for name in table.empty.frame.columns:
+            shared = name in ("user", "item")
+            names[role][name] = name if shared else f"c{number}"
+            number += not shared
+        chosen = [column(name).alias(inside) for name, inside in names[role].items()]
+        frames.append(table.frame.select(sf.lit(codes[role]).cast("byte").alias("table"), *chosen))
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame, allowMissingColumns=True)
+    return whole, names
+
+
+def work_on_buckets(rows: DataFrame, work: BucketWork, buckets: int) -> DataFrame:
+    """Evaluate the rows of every bucket; a row of the output for each bucket that has rows.
+
+    Rows of one group are never in two calls, whatever adaptive execution does to partitions.
+    """
+
+    def evaluate(key: tuple[Any, ...], group: pa.Table) -> pa.Table:
+        return work(key[0].as_py(), group.drop_columns(["bucket"]))
+
+    grouped = rows.withColumn("bucket", bucket_of(sf.col("user"), buckets)).groupBy("bucket")
+    return grouped.applyInArrow(evaluate, SCHEMA)
+
+
+def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str, Any] | None:
+    """Merge the partials of all buckets into one row; None if no bucket has rows.
+
+    Where items are counted a partial is as large as the catalogue: a tree of tasks merges them, and
+    the driver gets one. Others are small, and merged on the driver.
+    """
+    partials = output.drop("users").withColumn("users", sf.lit(None).cast("binary"))
+    left = buckets
+    while with_items and left > 1:
+        left = math.ceil(left / _FAN_IN)
+        group = sf.pmod(sf.col("bucket"), sf.lit(left))
+        grouped = partials.withColumn("group", group).groupBy("group")
+        partials = grouped.applyInArrow(_merge, SCHEMA)
+    rows = to_arrow(partials)
+    if not rows.num_rows:
+        return None
+    return dict(merge_rows(rows).to_pylist()[0])
+
+
+def _merge(rows: pa.Table) -> pa.Table:
+    return merge_rows(rows.drop_columns(["group"]))

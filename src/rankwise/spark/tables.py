@@ -1,0 +1,240 @@
+"""Spark tables with standard columns, checked by their schema before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError
+from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
+from rankwise.tables.frames import from_frame
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+
+__all__ = [
+    "SparkTable", "check_order", "column", "is_deterministic", "is_spark", "read_spark", "send",
+    "small_strings", "to_arrow", "unify_ids",
+]  # fmt: skip
+
+_READERS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json",
+            ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}  # fmt: skip
+_ID_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.String)
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A Spark table with standard column names.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Columns ``user``, ``item``, ``rank``, …, as a `Table` has them; ids are long or string.
+    empty : Table
+        A table of the same columns without rows: all that can be checked before rows are read.
+    """
+
+    frame: DataFrame
+    empty: Table
+
+    def select(self, columns: Sequence[str]) -> SparkTable:
+        """Return the table with some of its columns."""
+        frame = self.frame.select(*map(column, columns))
+        return SparkTable(frame, self.empty.with_frame(self.empty.frame.select(columns)))
+
+    def with_frame(self, frame: DataFrame) -> SparkTable:
+        """Return the table with other rows, or with more columns."""
+        empty = self.empty.with_frame(_empty(frame))
+        return replace(self, frame=frame, empty=empty)
+
+
+def column(name: str) -> Column:
+    """Return a column by its name, whatever signs it has."""
+    return sf.col("`" + name.replace("`", "``") + "`")
+
+
+def is_spark(source: object) -> bool:
+    """Whether a source is a Spark DataFrame; those of Spark Connect have a class of their own."""
+    return isinstance(source, DataFrame) or type(source).__module__.startswith("pyspark.sql.")
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect a Spark table in Arrow's form."""
+    if hasattr(frame, "toArrow"):  # since Spark 4.0
+        return frame.toArrow()
+    batches = frame._collect_as_arrow()  # type: ignore[operator]
+    return pa.Table.from_batches(batches, to_arrow_schema(frame.schema))
+
+
+def read_spark(
+    spark: SparkSession, source: Any, role: TableRole, columns: Columns | None
+) -> SparkTable:
+    """Return a source as a Spark table with standard column names.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where it is read.
+    source : DataFrame, path, or anything that `rankwise.evaluate` takes
+        A path is read by Spark (Parquet, ORC, CSV, JSON lines), everything else here, and sent.
+    role : str
+        What the table is for.
+    columns : mapping, optional
+        Names of columns that are not recognised.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or of a type that cannot serve.
+    """
+    if isinstance(source, str | Path):
+        table = _named(_read_path(spark, str(source)), role, columns)
+        return replace(table, empty=replace(table.empty, source=str(source)))
+    if is_spark(source):
+        return _named(source, role, columns)
+    local = read_table(source, role, columns)
+    ordered = {"rank", "score"} & set(local.frame.columns)
+    if role in ("recommendations", "baseline") and not ordered:  # rows are in order here
+        rank = pl.int_range(1, pl.len() + 1).over("user").alias("rank")
+        local = local.with_frame(local.frame.with_columns(rank))
+    frame = send(spark, local.frame)
+    return SparkTable(frame, local.with_frame(_empty(frame)))
+
+
+def _read_path(spark: SparkSession, path: str) -> DataFrame:
+    """Return the table of a path: a folder is taken for Parquet, as Spark writes it."""
+    suffix = Path(path).suffix.lower()
+    form = _READERS.get(suffix, "parquet")
+    options: dict[str, Any] = {"header": True, "inferSchema": True} if form == "csv" else {}
+    options |= {"sep": "\t"} if suffix == ".tsv" else {}
+    try:
+        return spark.read.format(form).options(**options).load(path)
+    except Exception as error:  # whatever a file system or a format says
+        raise FileError(
+            "Spark cannot read this", where=path, found=str(error).splitlines()[0],
+            hint="Parquet, ORC, CSV and JSON lines are read by path; else pass a DataFrame",
+        ) from error  # fmt: skip
+
+
+def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """Return a Polars table as a Spark table."""
+    arrow = small_strings(frame.to_arrow())
+    if not hasattr(DataFrame, "toArrow"):  # Spark 3.5 takes no Arrow table
+        return spark.createDataFrame(arrow.to_pandas())
+    return spark.createDataFrame(arrow)
+
+
+def small_strings(table: pa.Table) -> pa.Table:
+    """Return a table whose texts have the offsets of 32 bits that Spark reads."""
+    schema = pa.schema([
+        field.with_type(pa.string()) if _is_large(field.type) else field for field in table.schema
+    ])  # fmt: skip
+    return table.cast(schema)
+
+
+def _is_large(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _empty(frame: DataFrame) -> pl.DataFrame:
+    """Return the columns of a Spark table as Polars has them, without rows."""
+    empty = pl.from_arrow(to_arrow_schema(frame.schema).empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    return empty
+
+
+def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
+    """Return a DataFrame with standard column names."""
+    twice = next((name for name in source.columns if source.columns.count(name) > 1), None)
+    if twice is not None:
+        raise ColumnError(f"two columns are called {twice!r}", where=role)
+    if not is_deterministic(source):
+        raise InputError(
+            "this table may have other rows each time Spark computes it, as it does for retries",
+            where=role, found="an expression that is not deterministic (rand, uuid, …)",
+            hint="write it to files first, or df.checkpoint(), and evaluate that",
+        )  # fmt: skip
+    empty = _empty(source)
+    _refuse_lists(empty, role, choose(columns, role))
+    table = from_frame(empty, role, choose(columns, role), role, "Spark table")
+    chosen = [
+        _typed(name, standard, empty.schema[name], role).alias(standard)
+        for standard, name in table.columns.items()
+    ]
+    chosen += [column(name) for name in table.frame.columns if name not in table.columns]
+    frame = source.select(*chosen)
+    return SparkTable(frame, table.with_frame(_empty(frame)))
+
+
+def is_deterministic(frame: DataFrame) -> bool:
+    """Whether Spark computes the same rows again; True where it does not say (Spark Connect)."""
+    query = getattr(frame, "_jdf", None)
+    return query is None or bool(query.queryExecution().analyzed().deterministic())
+
+
+def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> None:
+    """Raise if a column of ids or numbers holds whole lists."""
+    if role in ("users", "items"):
+        return
+    nested = [name for name, dtype in empty.schema.items() if dtype.is_nested()]
+    for name in nested:
+        singular = plain_name(name).removesuffix("s")
+        known = any(names_of([singular], role, standard) for standard in ROLES[role])
+        if known or name in given.values():
+            raise ColumnError(
+                "a Spark table has one row per item, and this column holds lists",
+                where=f"{role}, column {name!r}", found=str(empty.schema[name]),
+                hint='df.select("user", F.posexplode("items").alias("rank", "item"))',
+            )  # fmt: skip
+
+
+def _typed(name: str, standard: str, dtype: pl.DataType, role: TableRole) -> Column:
+    """Return an id as long or string, by which users of all tables have one hash."""
+    if standard not in ("user", "item"):
+        return column(name)
+    if dtype not in _ID_TYPES:
+        raise IdError(
+            "ids are integers or strings", where=f"{role}, column {name!r}", found=str(dtype),
+            hint='cast the column: df.withColumn("user", F.col("user").cast("long"))',
+        )  # fmt: skip
+    return column(name) if dtype == pl.String else column(name).cast("long")
+
+
+def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
+    """Raise unless ids have one type in all tables: ``"1"`` and ``1`` would never match."""
+    for name in ("user", "item"):
+        types = {
+            role: table.empty.frame.schema[name] for role, table in tables.items()
+            if name in table.empty.frame.columns
+        }  # fmt: skip
+        text = [role for role, dtype in types.items() if dtype == pl.String]
+        if text and len(text) < len(types):
+            other = next(role for role in types if role not in text)
+            raise IdError(
+                f"{name} ids are integers in one table and strings in another, so none would match",
+                where=f"{other} has integers, {text[0]} strings",
+                hint=f'cast the {name} column to one type: F.col("{name}").cast("long")',
+            )  # fmt: skip
+
+
+def check_order(table: SparkTable, ties: str | None) -> None:
+    """Raise unless ranks or scores order the lists: rows of Spark have no order."""
+    names = table.empty.frame.columns
+    if "rank" not in names and "score" not in names:
+        raise ColumnError(
+            "rows of a Spark table have no order, so lists need a rank or a score",
+            where=table.empty.role, found=f"columns {', '.join(names)}",
+            hint='add a rank, or name the column: columns={"rank": "…"}',
+        )  # fmt: skip
+    if "rank" not in names and ties == "input":
+        raise ParameterError(
+            "rows of a Spark table have no order, so equal scores cannot be kept in it",
+            found='ties="input"', hint='take ties="expected" or ties="item"',
+        )  # fmt: skip
