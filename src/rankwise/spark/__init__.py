@@ -17,7 +17,8 @@ except ImportError as _error:
         'rankwise.spark needs PySpark and PyArrow: pip install "rankwise[spark]"'
     ) from _error
 
+from rankwise.spark.bucket import bucket
 from rankwise.spark.evaluate import evaluate
 from rankwise.spark.result import SparkResult
 
-__all__ = ["SparkResult", "evaluate"]
+__all__ = ["SparkResult", "bucket", "evaluate"]

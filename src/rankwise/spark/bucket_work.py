@@ -71,9 +71,8 @@ class BucketWork:
     sources : mapping of str to Table
         The tables by user, without rows: the cards of their sources.
     names : mapping of str to mapping of str to str
-        For each of them, the column of the union that has each of its columns.
-    codes : mapping of str to int
-        The number of each table in the column ``table`` of the union.
+        For each of them, except the lists, the column of the union that has each of its columns.
+        The order of the tables is that of their numbers in the column ``table`` of the union.
     version : str
         The driver's version of rankwise.
     """
@@ -81,14 +80,13 @@ class BucketWork:
     job: bytes
     sources: Mapping[TableRole, Table]
     names: Mapping[TableRole, Mapping[str, str]]
-    codes: Mapping[TableRole, int]
     version: str = __version__
 
-    def __call__(self, bucket: int, rows: pa.Table) -> pa.Table:
-        """Evaluate the rows of a bucket; return one row of `SCHEMA`."""
+    def run(self, bucket: int, read: Callable[[], Mapping[TableRole, pl.DataFrame]]) -> pa.Table:
+        """Evaluate a bucket, whose rows ``read`` returns by table; return one row of `SCHEMA`."""
         try:
             self._check_version()
-            frames = self.frames(rows)
+            frames = read()
             nulls = _nulls(frames)
             if nulls:
                 return _row(bucket, nulls=json.dumps(nulls))
@@ -108,16 +106,15 @@ class BucketWork:
                 hint="install one version on all machines, or send it: spark-submit --py-files",
             )
 
-    def frames(self, rows: pa.Table) -> dict[TableRole, pl.DataFrame]:
+    def frames(self, lists: pa.Table, others: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
         """Return the rows of each table, with its columns."""
-        whole = pl.from_arrow(rows)
-        assert isinstance(whole, pl.DataFrame)
-        out = {}
-        for role, code in self.codes.items():
-            some = whole.filter(pl.col("table") == code) if len(self.codes) > 1 else whole
-            out[role] = some.select(
-                pl.col(inside).alias(name) for name, inside in self.names[role].items()
-            )
+        columns = self.sources["recommendations"].frame.columns
+        out: dict[TableRole, pl.DataFrame] = {"recommendations": _frame(lists).select(columns)}
+        whole = None if others is None else _frame(others)
+        for code, (role, names) in enumerate(self.names.items()):
+            assert whole is not None
+            some = whole.filter(pl.col("table") == code) if len(self.names) > 1 else whole
+            out[role] = some.select(pl.col(inside).alias(name) for name, inside in names.items())
         return out
 
     def evaluate(
@@ -143,6 +140,12 @@ class BucketWork:
             return source.with_frame(frame)
         table = read_table(frame, role, {f"{role}.{name}": name for name in source.columns})
         return source.with_frame(table.frame)
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 @lru_cache(maxsize=1)

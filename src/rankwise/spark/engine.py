@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rankwise.core.partial import Partial
 from rankwise.encoding.encode import ties_for
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import EmptyError, ParameterError
+from rankwise.errors import EmptyError, FileError, ParameterError
 from rankwise.evaluation.evaluate import check_whole
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.preconditions import check_piece
@@ -42,7 +42,15 @@ from rankwise.spark.counting import (
     roles_needed,
 )
 from rankwise.spark.result import SparkResult
-from rankwise.spark.run import default_buckets, merged_row, union, work_on_buckets
+from rankwise.spark.run import (
+    default_buckets,
+    files_of,
+    merged_row,
+    others_of,
+    union,
+    work_on_buckets,
+    work_on_files,
+)
 from rankwise.spark.tables import SparkTable, check_order, to_arrow, unify_ids
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
@@ -125,14 +133,14 @@ class Engine:
         """Count over all users, evaluate every bucket, and merge."""
         tables = prepared.tables
         job, counts = prepared.counted()
-        buckets = self.buckets or default_buckets(self.spark, tables)
-        work, rows = prepared.work(job)
-        output = work_on_buckets(rows, work, buckets).persist(StorageLevel.MEMORY_AND_DISK)
+        work, output, buckets = self._output(job, prepared.tables)
+        output = output.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             merged, n_users = _merged(output, buckets, job, work, counts)
             width = n_users * merged.users.width
             collect = width <= _COLLECTED if self.collect is None else self.collect
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
+            _check_files(tables, work, read)
             merged = replace(merged, counts={
                 name: count for name, count in merged.counts.items()
                 if name not in {RELEVANT, *map(rows_of, tables)}
@@ -147,6 +155,27 @@ class Engine:
         if collect:
             output.unpersist()
         return result.changed(_with_rows(result, read))
+
+    def _output(
+        self, job: Job, tables: Mapping[TableRole, SparkTable]
+    ) -> tuple[BucketWork, DataFrame, int]:
+        """Return the work on a bucket, what it gives back for each, and the number of buckets."""
+        roles = roles_needed(job.plan, job.settings, tables)
+        needed = {role: tables[role] for role in roles}
+        if "users" in needed:
+            needed["users"] = needed["users"].select(_user_columns(job))
+            if needed["users"].empty.frame.width == 1:
+                del needed["users"]
+        sources = {role: table.empty for role, table in needed.items()}
+        data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
+        files = files_of(needed)
+        if files is not None and self.buckets is None:
+            work = BucketWork(data, sources, {})
+            return work, work_on_files(self.spark, files, work), files["recommendations"].buckets
+        others = others_of(needed)
+        work = BucketWork(data, sources, union(others)[1] if others else {})
+        buckets = self.buckets or default_buckets(self.spark, needed.values())
+        return work, work_on_buckets(needed, work, buckets), buckets
 
 
 @dataclass(frozen=True)
@@ -165,20 +194,6 @@ class _Prepared:
         train = self.tables.get("train")
         counted, counts = count_over_users(job, train, groups, users)
         return prepare(job.settings, job.reference, counted=counted), counts
-
-    def work(self, job: Job) -> tuple[BucketWork, DataFrame]:
-        """Return the work on a bucket, and the rows of all buckets in one table."""
-        roles = roles_needed(job.plan, job.settings, self.tables)
-        tables = {role: self.tables[role] for role in roles}
-        if "users" in tables:
-            tables["users"] = tables["users"].select(_user_columns(job))
-            if tables["users"].empty.frame.width == 1:
-                del tables["users"]
-        codes = {role: code for code, role in enumerate(tables)}
-        rows, names = union(tables, codes)
-        sources = {role: table.empty for role, table in tables.items()}
-        data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
-        return BucketWork(data, sources, names, codes), rows
 
 
 def _user_columns(job: Job) -> list[str]:
@@ -219,17 +234,30 @@ def _merged(
     merged = with_train_items(job, Partial.from_bytes(row["partial"]))
     merged = replace(merged, counts={**merged.counts, **counts})
     for role in ("recommendations", "truth"):
-        if role in work.codes and not merged.counts.get(rows_of(role)):
+        if role in work.sources and not merged.counts.get(rows_of(role)):
             where = work.sources[role].source
             raise EmptyError(f"the table of {role} is empty", where=where, found="0 rows")
     settings = job.settings
     required = settings.population in ("truth", "both") or settings.undefined == "skip"
-    if "truth" in work.codes and required and not merged.counts.get(RELEVANT):
+    if "truth" in work.sources and required and not merged.counts.get(RELEVANT):
         raise EmptyError(
             "no item is relevant", where=work.sources["truth"].source,
             hint="lower the relevance threshold; items of relevance 0 or less are not relevant",
         )  # fmt: skip
     return merged, int(row["n_users"])
+
+
+def _check_files(
+    tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]
+) -> None:
+    """Raise if bucketed files have other rows than when they were written."""
+    for role, table in tables.items():
+        if table.files is not None and role in work.sources and read[role] != table.files.rows:
+            raise FileError(
+                "these files have changed since they were bucketed", where=table.files.uri,
+                found=f"{read[role]} rows, {table.files.rows} when they were written",
+                hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
+            )  # fmt: skip
 
 
 def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:

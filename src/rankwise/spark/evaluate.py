@@ -10,7 +10,6 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 from rankwise.core.arguments import check_count
-from rankwise.errors import ParameterError
 from rankwise.evaluation.doubts import swapped
 from rankwise.evaluation.evaluate import with_doubts, without_truth
 from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings
@@ -18,7 +17,7 @@ from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
 from rankwise.spark.result import SparkResult
-from rankwise.spark.tables import is_spark, read_spark, to_arrow
+from rankwise.spark.tables import active_session, is_spark, read_spark, to_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -52,7 +51,8 @@ def evaluate(
     recommendations : DataFrame or path
         Recommendation lists: one row per recommended item, with user, item and a ``rank`` or a
         ``score``: rows of Spark have no order. A path is read by Spark: Parquet, ORC, CSV or JSON
-        lines.
+        lines; where all tables are folders that `rankwise.spark.bucket` wrote, buckets are read
+        straight from their files.
     truth : DataFrame or path, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
         ``relevance``. None is enough for metrics that describe lists.
@@ -94,11 +94,7 @@ def evaluate(
     >>> lists = spark.read.parquet("s3://bucket/recommendations")  # doctest: +SKIP
     >>> result = evaluate(lists, "s3://bucket/truth", ["ndcg@10", "coverage@10"])  # doctest: +SKIP
     """
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise ParameterError(
-            "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
-        )
+    session = active_session(spark)
     settings = Settings.read(measures, options)
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
     if buckets is not None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyspark.sql.functions as sf
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.spark.bucket_work import SCHEMA, BucketWork, merge_rows
+from rankwise.spark.bucketed_files import BucketedFiles
 from rankwise.spark.tables import SparkTable, column, to_arrow
 from rankwise.tables.columns import TableRole
 
-__all__ = ["bucket_of", "default_buckets", "merged_row", "union", "work_on_buckets"]
+__all__ = [
+    "bucket_of", "default_buckets", "files_of", "merged_row", "others_of", "union",
+    "work_on_buckets", "work_on_files",
+]  # fmt: skip
 
 _BYTES = 64 << 20  # of the input per bucket: far below what a Python worker may hold
 _MOST = 100_000  # buckets
@@ -26,11 +32,11 @@ def bucket_of(user: Column, buckets: int) -> Column:
     return sf.pmod(sf.xxhash64(user), sf.lit(buckets)).cast("int")
 
 
-def default_buckets(spark: SparkSession, tables: Mapping[TableRole, SparkTable]) -> int:
+def default_buckets(spark: SparkSession, tables: Iterable[SparkTable]) -> int:
     """Return how many buckets suit the size that Spark estimates, at least one per core."""
     cores = getattr(spark, "_jsc", None) and spark.sparkContext.defaultParallelism
     shuffle = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    sizes = [_size(table.frame) for table in tables.values()]
+    sizes = [_size(table.frame) for table in tables]
     if any(size is None for size in sizes):
         return shuffle
     total = sum(size for size in sizes if size is not None)
@@ -47,12 +53,13 @@ def _size(frame: DataFrame) -> int | None:
 
 
 def union(
-    tables: Mapping[TableRole, SparkTable], codes: Mapping[TableRole, int]
+    tables: Mapping[TableRole, SparkTable],
 ) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
-    """Put all tables by user into one, whose column ``table`` says where each row is from.
+    """Put tables by user into one, whose column ``table`` says where each row is from.
 
-    One table is shuffled once, however many there are. Columns other than ids belong to one table
-    each, so that no type has to fit another.
+    Spark brings two tables together, not three. The lists, which are most of the rows, are one of
+    them; all others are put into one, which for the ground truth alone is that. Columns other than
+    ids belong to one table each, so that no type has to fit another.
 
     Returns
     -------
@@ -63,31 +70,72 @@ def union(
     """
     names: dict[TableRole, dict[str, str]] = {}
     frames, number = [], 0
-    for role, table in tables.items():
+    for code, (role, table) in enumerate(tables.items()):
         names[role] = {}
         for name in table.empty.frame.columns:
             shared = name in ("user", "item")
             names[role][name] = name if shared else f"c{number}"
             number += not shared
         chosen = [column(name).alias(inside) for name, inside in names[role].items()]
-        frames.append(table.frame.select(sf.lit(codes[role]).cast("byte").alias("table"), *chosen))
+        frames.append(table.frame.select(sf.lit(code).cast("byte").alias("table"), *chosen))
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame, allowMissingColumns=True)
     return whole, names
 
 
-def work_on_buckets(rows: DataFrame, work: BucketWork, buckets: int) -> DataFrame:
-    """Evaluate the rows of every bucket; a row of the output for each bucket that has rows.
+def work_on_buckets(
+    tables: Mapping[TableRole, SparkTable], work: BucketWork, buckets: int
+) -> DataFrame:
+    """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
     """
 
-    def evaluate(key: tuple[Any, ...], group: pa.Table) -> pa.Table:
-        return work(key[0].as_py(), group.drop_columns(["bucket"]))
+    def evaluate(key: tuple[Any, ...], lists: pa.Table, others: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, others))
 
-    grouped = rows.withColumn("bucket", bucket_of(sf.col("user"), buckets)).groupBy("bucket")
-    return grouped.applyInArrow(evaluate, SCHEMA)
+    def alone(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, None))
+
+    lists = _in_buckets(tables["recommendations"].frame, buckets)
+    if len(tables) == 1:
+        return lists.applyInArrow(alone, SCHEMA)
+    others, _ = union(others_of(tables))
+    return lists.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
+
+
+def others_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTable]:
+    """Return the tables beside the lists."""
+    return {role: table for role, table in tables.items() if role != "recommendations"}
+
+
+def _in_buckets(frame: DataFrame, buckets: int) -> GroupedData:
+    return frame.withColumn("bucket", bucket_of(sf.col("user"), buckets)).groupBy("bucket")
+
+
+def files_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, BucketedFiles] | None:
+    """Return where tables lie by bucket; None unless all do, in as many buckets."""
+    files = {role: table.files for role, table in tables.items() if table.files is not None}
+    same = len({one.buckets for one in files.values()}) == 1
+    return files if same and len(files) == len(tables) else None
+
+
+def work_on_files(
+    spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork
+) -> DataFrame:
+    """Evaluate every bucket from the files that have its rows, one task for each."""
+    buckets = next(iter(files.values())).buckets
+
+    def read(bucket: int) -> dict[TableRole, pl.DataFrame]:
+        return {role: one.read(bucket, work.sources[role].frame) for role, one in files.items()}
+
+    def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for bucket in batch.column(0).to_pylist():
+                yield from work.run(bucket, partial(read, bucket)).to_batches()
+
+    return spark.range(0, buckets, 1, buckets).mapInArrow(evaluate, SCHEMA)
 
 
 def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str, Any] | None:

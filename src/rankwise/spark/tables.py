@@ -14,13 +14,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError
+from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
 __all__ = [
-    "SparkTable", "check_order", "column", "is_deterministic", "is_spark", "read_spark", "send",
+    "SparkTable", "active_session", "check_order", "column", "is_spark", "read_spark", "send",
     "small_strings", "to_arrow", "unify_ids",
 ]  # fmt: skip
 
@@ -39,20 +40,24 @@ class SparkTable:
         Columns ``user``, ``item``, ``rank``, …, as a `Table` has them; ids are long or string.
     empty : Table
         A table of the same columns without rows: all that can be checked before rows are read.
+    files : BucketedFiles or None, default=None
+        Where the same rows lie by bucket of users.
     """
 
     frame: DataFrame
     empty: Table
+    files: BucketedFiles | None = None
 
     def select(self, columns: Sequence[str]) -> SparkTable:
         """Return the table with some of its columns."""
         frame = self.frame.select(*map(column, columns))
-        return SparkTable(frame, self.empty.with_frame(self.empty.frame.select(columns)))
+        empty = self.empty.with_frame(self.empty.frame.select(columns))
+        return SparkTable(frame, empty, self.files)
 
     def with_frame(self, frame: DataFrame) -> SparkTable:
         """Return the table with other rows, or with more columns."""
         empty = self.empty.with_frame(_empty(frame))
-        return replace(self, frame=frame, empty=empty)
+        return SparkTable(frame, empty)
 
 
 def column(name: str) -> Column:
@@ -73,8 +78,23 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches, to_arrow_schema(frame.schema))
 
 
+def active_session(spark: SparkSession | None) -> SparkSession:
+    """Return a session, by default the active one."""
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise ParameterError(
+            "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
+        )
+    return session
+
+
 def read_spark(
-    spark: SparkSession, source: Any, role: TableRole, columns: Columns | None
+    spark: SparkSession,
+    source: Any,
+    role: TableRole,
+    columns: Columns | None,
+    *,
+    repeatable: bool = True,
 ) -> SparkTable:
     """Return a source as a Spark table with standard column names.
 
@@ -88,6 +108,8 @@ def read_spark(
         What the table is for.
     columns : mapping, optional
         Names of columns that are not recognised.
+    repeatable : bool, default=True
+        Whether Spark must compute the same rows each time, because it may do so more than once.
 
     Raises
     ------
@@ -95,9 +117,10 @@ def read_spark(
         If a column is missing, or of a type that cannot serve.
     """
     if isinstance(source, str | Path):
-        table = _named(_read_path(spark, str(source)), role, columns)
-        return replace(table, empty=replace(table.empty, source=str(source)))
+        return _at_path(spark, str(source), role, columns)
     if is_spark(source):
+        if repeatable:
+            _check_repeatable(source, role)
         return _named(source, role, columns)
     local = read_table(source, role, columns)
     ordered = {"rank", "score"} & set(local.frame.columns)
@@ -106,6 +129,19 @@ def read_spark(
         local = local.with_frame(local.frame.with_columns(rank))
     frame = send(spark, local.frame)
     return SparkTable(frame, local.with_frame(_empty(frame)))
+
+
+def _at_path(
+    spark: SparkSession, path: str, role: TableRole, columns: Columns | None
+) -> SparkTable:
+    """Return the table of a path, which may be a folder that `rankwise.spark.bucket` wrote."""
+    files = open_bucketed(path)
+    if files is None:
+        table = _named(_read_path(spark, path), role, columns)
+    else:
+        frame = spark.read.parquet(files.uri).select(*map(column, files.columns))
+        table = _named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
+    return replace(table, empty=replace(table.empty, source=path), files=files)
 
 
 def _read_path(spark: SparkSession, path: str) -> DataFrame:
@@ -155,12 +191,6 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
     twice = next((name for name in source.columns if source.columns.count(name) > 1), None)
     if twice is not None:
         raise ColumnError(f"two columns are called {twice!r}", where=role)
-    if not is_deterministic(source):
-        raise InputError(
-            "this table may have other rows each time Spark computes it, as it does for retries",
-            where=role, found="an expression that is not deterministic (rand, uuid, …)",
-            hint="write it to files first, or df.checkpoint(), and evaluate that",
-        )  # fmt: skip
     empty = _empty(source)
     _refuse_lists(empty, role, choose(columns, role))
     table = from_frame(empty, role, choose(columns, role), role, "Spark table")
@@ -173,10 +203,15 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
     return SparkTable(frame, table.with_frame(_empty(frame)))
 
 
-def is_deterministic(frame: DataFrame) -> bool:
-    """Whether Spark computes the same rows again; True where it does not say (Spark Connect)."""
+def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
+    """Raise if Spark says that it may compute other rows the next time; Spark Connect does not."""
     query = getattr(frame, "_jdf", None)
-    return query is None or bool(query.queryExecution().analyzed().deterministic())
+    if query is not None and not query.queryExecution().analyzed().deterministic():
+        raise InputError(
+            "this table may have other rows each time Spark computes it, as it does for retries",
+            where=role, found="an expression that is not deterministic (rand, uuid, …)",
+            hint="write it to files first, or df.checkpoint(), and evaluate that",
+        )  # fmt: skip
 
 
 def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> None:

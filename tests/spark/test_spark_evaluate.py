@@ -1,0 +1,248 @@
+"""Spark gives what one process gives, to the bit: values, users' values, counts and slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from spark_worlds import frames, on_spark
+
+import rankwise as rw
+from rankwise.errors import (
+    ColumnError,
+    EmptyError,
+    FileError,
+    IdError,
+    InputError,
+    MeasureError,
+    OutputError,
+    ParameterError,
+    ScoreError,
+)
+from rankwise.measures import registry
+
+rs = pytest.importorskip("rankwise.spark")
+sf = pytest.importorskip("pyspark.sql.functions")
+
+EVERY = [
+    str(cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) if cls.cutoff == "none"
+        else cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) @ 3)
+    for cls in registry.every()
+]  # fmt: skip
+SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(measure=recall)@5", "auc", "rmse"]
+
+
+def evaluate(spark, tables, measures, **options):
+    """Evaluate the same tables on Spark and in one process."""
+    ours = {role: table for role, table in tables.items() if role in rw_roles(tables)}
+    sent = on_spark(spark, ours)
+    local = {name: value for name, value in options.items() if name not in ("buckets", "collect")}
+    one = rw.evaluate(ours["recommendations"], ours.get("truth"), measures, **around(ours), **local)
+    there = rs.evaluate(
+        sent["recommendations"], sent.get("truth"), measures, spark=spark, **around(sent), **options
+    )
+    return one, there
+
+
+def rw_roles(tables):
+    return [role for role, table in tables.items() if table is not None]
+
+
+def around(tables):
+    return {r: t for r, t in tables.items() if r not in ("recommendations", "truth")}
+
+
+def check_same(one, there):
+    assert list(there.values) == list(one.values)
+    for cell, value in one.values.items():
+        assert np.array_equal(value, there.values[cell], equal_nan=True), cell
+    assert there.counts == one.counts
+    assert there.kinds == one.kinds
+    assert there.diagnostics == one.diagnostics
+    assert there.per_user.equals(one.per_user)
+    for ours, theirs in ((one.slices, there.slices), (one.replicates, there.replicates)):
+        assert (ours is None) == (theirs is None)
+        assert ours is None or ours.equals(theirs, null_equal=True)
+    for name in ("settings", "measures", "facts", "jackknife", "split", "candidates"):
+        assert there.provenance[name] == one.provenance[name], name
+    rows = {role: card["rows"] for role, card in there.provenance["inputs"].items()}
+    assert rows == {role: card["rows"] for role, card in one.provenance["inputs"].items()}
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_every_measure(spark, collect):
+    check_same(*evaluate(spark, frames(), EVERY, buckets=3, collect=collect, by="age"))
+
+
+OPTIONS = {
+    "groups and weights": {"by": ["group", "age"], "weights": "weight"},
+    "jackknife": {"jackknife": 5},
+    "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
+    "undefined": {"population": "recommended", "undefined": "nan"},
+    "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
+    "everything": {"by": "group", "jackknife": 4, "exclude_seen": True, "population": "all",
+                   "undefined": "zero", "collect": False},
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_options(spark, options):
+    text = "weights" in options
+    check_same(*evaluate(spark, frames(1, text=text), SOME, buckets=3, **options))
+
+
+@pytest.mark.parametrize("buckets", [1, 60])  # 60: more than users
+def test_ranks_and_any_number_of_buckets(spark, buckets):
+    tables = {**dict.fromkeys(frames()), **frames(3, ranks=True)}
+    only = {role: tables[role] for role in ("recommendations", "truth")}
+    check_same(*evaluate(spark, only, ["ndcg@5", "recall@3"], buckets=buckets, ranks="keep"))
+
+
+def test_no_truth_and_no_buckets_named(spark):
+    only = {"recommendations": frames()["recommendations"]}
+    check_same(*evaluate(spark, only, ["gini@5", "coverage@5"]))
+
+
+def test_a_user_with_many_rows(spark):
+    items = pl.DataFrame({"user": 7, "item": range(200_000), "rank": range(1, 200_001)})
+    truth = pl.DataFrame({"user": [7, 8], "item": [199_999, 5]})
+    tables = {"recommendations": items, "truth": truth}
+    check_same(*evaluate(spark, tables, ["mrr", "ndcg", "item_coverage@100000"], buckets=2))
+
+
+@pytest.fixture
+def pair(spark):
+    tables = frames()
+    return on_spark(spark, {r: tables[r] for r in ("recommendations", "truth")})
+
+
+def test_values_stay_in_spark(spark, pair, tmp_path):
+    result = rs.evaluate(pair["recommendations"], pair["truth"], "ndcg(gain=exponential)@5",
+                         collect=False, buckets=2, spark=spark)  # fmt: skip
+    assert not result.is_collected
+    result.write_per_user(str(tmp_path / "users"))
+    assert result.scores["users"].item() == result.counts["users"]
+    written = pl.read_parquet(tmp_path / "users" / "*.parquet").sort("user")
+    assert written.equals(result.per_user)
+    assert result.is_collected
+    assert rw.load(result.save(tmp_path / "saved")).values == result.values
+
+
+def test_values_on_the_driver_go_back(spark, pair):
+    result = rs.evaluate(pair["recommendations"], pair["truth"], "recall@5", spark=spark)
+    assert result.is_collected
+    assert result.per_user_spark.count() == len(result.per_user)
+    assert result.interval("recall@5").n == result.counts["users"]
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = result.nothing
+
+
+def test_bucketed_files(spark, tmp_path):
+    tables = frames(4, ranks=True)
+    sent = on_spark(spark, tables)
+    paths = {
+        role: rs.bucket(sent[role], tmp_path / role, role=role, buckets=5, spark=spark)
+        for role in sent if role != "items"
+    }  # fmt: skip
+    paths["items"] = tables["items"]
+    one = rw.evaluate(
+        tables["recommendations"], tables["truth"], SOME, by="group", **around(tables)
+    )
+    there = rs.evaluate(paths["recommendations"], paths["truth"], SOME, by="group", spark=spark,
+                        **around(paths))  # fmt: skip
+    check_same(one, there)
+    mixed = rs.evaluate(paths["recommendations"], sent["truth"], "ndcg@5", spark=spark)
+    assert mixed["ndcg@5"] == one["ndcg@5"]
+    with pytest.raises(OutputError, match="there already"):
+        rs.bucket(sent["truth"], tmp_path / "truth", role="truth", spark=spark)
+    part = next((tmp_path / "truth").glob("bucket=*/*.parquet"))
+    pl.read_parquet(part).head(1).write_parquet(part.with_name("more.parquet"))
+    with pytest.raises(FileError, match="changed since they were bucketed"):
+        rs.evaluate(paths["recommendations"], paths["truth"], "ndcg@5", spark=spark,
+                    duplicates="first")  # fmt: skip
+
+
+def test_a_table_that_is_not_repeatable_can_be_bucketed(spark, pair, tmp_path):
+    shaky = pair["recommendations"].withColumn("score", sf.rand())
+    with pytest.raises(InputError, match="other rows each time"):
+        rs.evaluate(shaky, pair["truth"], "ndcg@5", spark=spark)
+    path = rs.bucket(shaky, tmp_path / "lists", buckets=2, spark=spark)
+    first, second = (rs.evaluate(path, pair["truth"], "ndcg@5", spark=spark) for _ in range(2))
+    assert first["ndcg@5"] == second["ndcg@5"]
+
+
+def test_null_ids_are_counted(spark, pair, tmp_path):
+    nulls = pair["recommendations"].withColumn("item", sf.expr("if(item % 7 = 0, null, item)"))
+    expected = nulls.where("item is null").count()
+    with pytest.raises(IdError, match="an item id is null") as error:
+        rs.evaluate(nulls, pair["truth"], "ndcg@5", buckets=4, spark=spark)
+    assert error.value.found == f"{expected} null ids"
+    with pytest.raises(IdError, match="an item id is null"):
+        rs.bucket(nulls, tmp_path / "lists", spark=spark)
+    users = pair["truth"].withColumn("user", sf.expr("if(user = 3, null, user)"))
+    with pytest.raises(IdError, match="a user id is null"):
+        rs.evaluate(pair["recommendations"], users, "ndcg@5", buckets=4, spark=spark)
+
+
+BAD = {
+    "no column": (lambda t: t.drop("item"), ColumnError, "no column for the item"),
+    "no order": (lambda t: t.drop("score"), ColumnError, "no order"),
+    "lists": (lambda t: t.groupBy("user").agg(sf.collect_list("item").alias("items")),
+              ColumnError, "one row per item"),
+    "twice": (lambda t: t.select("user", "item", "score", "score"), ColumnError, "two columns"),
+    "float ids": (lambda t: t.withColumn("user", sf.col("user").cast("double")), IdError,
+                  "integers or strings"),
+    "two types": (lambda t: t.withColumn("item", sf.col("item").cast("string")), IdError,
+                  "none would match"),
+    "NaN": (lambda t: t.withColumn("score", sf.expr("if(user = 2, double('nan'), score)")),
+            ScoreError, "null, NaN or infinite"),
+    "empty": (lambda t: t.where("user < 0"), EmptyError, "recommendations is empty"),
+    "twice in a list": (lambda t: t.union(t), InputError, "twice in one list"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "kind", "message"), BAD.values(), ids=BAD)
+def test_bad_recommendations(spark, pair, change, kind, message):
+    with pytest.raises(kind, match=message):
+        rs.evaluate(
+            change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark
+        )
+
+
+def test_bad_questions(spark, pair):
+    lists, truth = pair["recommendations"], pair["truth"]
+
+    def ask(*measures, **options):
+        return rs.evaluate(lists, options.pop("truth", truth), measures, spark=spark, **options)
+
+    with pytest.raises(ParameterError, match="no order"):
+        ask("ndcg@5", ties="input")
+    with pytest.raises(ParameterError, match="need training interactions"):
+        ask("ndcg@5", exclude_seen=True)
+    with pytest.raises(MeasureError, match="needs training interactions"):
+        ask("novelty@5")
+    with pytest.raises(MeasureError, match="on one machine"):
+        ask("serendipity(form=history,similarity=cooccurrence)@5", train=truth)
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        ask("ndcg@5", relevance_threshold=100)
+    with pytest.raises(EmptyError, match="truth is empty"):
+        ask("ndcg@5", truth=truth.where("user < 0"))
+    with pytest.raises(ParameterError, match="buckets"):
+        ask("ndcg@5", buckets=0)
+    with pytest.raises(ColumnError, match="'country'"):
+        ask("ndcg@5", users=truth, by="country")
+
+
+def test_paths_are_read_by_spark(spark, tmp_path):
+    tables = frames()
+    tables["recommendations"].write_csv(tmp_path / "lists.csv")
+    tables["truth"].write_parquet(tmp_path / "truth.parquet")
+    there = rs.evaluate(tmp_path / "lists.csv", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
+    assert (
+        there["ndcg@5"]
+        == rw.evaluate(tables["recommendations"], tables["truth"], "ndcg@5")["ndcg@5"]
+    )
+    assert there.provenance["inputs"]["truth"]["source"] == str(tmp_path / "truth.parquet")
+    with pytest.raises(FileError, match="Spark cannot read this"):
+        rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
