@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -90,6 +92,12 @@ OPTIONS = {
 def test_options(spark, options):
     text = "weights" in options
     check_same(*evaluate(spark, frames(1, text=text), SOME, buckets=3, **options))
+
+
+@pytest.mark.slow
+def test_buckets_without_rows_of_some_tables(spark):
+    """Most of so many buckets have no user, or one who is in some of the tables only."""
+    check_same(*evaluate(spark, frames(5, users=6), EVERY, buckets=40, population="all"))
 
 
 @pytest.mark.parametrize("buckets", [1, 60])  # 60: more than users
@@ -230,6 +238,8 @@ def test_bad_questions(spark, pair):
         ask("ndcg@5", truth=truth.where("user < 0"))
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
+    with pytest.raises(ParameterError, match="another one in every process"):
+        ask(rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"])
     with pytest.raises(ColumnError, match="'country'"):
         ask("ndcg@5", users=truth, by="country")
 

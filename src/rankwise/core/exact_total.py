@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -54,8 +55,29 @@ class ExactTotal:
         chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
         return cls(sum(_units(part) for chunk in chunks for part in _exact_parts(chunk)), beyond)
 
+    @classmethod
+    def of_products(cls, left: Any, right: Any) -> ExactTotal:
+        """Return the sum of the products of two arrays, shape (n,), none of which is rounded.
+
+        A product is the sum of its rounded value and of what rounding took away, which is a float
+        as well (Dekker 1971, A Floating-Point Technique for Extending the Available Precision).
+
+        >>> ExactTotal.of_products(np.array([1e8 + 1]), np.array([1e8 - 1])).value
+        9999999999999999.0
+        """
+        a, b = (np.asarray(values, dtype=np.float64) for values in (left, right))
+        product = a * b
+        (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+        rest = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+        return cls.of(product) + cls.of(rest)
+
     def __add__(self, other: ExactTotal) -> ExactTotal:
         return ExactTotal(self.units + other.units, self.beyond + other.beyond)
+
+    @property
+    def exact(self) -> Fraction:
+        """The sum of the finite terms as a fraction."""
+        return Fraction(self.units, 1 << _UNIT)
 
     @property
     def value(self) -> float:
@@ -66,6 +88,13 @@ class ExactTotal:
             return self.units / (1 << _UNIT)  # whole numbers divide with one rounding
         except OverflowError:
             return math.inf if self.units > 0 else -math.inf
+
+
+def _halves(values: Any) -> tuple[Any, Any]:
+    """Split floats in two of 26 bits, whose products are exact."""
+    shifted = values * 134217729.0  # 2^27 + 1
+    high = shifted - (shifted - values)
+    return high, values - high
 
 
 def _units(value: float) -> int:

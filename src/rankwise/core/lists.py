@@ -226,6 +226,8 @@ def _breaker(
 def _user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
     """Return where runs of one user start, and the code of each run: few ids to encode."""
     n = len(users)
+    if not n:
+        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
     text = users.dtype == pl.String
     values = users if text else users.to_numpy()
 

@@ -76,6 +76,8 @@ def _baseline(
     table: Table, ids: IdSpace, duplicates: Duplicates, threads: int
 ) -> tuple[UserItems, int]:
     """Return the lists of another run, and how many repeated rows were dropped."""
+    if table.frame.is_empty():  # a piece whose users it does not have
+        return _user_items(Lists.none(), ids.users.size), 0
     ties: Ties = "item" if "score" in table.frame.columns else "input"
     counts: Counter[str] = Counter()  # separate: these lists are not the evaluated ones
     lists = encode_lists(table, ids, ties, duplicates, counts, threads)

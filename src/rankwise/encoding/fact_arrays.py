@@ -71,6 +71,8 @@ def place_popularity(frame: pl.DataFrame, n_users: int, row: Ints) -> Popularity
 
 def place_groups(groups: Named, row: Ints) -> Groups:
     """Return the group of each code from its row in the table."""
+    if not len(groups.code):  # a piece whose users the table does not have
+        return Groups(np.full(len(row), -1), groups.names)
     return Groups(np.where(row >= 0, groups.code[row], -1), groups.names)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,16 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
-__all__ = ["Aligned", "align_users", "check_ids", "main_measure"]
+__all__ = ["Aligned", "align_users", "align_values", "check_ids", "main_measure", "some_missing"]
+
+
+def some_missing(measure: str, found: str) -> ParameterError:
+    """Return the error for users who have a value in some results only."""
+    return ParameterError(
+        f"some users have a value of {measure} in one result, and none in another", found=found,
+        hint='missing="zero" takes it for 0, as for a list that was not delivered; '
+        'missing="common" compares the users who have all values',
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +94,23 @@ def align_users(results: Mapping[str, Result], measure: str, missing: Missing) -
     assert joined is not None
     joined = joined.sort("user")
     values = joined.drop("user").fill_nan(None).to_numpy().astype(np.float64)
-    gaps = np.isnan(values)
+    aligned = align_values(values, missing)
+    if aligned.dropped and missing == "error":
+        gaps: Any = np.isnan(values)
+        row = int(np.flatnonzero(gaps.any(axis=1) & ~gaps.all(axis=1))[0])
+        without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
+        raise some_missing(
+            measure, f"user {joined['user'][row]!r} has none in {', '.join(without)} "
+            f"({aligned.dropped} such users of {len(values)})"
+        )  # fmt: skip
+    return aligned
+
+
+def align_values(values: Floats, missing: Missing) -> Aligned:
+    """Return the users who have all values, or any with ``missing="zero"``; NaN is no value."""
+    gaps: Any = np.isnan(values)
     undefined = gaps.all(axis=1)
     partial = gaps.any(axis=1) & ~undefined
-    if partial.any() and missing == "error":
-        row = int(np.flatnonzero(partial)[0])
-        without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
-        raise ParameterError(
-            f"some users have a value of {measure} in one result, and none in another",
-            found=f"user {joined['user'][row]!r} has none in {', '.join(without)} "
-            f"({int(partial.sum())} such users of {len(values)})",
-            hint='missing="zero" takes it for 0, as for a list that was not delivered; '
-            'missing="common" compares the users who have all values',
-        )
     users, n_undefined = len(gaps), int(undefined.sum())
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())

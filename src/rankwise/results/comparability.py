@@ -13,7 +13,7 @@ from rankwise.results.align_users import check_ids
 from rankwise.results.result import Result
 from rankwise.tables.protocol import PASSED
 
-__all__ = ["check_comparable", "common_cells"]
+__all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
 _SETTINGS = ("population", "undefined", "relevance_threshold", "exclude_seen", "catalogue")
 _FORCE = "; force=True compares them all the same"
@@ -21,8 +21,14 @@ _FORCE = "; force=True compares them all the same"
 
 def check_comparable(results: Mapping[str, Result]) -> None:
     """Raise if values are different quantities, so that their difference means nothing."""
-    _check_users(results)
     check_ids(results)
+    check_questions(results)
+    _check_truth(results)
+
+
+def check_questions(results: Mapping[str, Result]) -> None:
+    """Raise if results are of other candidates, splits, settings or tables; users are not read."""
+    _check_users(results)
     _check_candidates(results)
     cards = {name: result.split for name, result in results.items() if result.split is not None}
     _check_same(
@@ -47,7 +53,6 @@ def check_comparable(results: Mapping[str, Result]) -> None:
             f"these results were evaluated with different {role}",
             "evaluate all with the same tables",
         )  # fmt: skip
-    _check_truth(results)
 
 
 def _check_same(
@@ -105,12 +110,18 @@ def _check_truth(results: Mapping[str, Result]) -> None:
         different = base.join(users, on="user").filter(pl.col("n_relevant") != pl.col("other"))
         if len(different):
             user, count, other = different.row(0)
-            raise ParameterError(
-                "these results have different truths",
-                found=f"user {user!r} has {count} relevant items in {first}, {other} in {name} "
-                f"({len(different)} such users)",
-                hint="evaluate every model on the same truth" + _FORCE,
+            raise different_truth(
+                f"user {user!r} has {count} relevant items in {first}, {other} in {name} "
+                f"({len(different)} such users)"
             )
+
+
+def different_truth(found: str) -> ParameterError:
+    """Return the error for results of which users have other numbers of relevant items."""
+    return ParameterError(
+        "these results have different truths", found=found,
+        hint="evaluate every model on the same truth" + _FORCE,
+    )  # fmt: skip
 
 
 def common_cells(

@@ -23,7 +23,10 @@ from rankwise.results.result import Result, Values
 from rankwise.stats.differences import check_level
 from rankwise.stats.multiple import adjust
 
-__all__ = ["Comparison", "Family", "Test", "compare"]
+__all__ = [
+    "Comparison", "Family", "Test", "compare", "correct_rows", "margins_by_cell", "named_results",
+    "pairs_of",
+]  # fmt: skip
 
 _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
 
@@ -111,7 +114,7 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    named, in_order = _named(results)
+    named, in_order = named_results(results)
     baseline = in_order[0] if baseline is None and in_order else baseline
     _check_options(named, baseline, by, correction)
     check_level("alpha", alpha)
@@ -123,10 +126,8 @@ def compare(
         check_comparable(named)
     cells, main, not_compared = common_cells(named, measures, primary, in_groups=by is not None)
     first = next(iter(named.values()))
-    margin = _by_cell(margin, first)
-    pairs = list(combinations(named, 2))
-    if baseline is not None:
-        pairs = [(baseline, name) for name in named if name != baseline]
+    margin = margins_by_cell(margin, first)
+    pairs = pairs_of(named, baseline)
     groups = {None: named} if by is None else _in_groups(named, by)
     families = [
         Pairs(members, group, pairs, len(pairs) * len(groups), float(alpha), test, correction,
@@ -136,9 +137,7 @@ def compare(
     asked = {main} if measures is None else set(cells)
     rows = _rows(families, cells, main, asked, by, not_compared)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in named.values())
-    _correct(rows, correction, joint=joint)
-    for row in rows:
-        row["verdict"] = verdict(row, alpha)
+    correct_rows(rows, correction, alpha, joint=joint)
     settings = {
         "not_compared": not_compared, "by": by,
         "baseline": baseline, "primary": main, "alpha": float(alpha),
@@ -150,7 +149,14 @@ def compare(
     return Comparison.make(named, rows, settings)
 
 
-def _named(results: tuple[object, ...]) -> tuple[dict[str, Result], list[str]]:
+def pairs_of(results: Mapping[str, Result], baseline: str | None) -> list[tuple[str, str]]:
+    """Return the pairs to compare, the baseline of each first."""
+    if baseline is None:
+        return list(combinations(results, 2))
+    return [(baseline, name) for name in results if name != baseline]
+
+
+def named_results(results: tuple[object, ...]) -> tuple[dict[str, Result], list[str]]:
     """Return results by name, and the names that they were given here, in order."""
     if results and all(isinstance(result, Result) for result in results):
         names = [mark.upper() for mark in marks(len(results))]
@@ -188,7 +194,7 @@ def _check_options(
         )
 
 
-def _by_cell(
+def margins_by_cell(
     margin: float | Mapping[str, float] | None, result: Result
 ) -> float | dict[str, float] | None:
     """Return margins by the canonical names of measures, or the one margin of all measures."""
@@ -259,15 +265,19 @@ def _rows(
     return rows
 
 
-def _correct(rows: Sequence[dict[str, Any]], correction: Family, *, joint: bool) -> None:
-    """Adjust the p-values: of the primary measure over pairs and groups, of all others together.
+def correct_rows(
+    rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False
+) -> None:
+    """Adjust the p-values, and give every row its verdict.
 
-    Holm stands in for tests of all pairs together where there are no per-user values.
+    Of the primary measure they are corrected over pairs and groups, of all others together. Holm
+    stands in for tests of all pairs together where there are no per-user values.
     """
     exploratory = [row for row in rows if not row["primary"]]
     set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
-    if joint:  # adjusted already
-        return
-    primary = [row for row in rows if row["primary"]]
-    method: Any = "holm" if correction in JOINT else correction
-    set_adjusted(primary, adjust([row["p"] for row in primary], method))
+    if not joint:  # else adjusted already
+        primary = [row for row in rows if row["primary"]]
+        method: Any = "holm" if correction in JOINT else correction
+        set_adjusted(primary, adjust([row["p"] for row in primary], method))
+    for row in rows:
+        row["verdict"] = verdict(row, alpha)

@@ -16,12 +16,18 @@ from rankwise.results.display.view import Format, export, finite, html, plain
 from rankwise.results.result import Result
 from rankwise.stats.bootstrap import usual_interval
 from rankwise.stats.clusters import jackknife
-from rankwise.stats.differences import Differences, TestResult, never_zero
+from rankwise.stats.differences import (
+    Differences,
+    Interval,
+    PairStatistics,
+    TestResult,
+    never_zero,
+)
 from rankwise.stats.effects import cliffs_delta, lift_interval
-from rankwise.stats.paired import equivalence
+from rankwise.stats.paired import equivalence_of
 from rankwise.stats.power import minimum_detectable
 
-__all__ = ["Comparison", "jackknife_row", "make_row", "verdict"]
+__all__ = ["Comparison", "jackknife_row", "make_row", "row_of", "verdict"]
 
 _COLUMNS: dict[str, Any] = {
     "measure": pl.String, "group": pl.String, "baseline": pl.String, "system": pl.String,
@@ -42,28 +48,41 @@ def make_row(
     seed: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the row of one pair of a family of ``tests``; x is the system, y the baseline."""
-    x, y, n = differences.x, differences.y, differences.n
+    x, y = differences.x, differences.y
     interval = usual_interval(x, y, confidence=1 - alpha, seed=seed)
-    lift, lift_low, lift_high = lift_interval(differences, confidence=1 - alpha)
-    same = None if margin is None else equivalence(x, y, margin=margin, alpha=alpha)
+    return row_of(
+        cell, pair, differences, tested, interval, alpha=alpha, margin=margin, better=better,
+        tests=tests, dropped=(aligned.users, aligned.reasons), delta=cliffs_delta(x, y),
+    )  # fmt: skip
+
+
+def row_of(
+    cell: str, pair: tuple[str, str], pairs: PairStatistics, tested: TestResult,
+    interval: Interval, *, alpha: float, margin: float | None, better: bool | None, tests: int,
+    dropped: tuple[int, str], delta: float = math.nan,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one pair, from pairs or their sums.
+
+    ``dropped`` has the number of users that any result has, and why some were left out; ``delta``
+    is Cliff's, which sums do not tell.
+    """
+    n, (baseline_mean, system_mean) = pairs.n, pairs.means[::-1]
+    lift, lift_low, lift_high = lift_interval(pairs, confidence=1 - alpha)
+    same = None if margin is None else equivalence_of(pairs, margin=margin, alpha=alpha)
     return {
         "measure": cell, "baseline": pair[0], "system": pair[1],
-        "mean_baseline": _mean(y), "mean_system": _mean(x), "difference": differences.mean,
+        "mean_baseline": baseline_mean, "mean_system": system_mean, "difference": pairs.mean,
         "low": interval.low, "high": interval.high,
         "lift": lift, "lift_low": lift_low, "lift_high": lift_high,
         "test": tested.test, "p": tested.p,
-        "d_z": differences.d_z, "cliffs_delta": cliffs_delta(x, y),
-        "wins": differences.wins, "ties": n - differences.nonzero, "losses": differences.losses,
-        "users": n, "users_dropped": aligned.users - n, "dropped_because": aligned.reasons,
-        "users_not_zero": int(((x != 0) | (y != 0)).sum()),
-        "minimum_detectable": minimum_detectable(n, alpha=alpha / tests) * differences.deviation,
+        "d_z": pairs.d_z, "cliffs_delta": delta,
+        "wins": pairs.wins, "ties": n - pairs.nonzero, "losses": pairs.losses,
+        "users": n, "users_dropped": dropped[0] - n, "dropped_because": dropped[1],
+        "users_not_zero": pairs.not_zero,
+        "minimum_detectable": minimum_detectable(n, alpha=alpha / tests) * pairs.deviation,
         "p_equivalence": math.nan if same is None else same.p,
         "flags": list(tested.flags), "_better": better,
     }  # fmt: skip
-
-
-def _mean(values: Any) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 def jackknife_row(

@@ -18,7 +18,7 @@ from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, TestResult, significant_digits
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
 
-__all__ = ["JOINT", "Pairs", "set_adjusted"]
+__all__ = ["JOINT", "Pairs", "check_zero", "set_adjusted"]
 
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
@@ -70,12 +70,7 @@ class Pairs:
         """Return the users' values; None if the value is no mean of users."""
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
-        if self.missing == "zero" and better is False:
-            raise ParameterError(
-                f"0 is the best value of {cell}, and would reward lists that are missing",
-                found='missing="zero"',
-                hint='missing="common" compares the users who have all values',
-            )
+        check_zero(cell, self.missing, better)
         return align_users(self.results, cell, self.missing)
 
     def _differences(self, aligned: Aligned) -> Iterator[Differences]:
@@ -108,6 +103,16 @@ class Pairs:
         column = {name: index for index, name in enumerate(self.results)}
         p = tukey(significant_digits(aligned.values))
         return [p[column[baseline], column[system]] for baseline, system in self.pairs]
+
+
+def check_zero(cell: str, missing: Missing, better: bool | None) -> None:
+    """Raise if a missing value would be taken for the best one."""
+    if missing == "zero" and better is False:
+        raise ParameterError(
+            f"0 is the best value of {cell}, and would reward lists that are missing",
+            found='missing="zero"',
+            hint='missing="common" compares the users who have all values',
+        )
 
 
 def set_adjusted(rows: list[dict[str, Any]], adjusted: Any) -> None:

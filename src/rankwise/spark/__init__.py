@@ -18,7 +18,8 @@ except ImportError as _error:
     ) from _error
 
 from rankwise.spark.bucket import bucket
+from rankwise.spark.compare import compare
 from rankwise.spark.evaluate import evaluate
-from rankwise.spark.result import SparkResult
+from rankwise.spark.spark_result import SparkResult
 
-__all__ = ["SparkResult", "bucket", "evaluate"]
+__all__ = ["SparkResult", "bucket", "compare", "evaluate"]

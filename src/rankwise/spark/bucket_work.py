@@ -36,7 +36,7 @@ from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 
 __all__ = [
-    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "merge_rows", "rows_of", "share_of",
+    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of", "share_of",
     "users_of", "values_of",
 ]  # fmt: skip
 

@@ -29,6 +29,7 @@ from rankwise.spark.bucket_work import (
     RELEVANT,
     BucketWork,
     check_row,
+    load_job,
     rows_of,
     share_of,
     users_of,
@@ -41,7 +42,6 @@ from rankwise.spark.counting import (
     groups_named,
     roles_needed,
 )
-from rankwise.spark.result import SparkResult
 from rankwise.spark.run import (
     default_buckets,
     files_of,
@@ -51,6 +51,7 @@ from rankwise.spark.run import (
     work_on_buckets,
     work_on_files,
 )
+from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import SparkTable, check_order, to_arrow, unify_ids
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
@@ -168,6 +169,7 @@ class Engine:
                 del needed["users"]
         sources = {role: table.empty for role, table in needed.items()}
         data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
+        _check_names(job, data)
         files = files_of(needed)
         if files is not None and self.buckets is None:
             work = BucketWork(data, sources, {})
@@ -194,6 +196,16 @@ class _Prepared:
         train = self.tables.get("train")
         counted, counts = count_over_users(job, train, groups, users)
         return prepare(job.settings, job.reference, counted=counted), counts
+
+
+def _check_names(job: Job, data: bytes) -> None:
+    """Raise if a measure is called something else in another process."""
+    for measure, other in zip(job.settings.measures, load_job(data).settings.measures, strict=True):
+        if str(measure) != str(other):
+            raise ParameterError(
+                "the name of this measure is another one in every process", found=str(measure),
+                hint="pass a named function, not a partial or an object",
+            )  # fmt: skip
 
 
 def _user_columns(job: Job) -> list[str]:

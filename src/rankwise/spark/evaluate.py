@@ -16,7 +16,7 @@ from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
-from rankwise.spark.result import SparkResult
+from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import active_session, is_spark, read_spark, to_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
 
 __all__ = [
-    "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing", "TestResult", "check_level",
-    "column", "differences", "never_zero", "numbers", "significant_digits", "t_around",
+    "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing", "PairStatistics",
+    "TestResult", "caveats", "check_level", "column", "differences", "never_zero", "numbers",
+    "significant_digits", "standardised", "t_around",
 ]  # fmt: skip
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -23,7 +24,8 @@ LEAST = 5e-324
 """The smallest positive float: no p-value is 0."""
 MANY = 1000
 """Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
-_DIGITS = 1e-12  # differences smaller than this, relative to the values, are rounding errors
+DIGITS = 1e-12
+"""Differences smaller than this, relative to the values, are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Differences:
         """The differences; those within rounding error are 0."""
         d = self.x - self.y
         scale = np.maximum(np.abs(self.x), np.abs(self.y))
-        out: Floats = np.where(np.abs(d) <= _DIGITS * scale, 0.0, d)
+        out: Floats = np.where(np.abs(d) <= DIGITS * scale, 0.0, d)
         return out
 
     @property
@@ -139,7 +141,7 @@ class Differences:
             return float("nan")
         most = float(np.abs(self.d).max())
         spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
-        return 0.0 if spread <= _DIGITS else spread * most
+        return 0.0 if spread <= DIGITS else spread * most
 
     @property
     def error(self) -> float:
@@ -164,25 +166,84 @@ class Differences:
     @property
     def d_z(self) -> float:
         """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
-        if self.n > 1 and not self.nonzero:
-            return 0.0
-        return self.mean / self.deviation if self.n > 1 and self.deviation else float("nan")
+        return standardised(self)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """The means of x and of y; NaN without pairs."""
+        if not self.n:
+            return float("nan"), float("nan")
+        return float(self.x.mean()), float(self.y.mean())
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance matrix of x and y (n − 1)."""
+        out: Floats = np.cov(self.x, self.y, ddof=1)
+        return out
+
+    @property
+    def not_zero(self) -> int:
+        """Number of pairs that are not both 0."""
+        return int(((self.x != 0) | (self.y != 0)).sum())
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
         """Caveats about these pairs."""
-        flags = []
-        if self.omitted:
-            flags.append(f"{self.omitted} pairs with a missing value omitted")
-        if self.n < 2:
-            flags.append("fewer than two pairs")
-        elif not self.nonzero:
-            flags.append("identical")
-        elif not self.deviation:
-            flags.append("zero variance")
-        elif self.nonzero < 30:
-            flags.append(f"only {self.nonzero} pairs differ")
-        return tuple(flags)
+        return caveats(self)
+
+
+class PairStatistics(Protocol):
+    """What tests ask of pairs: of `Differences`, or of the sums that `PairSums` has."""
+
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def omitted(self) -> int: ...  # noqa: D102
+    @property
+    def wins(self) -> int: ...  # noqa: D102
+    @property
+    def losses(self) -> int: ...  # noqa: D102
+    @property
+    def nonzero(self) -> int: ...  # noqa: D102
+    @property
+    def not_zero(self) -> int: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+    @property
+    def means(self) -> tuple[float, float]: ...  # noqa: D102
+    @property
+    def deviation(self) -> float: ...  # noqa: D102
+    @property
+    def error(self) -> float: ...  # noqa: D102
+    @property
+    def covariance(self) -> Floats: ...  # noqa: D102
+    @property
+    def d_z(self) -> float: ...  # noqa: D102
+    @property
+    def flags(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+def standardised(pairs: PairStatistics) -> float:
+    """Return the mean difference in standard deviations."""
+    if pairs.n > 1 and not pairs.nonzero:
+        return 0.0
+    return pairs.mean / pairs.deviation if pairs.n > 1 and pairs.deviation else float("nan")
+
+
+def caveats(pairs: PairStatistics) -> tuple[str, ...]:
+    """Return what a reader of a test of these pairs should know."""
+    flags = []
+    if pairs.omitted:
+        flags.append(f"{pairs.omitted} pairs with a missing value omitted")
+    if pairs.n < 2:
+        flags.append("fewer than two pairs")
+    elif not pairs.nonzero:
+        flags.append("identical")
+    elif not pairs.deviation:
+        flags.append("zero variance")
+    elif pairs.nonzero < 30:
+        flags.append(f"only {pairs.nonzero} pairs differ")
+    return tuple(flags)
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import Differences, Missing, column, differences, significant_digits
+from rankwise.stats.differences import (
+    Differences,
+    Missing,
+    PairStatistics,
+    column,
+    differences,
+    significant_digits,
+)
 
 __all__ = ["Effect", "cliffs_delta", "effect", "lift_interval", "magnitude"]
 
@@ -124,7 +131,7 @@ def magnitude(d: float) -> str:
     return next((word for limit, word in _LIMITS if abs(d) < limit), "large")
 
 
-def lift_interval(pairs: Differences, *, confidence: float) -> tuple[float, float, float]:
+def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, float, float]:
     r"""Return the relative lift x̄ / ȳ − 1 and its confidence limits, by Fieller's theorem.
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
@@ -133,12 +140,12 @@ def lift_interval(pairs: Differences, *, confidence: float) -> tuple[float, floa
     """
     from scipy.stats import t
 
-    if pairs.n < 2 or not pairs.y.mean():
+    x, y = pairs.means
+    if pairs.n < 2 or not y:
         return math.nan, math.nan, math.nan
     quantile = float(t.ppf((1 + confidence) / 2, pairs.n - 1))
-    x, y = float(pairs.x.mean()), float(pairs.y.mean())
     lift = pairs.mean / y
-    covariance = np.cov(pairs.x, pairs.y, ddof=1) * quantile**2 / pairs.n
+    covariance = pairs.covariance * quantile**2 / pairs.n
     a = y**2 - covariance[1, 1]
     b = x * y - covariance[0, 1]
     c = x**2 - covariance[0, 0]

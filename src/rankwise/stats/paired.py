@@ -21,6 +21,7 @@ from rankwise.stats.differences import (
     Floats,
     Interval,
     Missing,
+    PairStatistics,
     TestResult,
     check_level,
     differences,
@@ -30,8 +31,10 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.resampling import sums
 
-__all__ = ["Equivalence", "bootstrap_test", "equivalence", "paired_t", "sign", "sign_flip",
-           "smallest_p", "t_interval", "wilcoxon"]  # fmt: skip
+__all__ = [
+    "Equivalence", "bootstrap_test", "equivalence", "equivalence_of", "paired_t", "sign",
+    "sign_flip", "smallest_p", "t_interval", "t_interval_of", "t_test", "wilcoxon",
+]  # fmt: skip
 
 _EXACT = 20  # non-zero differences up to which all signs are enumerated
 _MEDIAN = (
@@ -68,9 +71,13 @@ def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult
     >>> paired_t([0.5, 0.25, 1.0], [0.0, 0.0, 0.5]).p
     0.0377
     """
+    return t_test(differences(x, y, missing=missing))
+
+
+def t_test(pairs: PairStatistics) -> TestResult:
+    """Test whether two means differ, from pairs or their sums; see `paired_t`."""
     from scipy.stats import t
 
-    pairs = differences(x, y, missing=missing)
     if pairs.n < 2 or not pairs.nonzero:
         statistic, p = (math.nan, math.nan) if pairs.n < 2 else (0.0, 1.0)
     elif not pairs.deviation:
@@ -93,7 +100,11 @@ def t_interval(
     (-0.4841, 4.4841)
     """
     check_level("confidence", confidence)
-    pairs = differences(x, y, missing=missing)
+    return t_interval_of(differences(x, y, missing=missing), confidence=confidence)
+
+
+def t_interval_of(pairs: PairStatistics, *, confidence: float) -> Interval:
+    """Return the t interval of a mean difference, from pairs or their sums."""
     return t_around(
         pairs.mean, pairs.error, pairs.n - 1, confidence=confidence, method="t", n=pairs.n,
         flags=pairs.flags,
@@ -269,6 +280,11 @@ def equivalence(
     >>> equivalence([0.5, 0.4, 0.6, 0.5], [0.5, 0.5, 0.5, 0.5], margin=0.3).equivalent
     True
     """
+    return equivalence_of(differences(x, y, missing=missing), margin=margin, alpha=alpha)
+
+
+def equivalence_of(pairs: PairStatistics, *, margin: float, alpha: float) -> Equivalence:
+    """Test whether two means differ by less than a margin, from pairs or their sums."""
     from scipy.stats import t
 
     check_level("alpha", alpha)
@@ -276,12 +292,11 @@ def equivalence(
         raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
     if not isinstance(margin, int | float | np.number) or not margin > 0:
         raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
-    pairs = differences(x, y, missing=missing)
     if pairs.n < 2:
         p = math.nan
     elif not pairs.deviation:
         p = max(0.0 if abs(pairs.mean) < margin else 1.0, smallest_p(pairs.n))
     else:
         p = never_zero(t.sf((margin - abs(pairs.mean)) / pairs.error, pairs.n - 1))
-    interval = t_interval(pairs.x, pairs.y, confidence=1 - 2 * alpha)
+    interval = t_interval_of(pairs, confidence=1 - 2 * alpha)
     return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha))

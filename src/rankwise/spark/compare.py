@@ -1,0 +1,227 @@
+"""`compare` on Spark: paired differences are sums, so that users' values stay where they are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from rankwise.core.arguments import check_choice
+from rankwise.core.choices import Missing
+from rankwise.errors import ParameterError
+from rankwise.results.align_users import Aligned, align_values, some_missing
+from rankwise.results.comparability import check_questions, common_cells, different_truth
+from rankwise.results.compare import correct_rows, margins_by_cell, named_results, pairs_of
+from rankwise.results.comparison import Comparison, row_of
+from rankwise.results.family import check_zero
+from rankwise.results.result import Result
+from rankwise.spark.spark_result import SparkResult
+from rankwise.spark.tables import column, to_arrow
+from rankwise.stats.differences import MANY, Differences, check_level
+from rankwise.stats.pair_sums import PairSums
+from rankwise.stats.paired import t_interval_of, t_test
+
+__all__ = ["compare"]
+
+Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
+
+
+def compare(
+    *results: SparkResult | Mapping[str, SparkResult],
+    baseline: str | None = None,
+    primary: str | None = None,
+    measures: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    correction: Correction = "holm",
+    margin: float | Mapping[str, float] | None = None,
+    missing: Missing = "error",
+    force: bool = False,
+) -> Comparison:
+    r"""Compare results user by user, in Spark: differences, confidence intervals and t tests.
+
+    The users' values of all results are joined once. Of every pair and measure the number of users
+    and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2` come to the driver: means,
+    variances, the paired t test and its interval, lift and equivalence follow from them. What needs
+    all values in one place (bootstrap, sign flips, ranks, Cliff's delta, groups of users) is left
+    to `rankwise.compare`, which brings them to the driver.
+
+    Parameters
+    ----------
+    *results : SparkResult, or one mapping of str to SparkResult
+        Two results or more, of `rankwise.spark.evaluate`: one after the other, which are called A,
+        B, … in this order, or by name.
+    baseline, primary, measures, alpha, margin, missing, force
+        As for `rankwise.compare`.
+    correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
+        How the p-values of the primary measure are corrected.
+
+    Returns
+    -------
+    Comparison
+        ``cliffs_delta`` is NaN. Below 1,000 users the t test is flagged.
+
+    Raises
+    ------
+    ParameterError
+        If candidate sets, splits, settings or ground truths differ.
+    """
+    named, in_order = named_results(results)
+    baseline = in_order[0] if baseline is None and in_order else baseline
+    if baseline is not None and baseline not in named:
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
+    check_level("alpha", alpha)
+    check_choice("correction", correction, Correction)
+    check_choice("missing", missing, Missing)
+    _check_in_spark(named)
+    if not force:
+        check_questions(named)
+    cells, main, not_compared = common_cells(named, measures, primary, in_groups=True)
+    first = next(iter(named.values()))
+    margins = margins_by_cell(margin, first)
+    pairs = pairs_of(named, baseline)
+    for cell in cells:
+        check_zero(cell, missing, first.direction(cell))
+    sums = _summed(named, cells, pairs, missing)
+    if sums.other_truth and not force:
+        raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
+    rows = [
+        _row(sums, named, cell, pair, len(pairs) if cell == main else None, alpha, margins)
+        for cell in cells for pair in pairs
+    ]  # fmt: skip
+    correct_rows(rows, correction, alpha)
+    settings = {
+        "not_compared": not_compared, "by": None, "baseline": baseline, "primary": main,
+        "alpha": float(alpha), "test": "t", "correction": correction, "margin": margins,
+        "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
+        "directions": {cell: first.direction(cell) for cell in cells},
+    }  # fmt: skip
+    return Comparison.make(named, rows, settings)
+
+
+def _check_in_spark(results: Mapping[str, Result]) -> None:
+    for name, result in results.items():
+        if not isinstance(result, SparkResult):
+            raise ParameterError(
+                "results are compared in Spark that were evaluated there",
+                found=f"{name}: {type(result).__name__}", hint="pass others to rankwise.compare",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What some users add to a comparison.
+
+    Attributes
+    ----------
+    pairs : mapping of (cell, baseline, system) to PairSums
+        The sums of every pair.
+    users : mapping of str to tuple of int
+        By cell: users of any result, those without a value in all or in some results, and missing
+        values that were taken for 0.
+    other_truth : int
+        Users whose number of relevant items is not the same in all results.
+    """
+
+    pairs: Mapping[tuple[str, str, str], PairSums]
+    users: Mapping[str, tuple[int, int, int, int]]
+    other_truth: int
+
+    def __add__(self, other: _Sums) -> _Sums:
+        pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
+        users: dict[str, Any] = {
+            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True)))
+            for cell, counts in self.users.items()
+        }
+        return _Sums(pairs, users, self.other_truth + other.other_truth)
+
+
+def _summed(
+    results: Mapping[str, Result], cells: Sequence[str], pairs: Sequence[tuple[str, str]],
+    missing: Missing,
+) -> _Sums:  # fmt: skip
+    """Join the users' values of all results, and sum what the comparison needs."""
+    joined: DataFrame | None = None
+    for at, result in enumerate(results.values()):
+        assert isinstance(result, SparkResult)
+        names = {"n_relevant": f"n{at}"} | {c: f"v{at}_{j}" for j, c in enumerate(cells)}
+        frame = result.per_user_spark.select(
+            "user", *(column(name).alias(short) for name, short in names.items())
+        )
+        joined = frame if joined is None else joined.join(frame, "user", "full")
+    assert joined is not None
+    work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
+    shares = to_arrow(joined.mapInArrow(work.sums, "sums binary")).column("sums")
+    total = reduce(add, (pickle.loads(share.as_py()) for share in shares))  # noqa: S301
+    assert isinstance(total, _Sums)
+    for cell, (users, _, dropped, _) in total.users.items():
+        if dropped and missing == "error":
+            raise some_missing(cell, f"{dropped} such users of {users}")
+    return total
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What executors do with the joined values of some users."""
+
+    names: tuple[str, ...]
+    cells: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    missing: Missing
+
+    def sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the sums of the users of a partition, in one row."""
+        total: _Sums | None = None
+        for batch in batches:
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            some = self.of(frame)
+            total = some if total is None else total + some
+        if total is not None:
+            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(total)]})
+
+    def of(self, frame: pl.DataFrame) -> _Sums:
+        """Return the sums of some users."""
+        sums, users = {}, {}
+        for j, cell in enumerate(self.cells):
+            values = frame.select(f"v{at}_{j}" for at in range(len(self.names)))
+            aligned = align_values(values.to_numpy().astype(np.float64), self.missing)
+            users[cell] = (aligned.users, aligned.undefined, aligned.dropped, aligned.filled)
+            columns = dict(zip(self.names, aligned.values.T, strict=True))
+            for baseline, system in self.pairs:
+                pair = Differences(columns[system], columns[baseline])
+                sums[cell, baseline, system] = PairSums.of(pair)
+        relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
+        known = frame.select(*relevant).drop_nulls()
+        other = known.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
+        return _Sums(sums, users, len(other))
+
+
+def _row(
+    sums: _Sums, results: Mapping[str, Result], cell: str, pair: tuple[str, str], tests: int | None,
+    alpha: float, margins: float | Mapping[str, float] | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one pair; ``tests`` are the pairs of a family, None for other measures."""
+    users, undefined, dropped, filled = sums.users[cell]
+    aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
+    first = next(iter(results.values()))
+    margin = margins.get(cell) if isinstance(margins, Mapping) else margins
+    known = sums.pairs[cell, *pair]
+    tested = t_test(known)
+    if known.n < MANY:
+        few = f"t of fewer than {MANY} users"
+        tested = replace(tested, flags=(*tested.flags, few))
+    row = row_of(
+        cell, pair, known, tested, t_interval_of(known, confidence=1 - alpha), alpha=alpha,
+        margin=margin, better=first.direction(cell), tests=tests or 1,
+        dropped=(users, aligned.reasons),
+    )  # fmt: skip
+    flags = [*row["flags"], *([] if tests else ["exploratory"])]
+    return {**row, "group": None, "primary": tests is not None, "flags": flags}

@@ -1,0 +1,108 @@
+"""Pieces that bring their users' rows of every table, as on machines of which none has all."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise.encoding.fact_tables import Counted
+from rankwise.errors import ParameterError
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.work import finish, prepare, read_inputs, work
+from rankwise.measures import registry
+from rankwise.tables.table import Tables
+from strategies import worlds
+
+BY_USER = ("recommendations", "truth", "train", "users", "baseline")
+
+
+def cell_of(cls):
+    measure = cls(**({"max_relevance": 4.0} if cls.name == "err" else {}))
+    return str(measure if cls.cutoff == "none" else measure @ 3)
+
+
+EVERY = [cell_of(cls) for cls in registry.every()]
+
+
+def scored(world):
+    """Distinct scores in (0, 1)."""
+    lists = {user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
+             for user, own in world.lists.items()}  # fmt: skip
+    return replace(world, lists=lists)
+
+
+def counted_in(tables):
+    """What an engine counts over all users before it evaluates pieces."""
+    train, users = tables.train.frame.unique(), tables.users.frame
+    groups = users["group"].unique().sort()
+    known = train.join(users, on="user")
+    code = known["group"].replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
+    sources = known.with_columns(group=code).group_by("item", "group").len("count")
+    return Counted(
+        popularity=train.group_by("item").len("count"), train_users=train["user"].n_unique(),
+        groups={"group": groups}, sources={"group": sources},
+    )  # fmt: skip
+
+
+def job_and_tables(world, asked):
+    tables = read_inputs(asked, recommendations=world.lists, truth=world.truth, **world.around)
+    empty = {role: table.with_frame(table.frame.clear()) for role, table in tables.by_role.items()}
+    shared = {role: empty[role] for role in ("train", "users", "baseline")}
+    job = prepare(asked, Tables(**shared, items=tables.items), counted=counted_in(tables))
+    return job, tables, empty
+
+
+@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5))
+def test_pieces_of_users_add_up_to_one_evaluation(world, n):
+    asked = Settings.read(EVERY, {"population": "all", "by": "group", "progress": False})
+    job, tables, _ = job_and_tables(world, asked)
+    job = pickle.loads(pickle.dumps(job))
+    partials = []
+    for at in range(n):
+        rows = {
+            role: tables.by_role[role].with_frame(
+                tables.by_role[role].frame.filter(pl.col("user") % n == at)
+            )
+            for role in BY_USER
+        }
+        if rows["recommendations"].frame.is_empty():
+            rows["recommendations"] = None
+        partials.append(work(job, Tables(**rows)))
+    ours = finish(job.for_users(Tables(users=tables.users)), partials[::-1])
+    one = rw.evaluate(world.lists, world.truth, EVERY, population="all", by="group",
+                      **world.around)  # fmt: skip
+    assert list(ours.values) == list(one.values)
+    for cell, value in one.values.items():
+        assert np.array_equal(value, ours.values[cell], equal_nan=True), cell
+    assert ours.counts == one.counts
+    assert ours.per_user.equals(one.per_user)
+    assert ours.slices.equals(one.slices, null_equal=True)
+
+
+@given(worlds(scores=True, judged=True).map(scored))
+@settings(max_examples=3)
+def test_a_piece_may_lack_rows_of_any_table(world):
+    job, tables, empty = job_and_tables(world, Settings.read(EVERY, {"population": "all"}))
+    for lacking in product([False, True], repeat=len(BY_USER)):
+        rows = {role: empty[role] if lacks else tables.by_role[role]
+                for role, lacks in zip(BY_USER, lacking, strict=True)}  # fmt: skip
+        if lacking[0]:
+            rows["recommendations"] = None
+        partial = work(job, Tables(**rows))
+        assert len(partial.users) > 0 or lacking[:2] == (True, True)
+
+
+@given(worlds(scores=True).map(scored))
+@settings(max_examples=1)
+def test_such_a_job_goes_to_processes_by_pickle_alone(world):
+    job, _, _ = job_and_tables(world, Settings.read("recall@3", {}))
+    with pytest.raises(ParameterError, match="no Arrow form"):
+        job.to_bytes()

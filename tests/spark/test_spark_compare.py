@@ -1,0 +1,108 @@
+"""A comparison in Spark is that of `rankwise.compare` with t tests, from sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import ParameterError
+from rankwise.spark.tables import send
+from rankwise.stats import paired_t
+from rankwise.stats.differences import Differences
+from rankwise.stats.pair_sums import PairSums
+from rankwise.stats.paired import t_interval_of, t_test
+
+rs = pytest.importorskip("rankwise.spark")
+
+USERS = 1_200
+MEASURES = ["ndcg@5", "recall@5", "gini@5"]
+
+
+@pytest.fixture(scope="module")
+def systems():
+    """Lists of three systems for the same users, one of them without a few users."""
+    rng = np.random.default_rng(5)
+    truth = pl.DataFrame({"user": np.repeat(np.arange(USERS), 3),
+                          "item": rng.integers(0, 40, 3 * USERS)}).unique()  # fmt: skip
+    lists = {}
+    for name, share in (("one", 0.2), ("two", 0.35), ("three", 0.2)):
+        items = np.array([rng.permutation(40)[:5] for _ in range(USERS)])
+        hit = rng.random(USERS) < share
+        items[hit, 0] = 40 + np.flatnonzero(hit)
+        own = pl.DataFrame({"user": np.repeat(np.arange(USERS), 5), "item": items.ravel(),
+                            "rank": np.tile(np.arange(1, 6), USERS)})  # fmt: skip
+        lists[name] = own
+    extra = pl.DataFrame({"user": np.arange(USERS), "item": 40 + np.arange(USERS)})
+    return lists, pl.concat([truth, extra])
+
+
+def test_it_is_the_comparison_of_one_process(spark, systems):
+    lists, truth = systems
+    there = {
+        name: rs.evaluate(send(spark, own), send(spark, truth), MEASURES, spark=spark, buckets=2,
+                          collect=False)
+        for name, own in lists.items()
+    }  # fmt: skip
+    here = {name: rw.evaluate(own, truth, MEASURES) for name, own in lists.items()}
+    ours = rs.compare(there, baseline="one", margin=0.01)
+    theirs = rw.compare(here, baseline="one", margin=0.01, test="t")
+    assert not any(result.is_collected for result in there.values())
+    assert ours.settings["not_compared"].keys() == theirs.settings["not_compared"].keys()
+    assert ours.table.columns == theirs.table.columns
+    for column in theirs.table.columns:
+        if column == "cliffs_delta":
+            assert ours.table[column].is_nan().all()
+        elif theirs.table[column].dtype == pl.Float64:
+            np.testing.assert_allclose(ours.table[column], theirs.table[column], rtol=1e-9)
+        else:
+            assert ours.table[column].equals(theirs.table[column], null_equal=True), column
+    assert ours["two"]["verdict"] == "better"
+    assert "two" in str(ours)
+
+
+def test_missing_users(spark, systems):
+    lists, truth = systems
+    whole = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark)
+    some = lists["two"].filter(pl.col("user") >= 10)
+    part = rs.evaluate(send(spark, some), send(spark, truth), "recall@5", spark=spark,
+                       population="both")  # fmt: skip
+    with pytest.raises(ParameterError, match="different settings of population"):
+        rs.compare(whole, part)
+    with pytest.raises(ParameterError, match="a value of recall@5 in one result"):
+        rs.compare(whole, part, force=True)
+    assert rs.compare(whole, part, force=True, missing="common")["B"]["users"] == USERS - 10
+    zero = rs.compare(whole, part, force=True, missing="zero")["B"]
+    assert zero["users"] == USERS
+    assert "10 missing values taken for 0" in zero["dropped_because"]
+
+
+def test_what_cannot_be_compared(spark, systems):
+    lists, truth = systems
+    one = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark)
+    other = truth.filter(pl.col("user") != 7)
+    extra = pl.concat([other, pl.DataFrame({"user": [7], "item": [3]})])
+    two = rs.evaluate(send(spark, lists["two"]), send(spark, extra), "recall@5", spark=spark)
+    with pytest.raises(ParameterError, match="different truths"):
+        rs.compare(one, two)
+    with pytest.raises(ParameterError, match="evaluated there"):
+        rs.compare(one, rw.evaluate(lists["two"], truth, "recall@5"))
+    with pytest.raises(ParameterError, match="correction"):
+        rs.compare(one, one, correction="tukey")
+
+
+def test_sums_tell_what_pairs_tell():
+    rng = np.random.default_rng(1)
+    x, y = 1e6 + rng.random(500), 1e6 + rng.random(500)
+    pairs = Differences(x, y)
+    parts = [PairSums.of(Differences(x[i::3], y[i::3])) for i in range(3)]
+    sums = parts[2] + parts[0] + parts[1]
+    assert t_test(sums).p == pytest.approx(paired_t(x, y).p, rel=1e-9)
+    low, high = t_interval_of(sums, confidence=0.95)
+    assert (low, high) == pytest.approx(tuple(t_interval_of(pairs, confidence=0.95)), rel=1e-9)
+    np.testing.assert_allclose(sums.covariance, pairs.covariance, rtol=1e-9)
+    same = PairSums.of(Differences(x, x))
+    assert t_test(same).p == 1.0
+    assert same.flags == ("identical",)
+    assert PairSums.of(Differences(x, x - 1)).deviation == 0.0
