@@ -34,7 +34,7 @@ ALLOWED = {
         "datasets", "models", "functional", "core", "errors",
     },
     "cli": {
-        "evaluation", "ranking", "splits", "results", "measures", "stats", "tables", "core",
+        "spark", "evaluation", "ranking", "splits", "results", "measures", "stats", "tables", "core",
         "errors",
     },
     "torch": {
@@ -117,7 +117,7 @@ def test_rooms_and_levels():
         if room_of(module) in rooms:
             arrows[room_of(module)] |= {room_of(n) for n in imports(path) & MODULES.keys()}
     arrows = {room: own - {room, ""} for room, own in arrows.items()}
-    assert max(levels(arrows).values()) + 1 <= 8  # the face is above all
+    assert max(levels(arrows).values()) + 1 <= 9  # the command line calls engines; the face is above
 
 
 def test_no_file_name_has_two_meanings():

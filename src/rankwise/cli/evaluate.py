@@ -61,6 +61,15 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     type=click.IntRange(1),
     help="Read a Parquet run in pieces of about this many rows.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Evaluate in this process, or on Spark, which then reads the files.",
+)
+@click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'.")
+@click.option("--buckets", type=click.IntRange(1), help="Buckets of users on Spark.")
 @output_options
 @click.option("--per-user", type=PATH, help="Every user's values, .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the whole result in a folder.")
@@ -83,6 +92,9 @@ def command(
     per_user: Path | None,
     save: Path | None,
     gates: tuple[str, ...],
+    engine: str,
+    master: str | None,
+    buckets: int | None,
     **options: Any,
 ) -> int:
     """Evaluate the recommendations in RUN against TRUTH.
@@ -100,13 +112,34 @@ def command(
 
     required = [_gate(ctx, text) for text in gates]
     requested = _with_gates(ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required])
-    result = evaluate(run, truth, requested, **options)
+    if engine == "spark":
+        if options.pop("chunk_rows") is not None or "-" in (run, truth):
+            raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
+        result = _on_spark(run, truth, requested, master, buckets, options)
+    elif master is not None or buckets is not None:
+        raise click.UsageError("--master and --buckets go with --engine spark", ctx)
+    else:
+        result = evaluate(run, truth, requested, **options)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
     write_out(result, form, output)  # last, because stdout may be full or gone
     return _hold(result, required)
+
+
+def _on_spark(
+    run: str, truth: str | None, measures: list[Any], master: str | None, buckets: int | None,
+    options: dict[str, Any],
+) -> Result:  # fmt: skip
+    """Evaluate on Spark, in a session of this command."""
+    from rankwise.errors import UsageError
+
+    try:
+        from rankwise.spark import evaluate, session
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    return evaluate(run, truth, measures, spark=session(master), buckets=buckets, **options)
 
 
 def _check_outputs(

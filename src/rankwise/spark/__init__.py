@@ -21,5 +21,6 @@ from rankwise.spark.bucket import bucket
 from rankwise.spark.compare import compare
 from rankwise.spark.evaluate import evaluate
 from rankwise.spark.spark_result import SparkResult
+from rankwise.spark.tables import session
 
-__all__ = ["SparkResult", "bucket", "compare", "evaluate"]
+__all__ = ["SparkResult", "bucket", "compare", "evaluate", "session"]

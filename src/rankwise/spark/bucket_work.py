@@ -36,8 +36,8 @@ from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 
 __all__ = [
-    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of", "share_of",
-    "users_of", "values_of",
+    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of",
+    "share_of", "users_of", "values_of",
 ]  # fmt: skip
 
 SCHEMA = (

@@ -13,7 +13,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError
+from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError, UsageError
 from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
@@ -22,7 +22,7 @@ from rankwise.tables.table import Table
 
 __all__ = [
     "SparkTable", "active_session", "check_order", "column", "is_spark", "read_spark", "send",
-    "small_strings", "to_arrow", "unify_ids",
+    "session", "small_strings", "to_arrow", "unify_ids",
 ]  # fmt: skip
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json",
@@ -86,6 +86,32 @@ def active_session(spark: SparkSession | None) -> SparkSession:
             "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
         )
     return session
+
+
+def session(master: str | None = None) -> SparkSession:
+    """Return the active session, or start one.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where it runs: ``"local[4]"``, ``"yarn"``, ``"spark://host:7077"``; by default what Spark is
+        configured to.
+
+    Raises
+    ------
+    UsageError
+        If Spark cannot be started: mostly because there is no Java.
+    """
+    builder: Any = SparkSession.builder
+    builder = builder.appName("rankwise")
+    try:
+        made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
+    except Exception as error:  # of Java, of the network, of the configuration
+        raise UsageError(
+            "Spark cannot be started", found=str(error).splitlines()[0],
+            hint="Spark 4 needs Java 17 or newer; JAVA_HOME says where it is",
+        ) from error  # fmt: skip
+    return made
 
 
 def read_spark(
