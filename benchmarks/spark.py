@@ -29,6 +29,7 @@ from rankwise.spark.tables import read_spark
 BUCKETS = 16
 RUNS = 3
 OVERHEAD = 1.3  # the target
+ROWS, CORES, NETWORK = 1e10, 16, 1.25e9  # of the estimate: rows, cores and bytes per second each
 
 
 def processor_seconds() -> float:
@@ -49,6 +50,12 @@ def processor_seconds() -> float:
         return pid == os.getpid()
 
     return sum(seconds for pid, (_, seconds) in known.items() if is_below(pid))
+
+
+def shuffled_bytes(spark: SparkSession) -> int:
+    """Return what all executors have written for shuffles so far."""
+    executors: Any = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    return sum(int(executors.apply(at).totalShuffleWrite()) for at in range(executors.size()))
 
 
 def measured(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -112,7 +119,9 @@ def report(spark: SparkSession, copies: int, folder: Path, users: int) -> dict[s
         role: rs.bucket(path, folder / f"{role}{copies}", role=role, buckets=BUCKETS, spark=spark)
         for role, path in sources.items()
     }
+    before = shuffled_bytes(spark)
     there = rs.evaluate(lists, truth, buckets=BUCKETS, spark=spark)
+    shuffled = (shuffled_bytes(spark) - before) / rows
     assert there.values == rw.evaluate(lists, truth, progress=False).values
     jobs: dict[str, Callable[[], object]] = {
         "nothing": lambda: nothing(spark, lists, truth),
@@ -121,7 +130,7 @@ def report(spark: SparkSession, copies: int, folder: Path, users: int) -> dict[s
         "evaluate, files": lambda: rs.evaluate(*paths.values(), spark=spark),
         "one process": lambda: rw.evaluate(lists, truth, progress=False),
     }
-    return measured(jobs) | {"rows": rows / 1e6}
+    return measured(jobs) | {"rows": rows / 1e6, "shuffled": shuffled}
 
 
 def print_sizes(found: dict[int, dict[str, float]]) -> None:
@@ -143,12 +152,18 @@ def print_estimate(found: dict[int, dict[str, float]]) -> None:
     least, most = found[min(found)], found[max(found)]
     if least is most:
         return
-    print("\nEstimate for a cluster, from the cost of another row (not measured):\n")
-    print("| | µs per row | 10 billion rows on 100 cores |")
-    print("|---|--:|--:|")
-    for name in ("evaluate", "evaluate, files"):
+    print(f"\nEstimate, not measured: {ROWS:.0e} rows on machines of {CORES} cores and "
+          f"{NETWORK / 1e9:g} GB/s, from the cost of another row.\n")  # fmt: skip
+    print("| | µs per row | bytes shuffled per row | 4 machines | 16 machines |")
+    print("|---|--:|--:|--:|--:|")
+    for name, size in (("evaluate", most["shuffled"]), ("evaluate, files", 0.0)):
         row = (most[name] - least[name]) / (most["rows"] - least["rows"])
-        print(f"| {name} | {row:.2f} | {row * 10_000 / 100 / 60:.0f} min |")
+        minutes = [
+            ROWS * (row * 1e-6 / (CORES * n) + size * (n - 1) / n / (NETWORK * n)) / 60
+            for n in (4, 16)
+        ]
+        cells = " | ".join(f"{one:.1f} min" for one in minutes)
+        print(f"| {name} | {row:.3f} | {size:.1f} | {cells} |")
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ def spark():
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.default.parallelism", "2")
             .config("spark.log.level", "ERROR")
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short jobs
             .getOrCreate()
         )
     yield session

@@ -239,7 +239,9 @@ def test_bad_questions(spark, pair):
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
     with pytest.raises(ParameterError, match="another one in every process"):
-        ask(rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"])
+        ask(
+            rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"]
+        )
     with pytest.raises(ColumnError, match="'country'"):
         ask("ndcg@5", users=truth, by="country")
 

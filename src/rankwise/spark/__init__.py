@@ -21,6 +21,9 @@ from rankwise.spark.bucket import bucket
 from rankwise.spark.compare import compare
 from rankwise.spark.evaluate import evaluate
 from rankwise.spark.spark_result import SparkResult
+from rankwise.spark.splits import SparkSplit, k_core, split
 from rankwise.spark.tables import session
 
-__all__ = ["SparkResult", "bucket", "compare", "evaluate", "session"]
+__all__ = [
+    "SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split",
+]  # fmt: skip

@@ -207,7 +207,8 @@ def _is_large(kind: pa.DataType) -> bool:
 
 def _empty(frame: DataFrame) -> pl.DataFrame:
     """Return the columns of a Spark table as Polars has them, without rows."""
-    empty = pl.from_arrow(to_arrow_schema(frame.schema).empty_table())
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    empty = pl.from_arrow(schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
     return empty
 

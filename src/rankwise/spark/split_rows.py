@@ -1,0 +1,309 @@
+"""Interactions on Spark, their hashes, and values by rank.
+
+Moments and limits are found by counting; random draws and ties in time are decided by the hashes
+of `rankwise.core.hashing`, computed on the executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    IntegralType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from rankwise.core.hashing import Hashes, combined, hash_of_column
+from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.spark.tables import is_spark, read_spark
+from rankwise.splits.rows import Rows
+from rankwise.splits.times import Times, TimeUnit, read_times
+from rankwise.tables.columns import ROLES, Columns
+from rankwise.tables.frames import from_frame
+from rankwise.tables.table import Table
+from rankwise.tables.validation import check_finite
+
+__all__ = [
+    "Extent",
+    "SparkRows",
+    "bucket_of",
+    "extent_columns",
+    "hashed",
+    "ranked",
+    "read_interactions",
+]
+
+_ORDERED = (
+    BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType,
+)  # fmt: skip
+_BUCKETS = 1 << 14
+"""Counts per step of a search for a time or a hash: two or three steps find a second in decades."""
+_IDS = ("user", "item", "timestamp")
+
+
+class Extent(NamedTuple):
+    """The number of rows, and their first and last time."""
+
+    rows: int
+    first: Any
+    last: Any
+
+
+def extent_columns() -> list[Column]:
+    """Return what Spark aggregates for an extent."""
+    rows = sf.count(sf.lit(1)).alias("rows")
+    return [rows, sf.min("time").alias("first"), sf.max("time").alias("last")]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRows:
+    """Interactions as rules cut them.
+
+    ``frame`` has the columns of ``table``, which has no rows, by position (``c0``, ``c1``, …), and
+    after them ``user``, ``item``, ``time`` in ticks and ``relevance``. ``given`` has for each
+    column of the source its position.
+    """
+
+    frame: DataFrame
+    table: Table
+    given: Mapping[str, str]
+    all_times: Times | None = None
+
+    def with_frame(self, frame: DataFrame, extent: Extent | None = None) -> SparkRows:
+        """Return other rows of the same source."""
+        rows = replace(self, frame=frame)
+        if extent is not None:
+            rows.__dict__["extent"] = extent
+        return rows
+
+    @cached_property
+    def extent(self) -> Extent:
+        """The size of these rows; counted when it is first used, if it is not yet known."""
+        return Extent(*self.frame.agg(*extent_columns()).collect()[0])
+
+    @property
+    def time(self) -> Times:
+        """The first and the last time of these rows, with the unit of all times."""
+        times = self.check_time()
+        return replace(times, values=np.array(self.extent[1:], dtype=times.values.dtype))
+
+    def check_time(self) -> Times:
+        """Return the unit of the times; raise if there are none."""
+        return self.all_times or read_times(self.table, None)
+
+    @property
+    def edges(self) -> Rows:
+        """Two rows in memory, of two users: one at the first and one at the last time."""
+        frame = pl.DataFrame({"user": [0, 1], "item": [0, 0], "timestamp": [0, 0]})
+        rows = Rows(self.table.with_frame(frame))
+        rows.__dict__["time"] = self.time
+        return rows
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The standard name of each column by position."""
+        return {f"c{index}": name for index, name in enumerate(self.table.frame.columns)}
+
+    def in_order(self, *columns: str) -> list[Column]:
+        """Return what orders rows: columns, a hash of the others as in memory, and the others.
+
+        Parts are computed one by one: they have to agree on the order of rows of equal hashes.
+        """
+        types = {field.name: field.dataType for field in self.frame.schema}
+        others = [name for name in self.columns if isinstance(types[name], _ORDERED)]
+        return [sf.col(name) for name in (*columns, "rest", *others)]
+
+    def as_given(self) -> DataFrame:
+        """Return the rows with the columns of the source."""
+        return self.frame.select(*(sf.col(at).alias(name) for name, at in self.given.items()))
+
+
+def read_interactions(
+    interactions: DataFrame,
+    columns: Columns | None,
+    time_unit: TimeUnit | None = None,
+    *,
+    with_times: bool = True,
+) -> SparkRows:
+    """Return the interactions of a Spark table; one job counts them and what is missing."""
+    if not is_spark(interactions):
+        raise ParameterError("interactions is a Spark DataFrame", found=type(interactions).__name__,
+                             hint="rule.split(table) splits all other tables")  # fmt: skip
+    source = read_spark(interactions.sparkSession, interactions, "interactions", columns)
+    table = source.empty
+    names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
+    given = {name: f"c{names.index(standard.get(name, name))}" for name in interactions.columns}
+    rows = SparkRows(source.frame.toDF(*(f"c{at}" for at in range(len(names)))), table, given)
+    timed = with_times and "timestamp" in names
+    roles = {
+        "user": sf.col(f"c{names.index('user')}"),
+        "item": sf.col(f"c{names.index('item')}"),
+        "time": _ticks(rows) if timed else sf.lit(None).cast("long"),
+        "relevance": _ratings(rows),
+    }
+    frame = rows.frame.select("*", *(column.alias(role) for role, column in roles.items()))
+    return _checked(rows.with_frame(frame), time_unit, timed=timed)
+
+
+def _ratings(rows: SparkRows) -> Column:
+    """Return the ratings as floats; nulls where there are none."""
+    frame = rows.table.frame
+    dtype = frame.schema.get("relevance", pl.Null())
+    if dtype == pl.String and "relevance" in rows.table.columns:
+        check_finite(frame["relevance"], "relevance", rows.table)  # raises: not a number
+    known = dtype.is_numeric() or dtype == pl.Boolean
+    column = sf.col(f"c{frame.columns.index('relevance')}") if known else sf.lit(None)
+    return column.cast("double")
+
+
+def _ticks(rows: SparkRows) -> Column:
+    """Return the timestamps as ticks since 1970, as `read_times` returns them."""
+    name = f"c{rows.table.frame.columns.index('timestamp')}"
+    column, dtype = sf.col(name), rows.frame.schema[name].dataType
+    if isinstance(dtype, StringType):
+        raise ColumnError(
+            "on Spark, timestamps are numbers, dates or timestamps", found="string",
+            where=f"interactions, column {rows.table.columns.get('timestamp', 'timestamp')!r}",
+            hint="convert them: to_timestamp(…)",
+        )  # fmt: skip
+    if not read_times(rows.table, None).is_date:
+        return column.cast("long" if isinstance(dtype, IntegralType) else "double")
+    if isinstance(dtype, TimestampType):
+        return sf.unix_micros(column)
+    days = sf.unix_date(column.cast("date")).cast("long")
+    if isinstance(dtype, DateType):
+        return days * 86_400_000_000
+    minutes = days * 1_440 + sf.hour(column) * 60 + sf.minute(column)  # without a time zone
+    seconds = sf.extract(sf.lit("SECOND"), column)
+    return minutes * 60_000_000 + (seconds * 1_000_000).cast("long")
+
+
+def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
+    """Return the rows with their extent and times; raise if values are missing."""
+    numbers = [*({"relevance"} & rows.table.columns.keys()), *(["time"] if timed else [])]
+    missing = {role: sf.col(role).isNull() for role in ("user", "item", *numbers)}
+    for role in numbers:
+        number = sf.col(role).cast("double")
+        missing[role] |= sf.isnan(number) | (sf.abs(number) == float("inf"))
+    counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
+    fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
+    row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction")).collect()[0]
+    if not row["rows"]:
+        raise EmptyError("the table of interactions is empty", where="interactions", found="0 rows")
+    for role in missing:
+        if row[role]:
+            raise _missing(rows, role, row[role])
+    extent = Extent(row["rows"], row["first"], row["last"])
+    if not timed:
+        return rows.with_frame(rows.frame, extent)
+    ends = [value for value in (row["first"], row["last"], row["fraction"]) if value is not None]
+    dtype = rows.table.frame.schema["timestamp"]
+    column = pl.Series("timestamp", ends, dtype=pl.Datetime("us") if dtype.is_temporal() else dtype)
+    times = read_times(rows.table.with_frame(column.to_frame()), time_unit)
+    if times.values.dtype.kind == "i" and isinstance(row["first"], float):  # without fractions
+        rows = rows.with_frame(rows.frame.withColumn("time", sf.col("time").cast("long")))
+        extent = Extent(row["rows"], int(row["first"]), int(row["last"]))
+    return replace(rows, all_times=times).with_frame(rows.frame, extent)
+
+
+def _missing(rows: SparkRows, role: str, count: int) -> InputError:
+    errors: dict[str, tuple[type[InputError], str]] = {
+        "user": (IdError, "a user id is null"),
+        "item": (IdError, "an item id is null"),
+        "relevance": (ScoreError, "a relevance is null, NaN or infinite"),
+        "time": (ColumnError, "a timestamp is null, NaN or infinite"),
+    }
+    error, message = errors[role]
+    role = "timestamp" if role == "time" else role
+    where = f"interactions, column {rows.table.columns.get(role, role)!r}"
+    return error(message, where=where, found=f"{count} such rows",
+                 hint="drop those rows, or fill them")  # fmt: skip
+
+
+def hashed(rows: SparkRows, *names: str) -> SparkRows:
+    """Return the rows with columns of hashes.
+
+    ``key3`` is that of the row for seed 3 (`Rows.key`), ``user_key3`` that of the user, and
+    ``rest`` that of all columns but user, item and time, as `Rows.settled` computes it.
+    """
+    frame = rows.frame
+    new = [name for name in dict.fromkeys(names) if name not in frame.columns]
+    if not new:
+        return rows
+    schema = StructType([*frame.schema.fields, *(StructField(name, LongType()) for name in new)])
+    roles = {role: role if role in rows.table.columns else None for role in ROLES["interactions"]}
+    add = partial(_add_hashes, source=rows.columns, roles=roles, new=new)
+    return rows.with_frame(frame.mapInArrow(add, schema), rows.__dict__.get("extent"))
+
+
+def _add_hashes(
+    batches: Iterable[Any], source: dict[str, str], roles: dict[str, str | None], new: list[str]
+) -> Iterator[Any]:
+    """Yield Arrow batches with columns of hashes, on an executor."""
+    for batch in batches:
+        frame = pl.DataFrame(batch.select(list(source))).rename(source)
+        rows = Rows(from_frame(frame, "interactions", roles, "interactions", "batch"))
+        for name in new:
+            hashes = pl.Series(_hashes(rows, name).view(np.int64))
+            batch = batch.append_column(name, hashes.to_arrow())
+        yield batch
+
+
+def _hashes(rows: Rows, name: str) -> Hashes:
+    frame = rows.table.frame
+    if name == "rest":
+        others = sorted(column for column in frame.columns if column not in _IDS)
+        hashes = [hash_of_column(frame[column], ids=False) for column in others]
+        return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
+    if name.startswith("user_key"):
+        return combined([hash_of_column(frame["user"])], int(name.removeprefix("user_key")))
+    return rows.key(int(name.removeprefix("key")))
+
+
+def ranked(frame: DataFrame, name: str, rank: int, least: Any, most: Any) -> tuple[Any, int]:
+    """Return the value of a rank from 0 in ascending order, and how many values are smaller.
+
+    Values are counted in buckets between two bounds, and again in the bucket that has the rank.
+    """
+    values, value, smaller = frame.select(name).persist(), sf.col(name), 0
+    try:
+        while least < most:
+            inside = values.filter((value >= sf.lit(least)) & (value <= sf.lit(most)))
+            buckets = inside.groupBy(bucket_of(value, least, most).alias("bucket"))
+            counts = buckets.agg(sf.count(sf.lit(1)), sf.min(name), sf.max(name))
+            for _, count, *bounds in sorted(counts.collect()):
+                if smaller + count > rank:
+                    least, most = bounds
+                    break
+                smaller += count
+            else:
+                raise InputError(
+                    "this table has other rows each time that its plan runs", where="interactions",
+                    hint="write it first, or checkpoint it",
+                )  # fmt: skip
+    finally:
+        values.unpersist()
+    return least, smaller
+
+
+def bucket_of(value: Column, least: Any, most: Any) -> Column:
+    """Return a number up to `_BUCKETS` that grows with a value from least to most."""
+    if isinstance(least, float) or isinstance(most, float):
+        return sf.floor((value - least) / max((most - least) / _BUCKETS, 5e-324))
+    return sf.call_function("div", value - sf.lit(least), sf.lit((most - least) // _BUCKETS + 1))

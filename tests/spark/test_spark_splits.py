@@ -1,0 +1,306 @@
+"""Spark gives every part the rows that the same rule gives it in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import functions as sf
+
+from rankwise import splits
+from rankwise.errors import (
+    ColumnError,
+    EmptyError,
+    IdError,
+    InputError,
+    ParameterError,
+    RankwiseError,
+    ScoreError,
+)
+from rankwise.spark.splits import k_core, split
+from rankwise.spark.tables import send, to_arrow
+from rankwise.splits import (
+    Deduplicate,
+    GlobalTime,
+    Holdout,
+    KCore,
+    LeaveOut,
+    MinRating,
+    MinRows,
+    UserHoldout,
+)
+from rankwise.tables.cards import is_card
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+
+RNG = np.random.default_rng(0)
+NUMBERS = pl.DataFrame(
+    {
+        "user": RNG.integers(0, 12, 120),
+        "item": RNG.integers(0, 15, 120).astype(np.int32),
+        "timestamp": RNG.integers(1_000_000, 1_000_020, 120),
+        "rating": RNG.integers(1, 6, 120).astype(float),
+    }
+)
+NUMBERS = pl.concat([NUMBERS, NUMBERS[:15], NUMBERS[:10].with_columns(rating=2.5)])
+BEGIN = datetime(2024, 3, 10, 6, tzinfo=UTC)  # the clocks of New York go forward at 7
+TEXT = NUMBERS.select(
+    pl.col("timestamp").map_elements(
+        lambda tick: BEGIN + timedelta(minutes=10 * (tick % 12), microseconds=tick % 3),
+        return_dtype=pl.Datetime("us", "UTC"),
+    ).alias("when"),
+    pl.format("u{}", "user").alias("uid"),
+    pl.col("rating").cast(pl.Int64).alias("key0"),
+    pl.col("item").cast(pl.String).alias("product id"),
+    pl.Series("part", [["a", None, "b c"][n % 3] for n in range(145)]),
+    pl.Series("a.b", [[float("nan"), None, 1.5, 2.0][n % 4] for n in range(145)]),
+    pl.Series("tags", [["x", "y"][: n % 3] for n in range(145)]),
+)  # fmt: skip
+COLUMNS = {"user": "uid", "item": "product id", "timestamp": "when"}
+
+RULES = [
+    GlobalTime(share=0.3, gap="2s", until=1_000_019, validation=LeaveOut(1)),
+    GlobalTime(at="best", validation=GlobalTime(last="3s", target="first"), seen="drop"),
+    GlobalTime(at=1_000_009.5, target="random", seed=-3, validation=Holdout(0.4, seed=5)),
+    GlobalTime(share=0.4, target="last", filters=[KCore(7, 3), MinRating(2)], cold_users="drop"),
+    LeaveOut(9, short="some", validation=LeaveOut(4, "random", seed=2), cold_items="only"),
+    LeaveOut(11, short="test", filters=[Deduplicate("last"), MinRows(3, 2)], cold_users="only"),
+    LeaveOut(2, filters=[MinRows(12, 8), Deduplicate("highest")], filter_on="all"),
+    LeaveOut(9, "random", short="drop", seed=7, filters=[Deduplicate("first")]),
+    Holdout(0.29, "user", "last", validation=UserHoldout(0.3, fold_in=None, seed=1)),
+    UserHoldout(0.4, fold_in=LeaveOut(2, short="test"), strong=False),
+    UserHoldout(0.3, fold_in=GlobalTime(share=0.5, gap="1s"), validation=GlobalTime(last=4)),
+]  # fmt: skip
+
+
+def plain(value):
+    if isinstance(value, list):
+        return tuple(map(plain, value))
+    return "NaN" if value != value else value
+
+
+def as_multiset(table):
+    return Counter(tuple(map(plain, row.values())) for row in table.to_pylist())
+
+
+def in_memory(rule, table, **options):
+    made = rule.split(table.to_arrow(), **options)
+    return {name: as_multiset(made.part(name)) for name in made.masks}, made
+
+
+def on_spark(rule, frame, **options):
+    """All parts as multisets of rows, collected by one job."""
+    made = split(frame, rule, **options)
+    labelled = [part.withColumn("its part", sf.lit(name)) for name, part in made.parts.items()]
+    table = to_arrow(reduce(type(frame).union, labelled))
+    label = pl.Series(table["its part"])
+    rows = table.drop_columns("its part")
+    return {name: as_multiset(rows.filter((label == name).to_arrow())) for name in made.parts}, made
+
+
+def assert_same(rule, frame, table, **options):
+    expected, memory = in_memory(rule, table, **options)
+    found, made = on_spark(rule, frame, **options)
+    assert found == expected
+    assert made.found == memory.found
+    assert made.rule == memory.rule
+    return made, memory
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fixed_plans(spark):
+    """Run plans as they are: to adapt and to compile them takes longer than small tables do."""
+    settings = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name in settings:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(scope="module")
+def numbers(spark):
+    return send(spark, NUMBERS).cache()
+
+
+@pytest.fixture(scope="module")
+def text(spark):
+    return send(spark, TEXT).cache()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_same_rows_as_in_memory(rule, numbers):
+    made, _ = assert_same(rule, numbers, NUMBERS)
+    assert (made.validation is None) == (rule.validation is None)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        LeaveOut(2, validation=GlobalTime(share=0.3, target="random")),
+        GlobalTime(at="2024-03-10T07:00:00", gap="10m", validation=UserHoldout(0.3)),
+    ],
+    ids=repr,
+)
+def test_text_ids_timestamps_and_other_columns(rule, text):
+    """Rows that differ in other columns alone are told apart, and no name of a column clashes."""
+    made, _ = assert_same(rule, text, TEXT, columns=COLUMNS)
+    assert made.train.columns == TEXT.columns
+
+
+def test_card(numbers):
+    rule = GlobalTime(share=0.3, target="first", gap="2s", validation=LeaveOut(1))
+    made, memory = split(numbers, rule), rule.split(NUMBERS)
+    absent = {"cold", "time"}
+    assert is_card(made.card)
+    assert {**memory.card, **made.card}.keys() == memory.card.keys()
+    assert {k: v for k, v in made.card.items() if k not in absent} == {
+        k: v for k, v in memory.card.items() if k not in absent
+    }
+    assert made.card["time"].items() <= memory.card["time"].items()
+    assert "history: " in repr(made)
+
+
+TIMES = {
+    "date": "date_add(date'2024-03-01', cast(timestamp % 9 as int))",
+    "timestamp without zone": "to_timestamp_ntz('1969-12-31 23:59:58.000001') + "
+    "make_dt_interval(0, 0, 0, timestamp % 9)",
+    "float": "cast(timestamp % 9 / 10 as float)",
+    "double": "timestamp + 0.25D * (rating % 2)",
+    "whole double": "cast(timestamp as double)",
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_types_of_times(name, numbers):
+    frame = numbers.withColumn("timestamp", sf.expr(TIMES[name]))
+    last = {"date": "2d", "timestamp without zone": "3s", "float": 0.1}.get(name, "3ms")
+    table = pl.DataFrame(to_arrow(frame))
+    assert_same(GlobalTime(last=last, gap=last), frame, table, time_unit="ms")
+
+
+def test_no_times(numbers):
+    frame, table = numbers.drop("timestamp"), NUMBERS.drop("timestamp")
+    made, _ = assert_same(LeaveOut(2, "random"), frame, table)
+    assert "time" not in made.card
+    with pytest.raises(ColumnError, match="no column for the timestamp"):
+        split(frame, LeaveOut(1))
+
+
+@pytest.mark.parametrize("rule", [KCore(9, 4), KCore(1, 10)], ids=repr)
+def test_k_core(rule, text):
+    expected = as_multiset(rule.apply(TEXT.to_arrow(), columns=COLUMNS))
+    assert as_multiset(to_arrow(k_core(text, rule, columns=COLUMNS))) == expected
+
+
+ERRORS = [
+    GlobalTime(at=0),
+    GlobalTime(at="soon"),
+    LeaveOut(1, validation=GlobalTime(at=5_000_000)),
+]
+
+
+@pytest.mark.parametrize("rule", ERRORS, ids=repr)
+def test_same_errors_as_in_memory(rule, numbers):
+    with pytest.raises(RankwiseError) as memory:
+        rule.split(NUMBERS)
+    with pytest.raises(type(memory.value)) as caught:
+        split(numbers, rule)
+    assert str(caught.value) == str(memory.value)
+
+
+def test_no_user_on_both_sides(numbers):
+    with pytest.raises(EmptyError, match="no moment has a user on both sides"):
+        split(numbers.withColumn("timestamp", sf.col("user")), GlobalTime(at="best"))
+
+
+def test_users_with_too_few_rows(numbers):
+    with pytest.raises(InputError, match="too few rows to leave 9 out") as caught:
+        split(numbers, LeaveOut(9, short="error"))
+    short = {user: n for user, n in Counter(NUMBERS["user"]).items() if n <= 9}
+    assert caught.value.where == f"user {min(short)}"
+    assert caught.value.found == f"{short[min(short)]} rows ({len(short)} such users)"
+
+
+MISSING = {
+    "user": (IdError, "if(rating = 1, null, user)"),
+    "item": (IdError, "if(rating = 1, null, item)"),
+    "rating": (ScoreError, "if(rating = 1, double('nan'), rating)"),
+    "timestamp": (ColumnError, "if(rating = 1, double('inf'), timestamp)"),
+}
+
+
+@pytest.mark.parametrize("column", MISSING)
+def test_missing_values_are_counted(column, numbers):
+    error, values = MISSING[column]
+    with pytest.raises(error) as caught:
+        split(numbers.withColumn(column, sf.expr(values)), LeaveOut(1))
+    assert f"column {column!r}" in caught.value.where
+    assert caught.value.found == f"{(NUMBERS['rating'] == 1).sum()} such rows"
+
+
+TYPES = {
+    "float ids": (IdError, "user", "cast(user as double)"),
+    "decimal ids": (IdError, "item", "cast(item as decimal(9, 0))"),
+    "decimal times": (ColumnError, "timestamp", "cast(timestamp as decimal(9, 0))"),
+    "times as text": (ColumnError, "timestamp", "cast(timestamp as string)"),
+    "times out of range": (ColumnError, "timestamp", "timestamp + 4611686018427387904"),
+    "ratings as text": (ColumnError, "rating", "cast(rating as string)"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_that_cannot_serve(name, numbers):
+    error, column, values = TYPES[name]
+    with pytest.raises(error):
+        split(numbers.withColumn(column, sf.expr(values)), LeaveOut(1))
+
+
+def test_nothing_left(numbers):
+    with pytest.raises(EmptyError, match="the table of interactions is empty"):
+        split(numbers.limit(0), LeaveOut(1))
+    with pytest.raises(EmptyError, match="the filters leave no rows"):
+        split(numbers, LeaveOut(1, filters=[MinRows(99)]))
+    with pytest.raises(EmptyError, match=r"KCore\(k=99, items=None\) leaves no rows"):
+        k_core(numbers, KCore(99))
+
+
+class Odd(splits.Filter):
+    """A filter that Spark does not know."""
+
+
+REFUSED = [
+    splits.ItemHoldout(), splits.KFold(), splits.SuccessiveTargets(share=0.2),
+    splits.TimeWindows("1d"), splits.TwoStage(share=0.2),
+    LeaveOut(1, validation=splits.ItemHoldout()), UserHoldout(fold_in=splits.ItemHoldout()),
+    LeaveOut(1, filters=[Odd()]), None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", REFUSED, ids=repr)
+def test_what_does_not_run_on_spark_is_named(rule):
+    with pytest.raises(ParameterError, match="does not run on Spark") as caught:
+        split(None, rule)
+    inner = getattr(rule, "validation", None) or getattr(rule, "fold_in", None) or rule
+    inner = inner.filters[0] if getattr(inner, "filters", ()) else inner
+    assert caught.value.found.startswith(f"{inner!r}; on Spark: ")
+    assert "in memory" in caught.value.hint
+
+
+def test_tables_of_other_libraries_are_refused():
+    for refuse in (lambda: split(NUMBERS, LeaveOut(1)), lambda: k_core(NUMBERS, KCore(2))):
+        with pytest.raises(ParameterError, match="interactions is a Spark DataFrame"):
+            refuse()
+    with pytest.raises(ParameterError, match="rule is a KCore"):
+        k_core(NUMBERS, MinRows(2))
