@@ -100,6 +100,13 @@ def test_slices_and_weights():
     assert weighted["hit_rate@1"] == 0.0
 
 
+def test_a_group_of_both_zeros():
+    lists = {user: [1] for user in range(4)}
+    users = {"user": range(4), "age": [0.0, -0.0, -0.0, 1.0]}
+    result = rw.evaluate(lists, lists, "recall@1", users=users, by="age")
+    assert result.slices.select("group", "users").rows() == [("0.0", 3), ("1.0", 1)]
+
+
 def test_users_of_no_group_are_a_group():
     users = pl.DataFrame({"user": ["a"], "group": ["x"]})
     result = rw.evaluate({"a": [1], "b": [1]}, {"a": {1}, "b": {2}}, "mrr", users=users, by="group")

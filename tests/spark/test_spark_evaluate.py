@@ -107,6 +107,33 @@ def test_ranks_and_any_number_of_buckets(spark, buckets):
     check_same(*evaluate(spark, only, ["ndcg@5", "recall@3"], buckets=buckets, ranks="keep"))
 
 
+def test_popularity_alone_leaves_train_where_it_is(spark):
+    tables = {role: frames(6)[role] for role in ("recommendations", "truth", "train")}
+    tables["train"] = pl.concat([tables["train"], tables["train"].head(5)])
+    check_same(*evaluate(spark, tables, ["novelty@5", "aplt@5", "gini@5"], buckets=3))
+
+
+def test_spark_forgets_what_nobody_asks_for(spark, pair):
+    def kept():
+        return spark.sparkContext._jsc.getPersistentRDDs().size()
+
+    before = kept()
+    lists, truth = pair["recommendations"], pair["truth"]
+    rs.evaluate(lists, truth, "ndcg@5", train=truth, warm_and_cold=True, spark=spark)
+    assert kept() == before
+    result = rs.evaluate(lists, truth, "ndcg@5", collect=False, spark=spark)
+    assert kept() > before
+    result.release()
+    assert kept() == before
+
+
+def test_true_and_false_are_a_relevance(spark):
+    tables = {role: frames(8)[role] for role in ("recommendations", "truth")}
+    tables["truth"] = tables["truth"].with_columns(pl.col("relevance") > 2)
+    weights = {user: 0.5 + user for user in range(60)}
+    check_same(*evaluate(spark, tables, ["ndcg@5", "gini@5"], jackknife=3, weights=weights))
+
+
 def test_no_truth_and_no_buckets_named(spark):
     only = {"recommendations": frames()["recommendations"]}
     check_same(*evaluate(spark, only, ["gini@5", "coverage@5"]))
@@ -205,6 +232,14 @@ BAD = {
                   "none would match"),
     "NaN": (lambda t: t.withColumn("score", sf.expr("if(user = 2, double('nan'), score)")),
             ScoreError, "null, NaN or infinite"),
+    "two cases": (lambda t: t.withColumn("x", sf.lit(1)).select("*", sf.lit(2).alias("X")),
+                  ColumnError, "in some case"),
+    "text": (lambda t: t.withColumn("score", sf.col("score").cast("string")), ColumnError,
+             "must be a number"),
+    "no Arrow type": (lambda t: t.withColumn("x", sf.expr("interval '1' month")), ColumnError,
+                      "Arrow does not have"),
+    "a query that fails": (lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
+                           InputError, "Spark fails to compute"),
     "empty": (lambda t: t.where("user < 0"), EmptyError, "recommendations is empty"),
     "twice in a list": (lambda t: t.union(t), InputError, "twice in one list"),
 }  # fmt: skip
@@ -236,6 +271,12 @@ def test_bad_questions(spark, pair):
         ask("ndcg@5", relevance_threshold=100)
     with pytest.raises(EmptyError, match="truth is empty"):
         ask("ndcg@5", truth=truth.where("user < 0"))
+    with pytest.raises(EmptyError, match="train is empty"):
+        ask("novelty@5", train=truth.where("user < 0"))
+    some = dict.fromkeys(range(5), 1.0)
+    with pytest.raises(InputError, match="needs a weight") as error:
+        ask("ndcg@5", weights=some, collect=False)
+    assert type(error.value) is InputError
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
     with pytest.raises(ParameterError, match="another one in every process"):

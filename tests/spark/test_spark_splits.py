@@ -25,7 +25,7 @@ from rankwise.errors import (
     ScoreError,
 )
 from rankwise.spark.splits import k_core, split
-from rankwise.spark.tables import send, to_arrow
+from rankwise.spark.tables import collected, send
 from rankwise.splits import (
     Deduplicate,
     GlobalTime,
@@ -99,7 +99,7 @@ def on_spark(rule, frame, **options):
     """All parts as multisets of rows, collected by one job."""
     made = split(frame, rule, **options)
     labelled = [part.withColumn("its part", sf.lit(name)) for name, part in made.parts.items()]
-    table = to_arrow(reduce(type(frame).union, labelled))
+    table = collected(reduce(type(frame).union, labelled)).to_arrow()
     label = pl.Series(table["its part"])
     rows = table.drop_columns("its part")
     return {name: as_multiset(rows.filter((label == name).to_arrow())) for name in made.parts}, made
@@ -186,7 +186,7 @@ TIMES = {
 def test_types_of_times(name, numbers):
     frame = numbers.withColumn("timestamp", sf.expr(TIMES[name]))
     last = {"date": "2d", "timestamp without zone": "3s", "float": 0.1}.get(name, "3ms")
-    table = pl.DataFrame(to_arrow(frame))
+    table = collected(frame)
     assert_same(GlobalTime(last=last, gap=last), frame, table, time_unit="ms")
 
 
@@ -201,7 +201,7 @@ def test_no_times(numbers):
 @pytest.mark.parametrize("rule", [KCore(9, 4), KCore(1, 10)], ids=repr)
 def test_k_core(rule, text):
     expected = as_multiset(rule.apply(TEXT.to_arrow(), columns=COLUMNS))
-    assert as_multiset(to_arrow(k_core(text, rule, columns=COLUMNS))) == expected
+    assert as_multiset(collected(k_core(text, rule, columns=COLUMNS)).to_arrow()) == expected
 
 
 ERRORS = [

@@ -80,7 +80,8 @@ class UserTable:
         known = matching(self.users, "user", users["user"])
         known = known.select("user", pl.col(by).alias("group"))
         joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
-        return joined["group"]
+        group = joined["group"]
+        return group.replace(0.0, 0.0) if group.dtype.is_float() else group  # -0.0 as well
 
 
 def _check_column(users: Table | None, name: str) -> None:

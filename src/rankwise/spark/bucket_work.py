@@ -26,7 +26,7 @@ from rankwise.core.packing import pack, unpack
 from rankwise.core.partial import Partial
 from rankwise.core.version import __version__
 from rankwise.errors import DuplicateError, IdError, ParameterError, RankwiseError
-from rankwise.evaluation.shares import EvaluatedUsers
+from rankwise.evaluation.shares import EvaluatedUsers, UserShare
 from rankwise.evaluation.warm_cold import HISTORY, with_history
 from rankwise.evaluation.work import Job, work
 from rankwise.spark.tables import small_strings
@@ -258,11 +258,18 @@ def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUs
 
 
 def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """Return a function from batches of ``users`` to what these users add to a result."""
+    """Return a function from batches of ``users`` to what these users add to a result.
+
+    As in buckets, an error of our tree comes in place of what it prevents.
+    """
 
     def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for packed in _packed(batches):
-            share = evaluated_users(load_job(job), packed, catalogue_size).share()
+            share: UserShare | RankwiseError
+            try:
+                share = evaluated_users(load_job(job), packed, catalogue_size).share()
+            except RankwiseError as error:
+                share = error
             yield pa.RecordBatch.from_pydict({"share": [pickle.dumps(share)]})
 
     return shares

@@ -24,7 +24,7 @@ from rankwise.results.comparison import Comparison, row_of
 from rankwise.results.family import check_zero
 from rankwise.results.result import Result
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import column, to_arrow
+from rankwise.spark.tables import column
 from rankwise.stats.differences import MANY, Differences, check_level
 from rankwise.stats.pair_sums import PairSums
 from rankwise.stats.paired import t_interval_of, t_test
@@ -92,6 +92,9 @@ def compare(
     sums = _summed(named, cells, pairs, missing)
     if sums.other_truth and not force:
         raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
+    for cell, (users, _, dropped, _) in sums.users.items():
+        if dropped and missing == "error":
+            raise some_missing(cell, f"{dropped} such users of {users}")
     rows = [
         _row(sums, named, cell, pair, len(pairs) if cell == main else None, alpha, margins)
         for cell in cells for pair in pairs
@@ -158,12 +161,9 @@ def _summed(
         joined = frame if joined is None else joined.join(frame, "user", "full")
     assert joined is not None
     work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
-    shares = to_arrow(joined.mapInArrow(work.sums, "sums binary")).column("sums")
+    shares = joined.mapInArrow(work.sums, "sums binary").toArrow().column("sums")
     total = reduce(add, (pickle.loads(share.as_py()) for share in shares))  # noqa: S301
     assert isinstance(total, _Sums)
-    for cell, (users, _, dropped, _) in total.users.items():
-        if dropped and missing == "error":
-            raise some_missing(cell, f"{dropped} such users of {users}")
     return total
 
 

@@ -11,13 +11,14 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.warm_cold import HISTORY
 from rankwise.evaluation.work import Job
-from rankwise.spark.tables import SparkTable, column, to_arrow
+from rankwise.spark.bucket_work import rows_of
+from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Table
 
@@ -67,11 +68,15 @@ def count_over_users(
     counted = pairs.groupBy("item").agg(
         sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows")
     )
-    frame = _collected(counted)
+    frame = collected(counted)
+    if frame.is_empty():
+        raise EmptyError("the table of train is empty", where=train.empty.source, found="0 rows")
     n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
     counts: dict[str, int] = {}
-    if kinds & {"popularity", "source"} and not needs_rows_of_train(plan, settings):
-        counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
+    if not needs_rows_of_train(plan, settings):  # else buckets count them
+        counts[rows_of("train")] = int(frame["rows"].sum())
+        if by_popularity:
+            counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
     sources = {}
     for fact in plan.facts:
         if fact.kind == "source":
@@ -83,13 +88,6 @@ def count_over_users(
     ), counts  # fmt: skip
 
 
-def _collected(frame: DataFrame) -> pl.DataFrame:
-    """Collect a table that is as large as the catalogue at most."""
-    out = pl.from_arrow(to_arrow(frame))
-    assert isinstance(out, pl.DataFrame)
-    return out
-
-
 def _by_group(
     pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series
 ) -> pl.DataFrame:
@@ -97,7 +95,7 @@ def _by_group(
     assert users is not None
     known = users.frame.select("user", column(name).alias("group"))
     counted = pairs.join(known, "user").groupBy("item", "group")
-    frame = _collected(counted.agg(sf.count_distinct("user").alias("count")))
+    frame = collected(counted.agg(sf.count_distinct("user").alias("count")))
     ordered = groups.drop_nulls().unique().sort()
     code = frame["group"].replace_strict(
         ordered, np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
@@ -112,7 +110,7 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
         if name == HISTORY:  # made in each bucket
             groups[name] = pl.Series(["cold", "warm"])
         elif users is not None:
-            groups[name] = _collected(users.frame.select(column(name)).distinct()).to_series()
+            groups[name] = collected(users.frame.select(column(name)).distinct()).to_series()
     return groups
 
 

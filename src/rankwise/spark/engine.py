@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 import pyspark.sql.functions as sf
 from pyspark import StorageLevel, cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rankwise.core.partial import Partial
 from rankwise.encoding.encode import ties_for
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import EmptyError, FileError, ParameterError
+from rankwise.errors import EmptyError, FileError, InputError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import check_whole
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.preconditions import check_piece
@@ -52,7 +53,7 @@ from rankwise.spark.run import (
     work_on_files,
 )
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import SparkTable, check_order, to_arrow, unify_ids
+from rankwise.spark.tables import SparkTable, check_order, unify_ids
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -89,7 +90,24 @@ class Engine:
     collect: bool | None
 
     def result(self) -> SparkResult:
-        """Check everything that schemas tell, run, and put the result together."""
+        """Check everything that schemas tell, run, and put the result together.
+
+        Raises
+        ------
+        InputError
+            If the tables cannot be evaluated, or Spark fails to compute them.
+        """
+        try:
+            return self._result()
+        except PySparkException as error:  # a cast or a function of the caller's tables, mostly
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            named = [line for line in lines if "Error:" in line or "Exception:" in line]
+            raise InputError(
+                "Spark fails to compute these tables", found=(named or lines)[-1].strip()[:300],
+                hint="the exception below has Spark's own words; does df.count() run?",
+            ) from error  # fmt: skip
+
+    def _result(self) -> SparkResult:
         result = self._evaluate(self._prepared())
         if not self.settings.warm_and_cold:
             return result
@@ -105,7 +123,9 @@ class Engine:
         """Evaluate the same lists against another ground truth, without groups of users."""
         settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
         tables = {**self.tables, "truth": truth}
-        return replace(self, settings=settings, tables=tables, collect=False).result()
+        result = replace(self, settings=settings, tables=tables, collect=False).result()
+        result.release()
+        return result
 
     def _prepared(self) -> _Prepared:
         """Return the job and its tables, checked by their columns alone."""
@@ -148,13 +168,12 @@ class Engine:
             })  # fmt: skip
             if collect:
                 result = SparkResult.of(_collected(job, merged, output), self.spark)
+                output.unpersist()
             else:
                 result = _in_spark(job, merged, output, work.job, self.spark)
         except BaseException:
             output.unpersist()
             raise
-        if collect:
-            output.unpersist()
         return result.changed(_with_rows(result, read))
 
     def _output(
@@ -245,8 +264,8 @@ def _merged(
     check_row(row, work.sources)
     merged = with_train_items(job, Partial.from_bytes(row["partial"]))
     merged = replace(merged, counts={**merged.counts, **counts})
-    for role in ("recommendations", "truth"):
-        if role in work.sources and not merged.counts.get(rows_of(role)):
+    for role in work.sources:
+        if not merged.counts.get(rows_of(role)):
             where = work.sources[role].source
             raise EmptyError(f"the table of {role} is empty", where=where, found="0 rows")
     settings = job.settings
@@ -274,7 +293,7 @@ def _check_files(
 
 def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     """Return the result with the users' values on the driver."""
-    packed = to_arrow(output.select("users").where(sf.col("users").isNotNull()))
+    packed = output.select("users").where(sf.col("users").isNotNull()).toArrow()
     parts = [users_of(cell.as_py()) for cell in packed.column("users")]
     users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True).sort("user")
     tables = [table for _, table in parts if table is not None]
@@ -292,7 +311,7 @@ def _in_spark(
     items, counts = catalogue(job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
     packed = output.select("users").where(sf.col("users").isNotNull())
-    shares = to_arrow(packed.mapInArrow(share_of(data, size), "share binary"))
+    shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()
     share = _sum([pickle.loads(cell.as_py()) for cell in shares.column("share")])  # noqa: S301
     check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)
     job.user_table.check_total(share.weight.value)
@@ -304,13 +323,17 @@ def _in_spark(
         settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
         share=share, items=items, catalogue_counts=counts,
     ).result(empty)  # fmt: skip
-    return SparkResult.of(result, spark, values)
+    return SparkResult.of(result, spark, values, output)
 
 
-def _sum(shares: list[UserShare]) -> UserShare:
-    total = shares[0]
-    for share in shares[1:]:
-        total = total + share
+def _sum(shares: list[UserShare | RankwiseError]) -> UserShare:
+    """Add shares up, or raise the first error among them."""
+    total: UserShare | None = None
+    for share in shares:
+        if isinstance(share, RankwiseError):
+            raise share
+        total = share if total is None else total + share
+    assert total is not None
     return total
 
 

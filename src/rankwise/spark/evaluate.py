@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
-import polars as pl
 from pyspark.sql import SparkSession
 
 from rankwise.core.arguments import check_count
@@ -17,7 +16,7 @@ from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import active_session, is_spark, read_spark, to_arrow
+from rankwise.spark.tables import active_session, collected, is_spark, read_spark
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -123,5 +122,5 @@ def _read_items(items: Any, settings: Settings) -> Table | None:
     if items is None:
         return None
     if is_spark(items):
-        items = pl.from_arrow(to_arrow(items))
+        items = collected(items)
     return read_table(items, "items", settings.columns)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.spark.bucket_work import SCHEMA, BucketWork, merge_rows
 from rankwise.spark.bucketed_files import BucketedFiles
-from rankwise.spark.tables import SparkTable, column, to_arrow
+from rankwise.spark.tables import SparkTable, column
 from rankwise.tables.columns import TableRole
 
 __all__ = [
@@ -151,7 +151,7 @@ def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str
         group = sf.pmod(sf.col("bucket"), sf.lit(left))
         grouped = partials.withColumn("group", group).groupBy("group")
         partials = grouped.applyInArrow(_merge, SCHEMA)
-    rows = to_arrow(partials)
+    rows = partials.toArrow()
     if not rows.num_rows:
         return None
     return dict(merge_rows(rows).to_pylist()[0])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from rankwise.results.result import Result
-from rankwise.spark.tables import send, to_arrow
+from rankwise.spark.tables import collected, send
 
 __all__ = ["SparkResult"]
 
@@ -25,12 +24,16 @@ class SparkResult(Result):
 
     @classmethod
     def of(
-        cls, result: Result, spark: SparkSession, values: DataFrame | None = None
-    ) -> SparkResult:
-        """Return a result, with its users' values in Spark if they are not on the driver."""
+        cls, result: Result, spark: SparkSession, values: DataFrame | None = None,
+        kept: DataFrame | None = None,
+    ) -> SparkResult:  # fmt: skip
+        """Return a result, with its users' values in Spark if they are not on the driver.
+
+        ``kept`` is what Spark keeps for them, until `release`.
+        """
         known = result.__dict__
         made = cls(**{f.name: known.get(f.name) for f in fields(Result)})  # type: ignore[arg-type]
-        made.__dict__["_spark"] = spark
+        made.__dict__["_spark"], made.__dict__["_kept"] = spark, kept
         if values is not None:
             made.__dict__["_values"] = values
         if values is not None or "per_user" not in known:
@@ -39,14 +42,13 @@ class SparkResult(Result):
 
     def changed(self, result: Result) -> SparkResult:
         """Return another result with the users' values of this one."""
-        return SparkResult.of(result, self.__dict__["_spark"], self.__dict__.get("_values"))
+        known = self.__dict__
+        return SparkResult.of(result, known["_spark"], known.get("_values"), known["_kept"])
 
     def __getattr__(self, name: str) -> Any:
         if name != "per_user" or "_values" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        frame = pl.from_arrow(to_arrow(self.__dict__["_values"]))
-        assert isinstance(frame, pl.DataFrame)
-        self.__dict__["per_user"] = frame.sort("user")
+        self.__dict__["per_user"] = collected(self.__dict__["_values"]).sort("user")
         return self.__dict__["per_user"]
 
     @property
@@ -61,6 +63,12 @@ class SparkResult(Result):
             self.__dict__["_values"] = send(self.__dict__["_spark"], self.per_user)
         values: DataFrame = self.__dict__["_values"]
         return values
+
+    def release(self) -> None:
+        """Let Spark forget what it keeps for the users' values; it then computes them anew."""
+        kept = self.__dict__["_kept"]
+        if kept is not None:
+            kept.unpersist()
 
     def write_per_user(self, path: str) -> None:
         """Write the users' values as Parquet from the executors, in place of what is there."""

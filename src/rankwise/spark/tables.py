@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyspark.sql.functions as sf
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -19,14 +20,16 @@ from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of,
 from rankwise.tables.frames import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
+from rankwise.tables.validation import check_finite
 
 __all__ = [
-    "SparkTable", "active_session", "check_order", "column", "is_spark", "read_spark", "send",
-    "session", "small_strings", "to_arrow", "unify_ids",
+    "SparkTable", "active_session", "check_order", "collected", "column", "is_spark", "read_spark",
+    "send", "session", "small_strings", "unify_ids",
 ]  # fmt: skip
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json",
             ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}  # fmt: skip
+_NUMBERS = ("rank", "score", "relevance")
 _ID_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.String)
 
 
@@ -70,12 +73,11 @@ def is_spark(source: object) -> bool:
     return isinstance(source, DataFrame) or type(source).__module__.startswith("pyspark.sql.")
 
 
-def to_arrow(frame: DataFrame) -> pa.Table:
-    """Collect a Spark table in Arrow's form."""
-    if hasattr(frame, "toArrow"):  # since Spark 4.0
-        return frame.toArrow()
-    batches = frame._collect_as_arrow()  # type: ignore[operator]
-    return pa.Table.from_batches(batches, to_arrow_schema(frame.schema))
+def collected(frame: DataFrame) -> pl.DataFrame:
+    """Return a Spark table as a Polars table, in Arrow's form all the way."""
+    out = pl.from_arrow(frame.toArrow())
+    assert isinstance(out, pl.DataFrame)
+    return out
 
 
 def active_session(spark: SparkSession | None) -> SparkSession:
@@ -187,10 +189,7 @@ def _read_path(spark: SparkSession, path: str) -> DataFrame:
 
 def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
     """Return a Polars table as a Spark table."""
-    arrow = small_strings(frame.to_arrow())
-    if not hasattr(DataFrame, "toArrow"):  # Spark 3.5 takes no Arrow table
-        return spark.createDataFrame(arrow.to_pandas())
-    return spark.createDataFrame(arrow)
+    return spark.createDataFrame(small_strings(frame.to_arrow()))
 
 
 def small_strings(table: pa.Table) -> pa.Table:
@@ -207,7 +206,13 @@ def _is_large(kind: pa.DataType) -> bool:
 
 def _empty(frame: DataFrame) -> pl.DataFrame:
     """Return the columns of a Spark table as Polars has them, without rows."""
-    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    try:
+        schema = to_arrow_schema(frame.schema, timezone="UTC")
+    except PySparkTypeError as error:
+        raise ColumnError(
+            "a column has a type that Arrow does not have", found=str(error).splitlines()[0],
+            hint="select the columns that are needed",
+        ) from error  # fmt: skip
     empty = pl.from_arrow(schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
     return empty
@@ -215,12 +220,19 @@ def _empty(frame: DataFrame) -> pl.DataFrame:
 
 def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
     """Return a DataFrame with standard column names."""
-    twice = next((name for name in source.columns if source.columns.count(name) > 1), None)
+    names = [name.lower() for name in source.columns]  # as Spark compares them
+    twice = next((name for name in source.columns if names.count(name.lower()) > 1), None)
     if twice is not None:
-        raise ColumnError(f"two columns are called {twice!r}", where=role)
+        raise ColumnError(
+            f"two columns are called {twice!r}, in some case", where=role,
+            hint="drop one of them: Spark cannot tell them apart",
+        )  # fmt: skip
     empty = _empty(source)
     _refuse_lists(empty, role, choose(columns, role))
     table = from_frame(empty, role, choose(columns, role), role, "Spark table")
+    for number in _NUMBERS:
+        if number in table.columns:
+            check_finite(table.frame[number], number, table)
     chosen = [
         _typed(name, standard, empty.schema[name], role).alias(standard)
         for standard, name in table.columns.items()
@@ -258,15 +270,15 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
 
 
 def _typed(name: str, standard: str, dtype: pl.DataType, role: TableRole) -> Column:
-    """Return an id as long or string, by which users of all tables have one hash."""
+    """Return an id as long or plain string, by which users of all tables have one hash."""
     if standard not in ("user", "item"):
-        return column(name)
+        return column(name).cast("double") if dtype == pl.Boolean else column(name)
     if dtype not in _ID_TYPES:
         raise IdError(
             "ids are integers or strings", where=f"{role}, column {name!r}", found=str(dtype),
             hint='cast the column: df.withColumn("user", F.col("user").cast("long"))',
         )  # fmt: skip
-    return column(name) if dtype == pl.String else column(name).cast("long")
+    return column(name).cast("string" if dtype == pl.String else "long")
 
 
 def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
