@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 
 import pytest
@@ -10,9 +11,15 @@ import pytest
 pytest.importorskip("pyspark")
 
 
+NO_JAVA = shutil.which("java") is None and "JAVA_HOME" not in os.environ
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "tests/spark" in str(item.path):
+        if item.path.parent.name == "spark":
+            item.add_marker(
+                pytest.mark.skipif(NO_JAVA, reason="Spark needs Java, and there is none")
+            )
             item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support"))
             item.add_marker(pytest.mark.xdist_group("spark"))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import pickle
 
 import numpy as np
 import polars as pl
@@ -127,6 +129,22 @@ def test_spark_forgets_what_nobody_asks_for(spark, pair):
     assert kept() == before
 
 
+def test_warm_and_cold_without_cold_items(spark):
+    tables = {role: frames(9)[role] for role in ("recommendations", "truth")}
+    tables["train"] = tables["truth"].select("user", "item")
+    check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], warm_and_cold=True,
+                         population="recommended", undefined="zero", buckets=2))  # fmt: skip
+
+
+def test_groups_in_a_collation_are_those_of_their_letters(spark):
+    sent = on_spark(spark, frames(9))
+    letter = sf.expr("if(user % 2 = 0, 'a', 'A') collate UTF8_LCASE")
+    users = sent["users"].withColumn("letter", letter)
+    result = rs.evaluate(sent["recommendations"], sent["truth"], ["reo@5", "recall@5"], by="letter",
+                         users=users, items=sent["items"], spark=spark)  # fmt: skip
+    assert result.slices["group"].to_list() == ["A", "a"]
+
+
 def test_true_and_false_are_a_relevance(spark):
     tables = {role: frames(8)[role] for role in ("recommendations", "truth")}
     tables["truth"] = tables["truth"].with_columns(pl.col("relevance") > 2)
@@ -171,6 +189,10 @@ def test_values_on_the_driver_go_back(spark, pair):
     assert result.interval("recall@5").n == result.counts["users"]
     with pytest.raises(AttributeError, match="nothing"):
         _ = result.nothing
+    away = pickle.loads(pickle.dumps(result))
+    assert type(away) is rw.Result
+    assert away.per_user.equals(result.per_user)
+    assert dataclasses.replace(result, counts={}).per_user_spark.count() == len(result.per_user)
 
 
 def test_bucketed_files(spark, tmp_path):
@@ -191,11 +213,52 @@ def test_bucketed_files(spark, tmp_path):
     assert mixed["ndcg@5"] == one["ndcg@5"]
     with pytest.raises(OutputError, match="there already"):
         rs.bucket(sent["truth"], tmp_path / "truth", role="truth", spark=spark)
-    part = next((tmp_path / "truth").glob("bucket=*/*.parquet"))
+    with pytest.raises(ParameterError, match="bucketed for something else"):
+        rs.evaluate(paths["recommendations"], paths["recommendations"], "ndcg@5", spark=spark)
+    part = next((tmp_path / "truth").glob("rankwise_bucket=*/*.parquet"))
     pl.read_parquet(part).head(1).write_parquet(part.with_name("more.parquet"))
     with pytest.raises(FileError, match="changed since they were bucketed"):
         rs.evaluate(paths["recommendations"], paths["truth"], "ndcg@5", spark=spark,
                     duplicates="first")  # fmt: skip
+
+
+def test_what_cannot_be_bucketed(spark, pair, tmp_path):
+    good = tmp_path / "a b%20ü"  # a name that addresses escape
+    path = rs.bucket(pair["truth"], good, role="truth", buckets=2, spark=spark)
+    value = rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"]
+    nulls = pair["truth"].withColumn("user", sf.lit(None).cast("long"))
+    for table, message in (
+        (nulls, "a user id is null"),
+        (pair["truth"].where("false"), "is empty"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rs.bucket(table, good, role="truth", overwrite=True, spark=spark)
+    assert rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"] == value
+    with pytest.raises(ColumnError, match="no order"):
+        rs.bucket(pair["truth"].drop("relevance"), tmp_path / "x", spark=spark)
+    with pytest.raises(ParameterError, match="into itself"):
+        rs.bucket(good, good, role="truth", overwrite=True, spark=spark)
+    with pytest.raises(ParameterError, match="at most 100,000"):
+        rs.bucket(pair["truth"], tmp_path / "x", role="truth", buckets=10**9, spark=spark)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OutputError, match="a file"):
+        rs.bucket(pair["truth"], tmp_path / "file", role="truth", overwrite=True, spark=spark)
+    assert (tmp_path / "file").read_text() == "mine"
+    (good / "_rankwise.json").write_text("[]")
+    with pytest.raises(FileError, match="not complete"):
+        rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)
+
+
+def test_overwriting_leaves_nothing_of_the_old(spark, pair, tmp_path):
+    """Whatever is configured for tables of other tools."""
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        rs.bucket(pair["truth"], tmp_path / "t", role="truth", buckets=7, spark=spark)
+        some = pair["truth"].where("user < 9")
+        path = rs.bucket(some, tmp_path / "t", role="truth", buckets=3, overwrite=True, spark=spark)
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert spark.read.parquet(path).count() == some.count()
 
 
 def test_a_table_that_is_not_repeatable_can_be_bucketed(spark, pair, tmp_path):
@@ -215,6 +278,9 @@ def test_null_ids_are_counted(spark, pair, tmp_path):
     assert error.value.found == f"{expected} null ids"
     with pytest.raises(IdError, match="an item id is null"):
         rs.bucket(nulls, tmp_path / "lists", spark=spark)
+    train = pair["truth"].withColumn("item", sf.expr("if(user = 3, null, item)"))
+    with pytest.raises(IdError, match="an item id is null"):  # counted, and not in any bucket
+        rs.evaluate(pair["recommendations"], pair["truth"], "novelty@5", train=train, spark=spark)
     users = pair["truth"].withColumn("user", sf.expr("if(user = 3, null, user)"))
     with pytest.raises(IdError, match="a user id is null"):
         rs.evaluate(pair["recommendations"], users, "ndcg@5", buckets=4, spark=spark)

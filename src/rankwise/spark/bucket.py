@@ -8,11 +8,18 @@ from typing import Any
 import pyspark.sql.functions as sf
 from pyspark.sql import SparkSession
 
-from rankwise.core.arguments import check_choice, check_count
-from rankwise.errors import IdError, OutputError, ParameterError
-from rankwise.spark.bucketed_files import exists, uri_of, write_head
-from rankwise.spark.run import bucket_of, default_buckets
-from rankwise.spark.tables import SparkTable, active_session, read_spark
+from rankwise.core.arguments import check_choice
+from rankwise.errors import ColumnError, EmptyError, OutputError, ParameterError
+from rankwise.spark.bucket_work import null_ids
+from rankwise.spark.bucketed_files import BUCKET, exists, uri_of, write_head
+from rankwise.spark.run import bucket_of, check_buckets, default_buckets
+from rankwise.spark.tables import (
+    SparkTable,
+    active_session,
+    check_order,
+    output_errors_of_spark,
+    read_spark,
+)
 from rankwise.tables.columns import Columns, TableRole
 
 __all__ = ["bucket"]
@@ -63,42 +70,52 @@ def bucket(
     InputError
         If the table cannot be read as what it is for, or an id is null.
     OutputError
-        If the folder is there already.
+        If the folder is there already, or cannot be written.
     """
     check_choice("role", role, TableRole)
     if role in ("items", "interactions"):
         raise ParameterError("tables by user have buckets", found=f"role={role!r}")
-    if buckets is not None:
-        check_count(buckets=buckets)
-    session = active_session(spark)
+    check_buckets(buckets)
+    session, uri = active_session(spark), uri_of(path)
     source = read_spark(session, table, role, columns, repeatable=False)
+    _check_source(source, uri, table)
     number = buckets or default_buckets(session, [source])
-    uri = uri_of(path)
     if exists(uri) and not overwrite:
         raise OutputError(
             "this folder is there already", where=str(path), hint="pass overwrite=True"
         )
+    _check_rows(source)
     names = source.empty.frame.columns
-    order = ["bucket", "user", *(name for name in _ORDERS if name in names)]
-    numbered = source.frame.withColumn("bucket", bucket_of(sf.col("user"), number))
-    files = numbered.repartition(number, "bucket").sortWithinPartitions(*order)
-    files.write.mode("overwrite").partitionBy("bucket").parquet(uri)
-    write_head(uri, _described(session, uri, source, number))
+    order = [BUCKET, "user", *(name for name in _ORDERS if name in names)]
+    numbered = source.frame.withColumn(BUCKET, bucket_of(sf.col("user"), number))
+    files = numbered.repartition(number, BUCKET).sortWithinPartitions(*order)
+    with output_errors_of_spark(uri):
+        whole = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        whole.partitionBy(BUCKET).parquet(uri)
+        rows = session.read.parquet(uri).count()  # of a table that is not the same twice
+        write_head(uri, {"role": role, "buckets": number, "rows": rows, "columns": names})
     return uri
 
 
-def _described(spark: SparkSession, uri: str, source: SparkTable, buckets: int) -> dict[str, Any]:
-    """Return what the folder says of itself; raise if an id is null."""
+def _check_source(source: SparkTable, uri: str, table: Any) -> None:
+    """Raise before anything is written if the table could not be evaluated from its buckets."""
     role, names = source.empty.role, source.empty.frame.columns
-    ids = [name for name in ("user", "item") if name in names]
+    if role in ("recommendations", "baseline"):
+        check_order(source, None)
+    if BUCKET in (name.lower() for name in names):
+        raise ColumnError(f"a column is called {BUCKET!r}, as the folders are", where=role)
+    if isinstance(table, str | Path) and uri_of(table) == uri:
+        raise ParameterError("a folder cannot be bucketed into itself", found=uri)
+
+
+def _check_rows(source: SparkTable) -> None:
+    """Raise if there are no rows, or if an id is null."""
+    role = source.empty.role
+    ids = [name for name in ("user", "item") if name in source.empty.frame.columns]
     counts = [sf.count(sf.lit(1)).alias("rows"), *(sf.count(name).alias(name) for name in ids)]
-    row = spark.read.parquet(uri).agg(*counts).collect()[0]
+    row = source.frame.agg(*counts).collect()[0]
+    if not row["rows"]:
+        raise EmptyError(f"the table of {role} is empty", where=source.empty.source, found="0 rows")
     for name in ids:
         if row[name] < row["rows"]:
-            raise IdError(
-                f"{'an' if name == 'item' else 'a'} {name} id is null",
-                where=f"{role}, column {source.empty.columns.get(name, name)!r}",
-                found=f"{row['rows'] - row[name]} null ids",
-                hint="drop those rows or give them an id",
-            )
-    return {"role": role, "buckets": buckets, "rows": row["rows"], "columns": names}
+            raise null_ids(role, name, row["rows"] - row[name], source.empty)

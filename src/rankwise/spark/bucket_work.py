@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,8 +37,8 @@ from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 
 __all__ = [
-    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of",
-    "share_of", "users_of", "values_of",
+    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "null_ids",
+    "rows_of", "share_of", "users_of", "values_of",
 ]  # fmt: skip
 
 SCHEMA = (
@@ -92,7 +93,7 @@ class BucketWork:
                 return _row(bucket, nulls=json.dumps(nulls))
             partial, users = self.evaluate(frames)
         except RankwiseError as error:
-            return _row(bucket, error=pickle.dumps(error))
+            return _row(bucket, error=pickle.dumps(_in_a_bucket(error)))
         evaluated = partial.users
         packed = pack("users", _VERSION, {}, {"evaluated": evaluated} | users)
         partial = replace(partial, users=evaluated.clear())
@@ -171,6 +172,13 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
     return (with_history(piece) if HISTORY in settings.by else piece), counts
 
 
+def _in_a_bucket(error: RankwiseError) -> RankwiseError:
+    """Return an error without the number of a row, which is one of the bucket."""
+    where = None if error.where is None else re.sub(r", row \d+", "", error.where)
+    found = None if error.found is None else error.found.replace(" such ", " such, of one bucket, ")
+    return type(error)(error.what, where=where, found=found, hint=error.hint)
+
+
 def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
     """Count null ids by table and column."""
     return {
@@ -223,18 +231,23 @@ def merge_rows(rows: pa.Table) -> pa.Table:
     return _row(first, n_users, merged.to_bytes(), buckets=buckets)
 
 
+def null_ids(role: str, column: str, count: int, source: Table) -> IdError:
+    """Return the error for ids that are null."""
+    return IdError(
+        f"{'an' if column == 'item' else 'a'} {column} id is null",
+        where=f"{role}, column {source.columns.get(column, column)!r}",
+        found=f"{count} null ids",
+        hint="drop those rows or give them an id",
+    )
+
+
 def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> None:
     """Raise the error that a merged row carries."""
     nulls = json.loads(row["nulls"] or "{}")
     for name, count in nulls.items():
         role, _, column = name.partition(".")
         source: Any = sources[role]
-        raise IdError(
-            f"{'an' if column == 'item' else 'a'} {column} id is null",
-            where=f"{role}, column {source.columns.get(column, column)!r}",
-            found=f"{count} null ids",
-            hint="drop those rows or give them an id",
-        )
+        raise null_ids(role, column, count, source)
     if row["error"] is not None:
         raise pickle.loads(row["error"])  # noqa: S301 - it comes from this application's executors
 

@@ -1,8 +1,8 @@
 """Folders with a table by bucket of users, for evaluations without a shuffle.
 
-A folder ``bucket=7`` has the rows of one bucket in Parquet, sorted by user. ``_rankwise.json`` says
-how many buckets there are, and of how many rows; it is written last, so that a folder without it is
-not complete.
+A folder ``rankwise_bucket=7`` has the rows of one bucket in Parquet, sorted by user.
+``_rankwise.json`` says how many buckets there are, and of how many rows; it is written last, so
+that a folder without it is not complete.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from rankwise.errors import FileError
+from rankwise.errors import FileError, OutputError
 
-__all__ = ["BucketedFiles", "exists", "open_bucketed", "uri_of", "write_head"]
+__all__ = ["BUCKET", "BucketedFiles", "exists", "open_bucketed", "uri_of", "write_head"]
 
 _HEAD = "_rankwise.json"
 _VERSION = 1
+_LOCAL = "file://"
+BUCKET = "rankwise_bucket"
+"""The column by which folders are named."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class BucketedFiles:
     ----------
     uri : str
         The folder.
+    role : str
+        What the table is for.
     buckets : int
         Number of buckets.
     rows : int
@@ -42,14 +47,15 @@ class BucketedFiles:
     """
 
     uri: str
+    role: str
     buckets: int
     rows: int
     columns: tuple[str, ...]
 
     def read(self, number: int, empty: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of one bucket, with the columns of ``empty``."""
-        system, folder = fs.FileSystem.from_uri(self.uri)
-        selector = fs.FileSelector(f"{folder}/bucket={number}", allow_not_found=True)
+        system, folder = _system(self.uri)
+        selector = fs.FileSelector(f"{folder}/{BUCKET}={number}", allow_not_found=True)
         files = sorted(info.path for info in system.get_file_info(selector) if info.is_file)
         parts = [
             pq.ParquetFile(system.open_input_file(path)).read(columns=empty.columns)
@@ -63,14 +69,28 @@ class BucketedFiles:
 
 
 def exists(uri: str) -> bool:
-    """Whether something is at an address."""
-    system, folder = fs.FileSystem.from_uri(uri)
-    return bool(system.get_file_info(folder).type != fs.FileType.NotFound)
+    """Whether something is at an address.
+
+    Raises
+    ------
+    OutputError
+        If it is a file, or at an address that PyArrow does not know.
+    """
+    try:
+        system, folder = _system(uri)
+        kind = system.get_file_info(folder).type
+    except (OSError, pa.ArrowInvalid) as error:
+        raise OutputError(
+            "this address is not known", where=uri, found=str(error).splitlines()[0]
+        ) from error
+    if kind == fs.FileType.File:
+        raise OutputError("this is a file, not a folder", where=uri)
+    return bool(kind != fs.FileType.NotFound)
 
 
 def write_head(uri: str, values: dict[str, Any]) -> None:
     """Say of a folder what it holds, after everything else is written."""
-    system, folder = fs.FileSystem.from_uri(uri)
+    system, folder = _system(uri)
     with system.open_output_stream(f"{folder}/{_HEAD}") as stream:
         stream.write(json.dumps({"version": _VERSION, **values}).encode())
 
@@ -81,25 +101,49 @@ def open_bucketed(path: str) -> BucketedFiles | None:
     Raises
     ------
     FileError
-        If another version of rankwise wrote it.
+        If it is not complete, damaged, or written by another version of rankwise.
     """
+    uri = uri_of(path)
     try:
-        uri = uri_of(path)
-        system, folder = fs.FileSystem.from_uri(uri)
+        system, folder = _system(uri)
+        entries = system.get_file_info(fs.FileSelector(folder))
+    except (OSError, pa.ArrowInvalid):  # a file, nothing at all, or an address for Spark alone
+        return None
+    if not any(entry.base_name.startswith(f"{BUCKET}=") for entry in entries):
+        return None
+    try:
         with system.open_input_stream(f"{folder}/{_HEAD}") as stream:
             head = json.loads(stream.read())
-    except (OSError, ValueError):  # no such file, or an address that PyArrow does not know
-        return None
-    if head.get("version") != _VERSION:
+        version = head["version"]
+        files = BucketedFiles(
+            uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"])
+        )
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FileError(
+            "these buckets are not complete", where=str(path), found=f"no readable {_HEAD}",
+            hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
+        ) from error  # fmt: skip
+    if version != _VERSION:
         raise FileError(
             "these buckets were written by another version of rankwise", where=str(path),
-            found=f"version {head.get('version')!r}, this one reads {_VERSION}",
-            hint="write them again: rankwise.spark.bucket",
+            found=f"version {version!r}, this one reads {_VERSION}",
+            hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
         )  # fmt: skip
-    return BucketedFiles(uri, head["buckets"], head["rows"], tuple(head["columns"]))
+    return files
 
 
 def uri_of(path: str | Path) -> str:
-    """Return the address of a folder: a path without a scheme is one of the file system."""
+    """Return the address of a folder: a path without a scheme is one of the file system.
+
+    Nothing in it is escaped: Spark takes addresses literally.
+    """
     text = str(path)
-    return text if "://" in text else Path(text).absolute().as_uri()
+    return text if "://" in text else f"{_LOCAL}{Path(text).absolute()}"
+
+
+def _system(uri: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path in it."""
+    if uri.startswith(_LOCAL):
+        return fs.LocalFileSystem(), uri.removeprefix(_LOCAL)
+    system, path = fs.FileSystem.from_uri(uri)
+    return system, path

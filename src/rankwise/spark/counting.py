@@ -17,7 +17,7 @@ from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.warm_cold import HISTORY
 from rankwise.evaluation.work import Job
-from rankwise.spark.bucket_work import rows_of
+from rankwise.spark.bucket_work import null_ids, rows_of
 from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Table
@@ -66,11 +66,16 @@ def count_over_users(
         return Counted(groups=groups), {}
     pairs = train.frame.select("user", "item")
     counted = pairs.groupBy("item").agg(
-        sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows")
-    )
+        sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows"),
+        sf.count_if(sf.col("user").isNull()).alias("nulls"),
+    )  # fmt: skip
     frame = collected(counted)
     if frame.is_empty():
         raise EmptyError("the table of train is empty", where=train.empty.source, found="0 rows")
+    nulls = {"user": frame["nulls"], "item": frame.filter(pl.col("item").is_null())["rows"]}
+    for name, counts_of in nulls.items():
+        if counts_of.sum():
+            raise null_ids("train", name, int(counts_of.sum()), train.empty)
     n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
     counts: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count them

@@ -53,7 +53,7 @@ from rankwise.spark.run import (
     work_on_files,
 )
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import SparkTable, check_order, unify_ids
+from rankwise.spark.tables import SparkTable, check_order, unify_ids, words_of
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -88,6 +88,8 @@ class Engine:
     items: Table | None
     buckets: int | None
     collect: bool | None
+    checked: bool = False
+    """Whether the tables are parts of tables that have rows."""
 
     def result(self) -> SparkResult:
         """Check everything that schemas tell, run, and put the result together.
@@ -100,10 +102,8 @@ class Engine:
         try:
             return self._result()
         except PySparkException as error:  # a cast or a function of the caller's tables, mostly
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            named = [line for line in lines if "Error:" in line or "Exception:" in line]
             raise InputError(
-                "Spark fails to compute these tables", found=(named or lines)[-1].strip()[:300],
+                "Spark fails to compute these tables", found=words_of(error),
                 hint="the exception below has Spark's own words; does df.count() run?",
             ) from error  # fmt: skip
 
@@ -123,7 +123,8 @@ class Engine:
         """Evaluate the same lists against another ground truth, without groups of users."""
         settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
         tables = {**self.tables, "truth": truth}
-        result = replace(self, settings=settings, tables=tables, collect=False).result()
+        part = replace(self, settings=settings, tables=tables, collect=False, checked=True)
+        result = part.result()
         result.release()
         return result
 
@@ -158,6 +159,7 @@ class Engine:
         output = output.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             merged, n_users = _merged(output, buckets, job, work, counts)
+            _check_rows(job, work, merged, part=self.checked)
             width = n_users * merged.users.width
             collect = width <= _COLLECTED if self.collect is None else self.collect
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
@@ -167,10 +169,10 @@ class Engine:
                 if name not in {RELEVANT, *map(rows_of, tables)}
             })  # fmt: skip
             if collect:
-                result = SparkResult.of(_collected(job, merged, output), self.spark)
+                result = SparkResult.of(_collected(job, merged, output))
                 output.unpersist()
             else:
-                result = _in_spark(job, merged, output, work.job, self.spark)
+                result = _in_spark(job, merged, output, work.job)
         except BaseException:
             output.unpersist()
             raise
@@ -263,9 +265,13 @@ def _merged(
         raise EmptyError("the table of recommendations is empty", found="0 rows")
     check_row(row, work.sources)
     merged = with_train_items(job, Partial.from_bytes(row["partial"]))
-    merged = replace(merged, counts={**merged.counts, **counts})
+    return replace(merged, counts={**merged.counts, **counts}), int(row["n_users"])
+
+
+def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> None:
+    """Raise if a table has no rows, or none that can be used; the ``part`` of one may have none."""
     for role in work.sources:
-        if not merged.counts.get(rows_of(role)):
+        if not merged.counts.get(rows_of(role)) and not part:
             where = work.sources[role].source
             raise EmptyError(f"the table of {role} is empty", where=where, found="0 rows")
     settings = job.settings
@@ -275,7 +281,10 @@ def _merged(
             "no item is relevant", where=work.sources["truth"].source,
             hint="lower the relevance threshold; items of relevance 0 or less are not relevant",
         )  # fmt: skip
-    return merged, int(row["n_users"])
+    taken_out = merged.counts.get("seen_items_taken_out")
+    if taken_out and taken_out == merged.counts[rows_of("recommendations")]:
+        source = work.sources["recommendations"].source
+        raise EmptyError("every recommended item was seen in training", where=source)
 
 
 def _check_files(
@@ -283,7 +292,8 @@ def _check_files(
 ) -> None:
     """Raise if bucketed files have other rows than when they were written."""
     for role, table in tables.items():
-        if table.files is not None and role in work.sources and read[role] != table.files.rows:
+        counted = role in work.sources or read[role]  # training may be counted only
+        if table.files is not None and counted and read[role] != table.files.rows:
             raise FileError(
                 "these files have changed since they were bucketed", where=table.files.uri,
                 found=f"{read[role]} rows, {table.files.rows} when they were written",
@@ -304,9 +314,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     return finish(job, [replace(merged, users=users)])
 
 
-def _in_spark(
-    job: Job, merged: Partial, output: DataFrame, data: bytes, spark: SparkSession
-) -> SparkResult:
+def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> SparkResult:
     """Return the result with the users' values in Spark."""
     items, counts = catalogue(job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
@@ -323,7 +331,7 @@ def _in_spark(
         settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
         share=share, items=items, catalogue_counts=counts,
     ).result(empty)  # fmt: skip
-    return SparkResult.of(result, spark, values, output)
+    return SparkResult.of(result, values, output)
 
 
 def _sum(shares: list[UserShare | RankwiseError]) -> UserShare:

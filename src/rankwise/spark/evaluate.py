@@ -8,13 +8,14 @@ from typing import Any, Unpack
 
 from pyspark.sql import SparkSession
 
-from rankwise.core.arguments import check_count
+from rankwise.core.arguments import check_flag
 from rankwise.evaluation.doubts import swapped
 from rankwise.evaluation.evaluate import with_doubts, without_truth
 from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
+from rankwise.spark.run import check_buckets
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import active_session, collected, is_spark, read_spark
 from rankwise.tables.read import read_table
@@ -96,8 +97,9 @@ def evaluate(
     session = active_session(spark)
     settings = Settings.read(measures, options)
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
-    if buckets is not None:
-        check_count(buckets=buckets)
+    check_buckets(buckets)
+    if collect is not None:
+        check_flag(collect=collect)
     if truth is None:
         settings = without_truth(settings)
     sources: dict[Any, Any] = {

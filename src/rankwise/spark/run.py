@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
+from rankwise.core.arguments import check_count
+from rankwise.errors import ParameterError
 from rankwise.spark.bucket_work import SCHEMA, BucketWork, merge_rows
 from rankwise.spark.bucketed_files import BucketedFiles
 from rankwise.spark.tables import SparkTable, column
 from rankwise.tables.columns import TableRole
 
 __all__ = [
-    "bucket_of", "default_buckets", "files_of", "merged_row", "others_of", "union",
+    "bucket_of", "check_buckets", "default_buckets", "files_of", "merged_row", "others_of", "union",
     "work_on_buckets", "work_on_files",
 ]  # fmt: skip
 
@@ -30,6 +32,14 @@ _FAN_IN = 8  # partials that one task merges: each may be as large as the catalo
 def bucket_of(user: Column, buckets: int) -> Column:
     """Return the bucket of a user: a hash that depends on the id alone."""
     return sf.pmod(sf.xxhash64(user), sf.lit(buckets)).cast("int")
+
+
+def check_buckets(buckets: int | None) -> None:
+    """Raise unless a number of buckets makes sense."""
+    if buckets is not None:
+        check_count(buckets=buckets)
+        if buckets > _MOST:
+            raise ParameterError(f"there are at most {_MOST:,} buckets", found=f"buckets={buckets}")
 
 
 def default_buckets(spark: SparkSession, tables: Iterable[SparkTable]) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from rankwise.results.result import Result
-from rankwise.spark.tables import collected, send
+from rankwise.spark.tables import active_session, collected, output_errors_of_spark, send
 
 __all__ = ["SparkResult"]
 
@@ -24,16 +25,15 @@ class SparkResult(Result):
 
     @classmethod
     def of(
-        cls, result: Result, spark: SparkSession, values: DataFrame | None = None,
-        kept: DataFrame | None = None,
-    ) -> SparkResult:  # fmt: skip
+        cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None
+    ) -> SparkResult:
         """Return a result, with its users' values in Spark if they are not on the driver.
 
         ``kept`` is what Spark keeps for them, until `release`.
         """
         known = result.__dict__
         made = cls(**{f.name: known.get(f.name) for f in fields(Result)})  # type: ignore[arg-type]
-        made.__dict__["_spark"], made.__dict__["_kept"] = spark, kept
+        made.__dict__["_kept"] = kept
         if values is not None:
             made.__dict__["_values"] = values
         if values is not None or "per_user" not in known:
@@ -43,7 +43,7 @@ class SparkResult(Result):
     def changed(self, result: Result) -> SparkResult:
         """Return another result with the users' values of this one."""
         known = self.__dict__
-        return SparkResult.of(result, known["_spark"], known.get("_values"), known["_kept"])
+        return SparkResult.of(result, known.get("_values"), known.get("_kept"))
 
     def __getattr__(self, name: str) -> Any:
         if name != "per_user" or "_values" not in self.__dict__:
@@ -60,16 +60,27 @@ class SparkResult(Result):
     def per_user_spark(self) -> DataFrame:
         """The users' values as a Spark table, in no order."""
         if "_values" not in self.__dict__:
-            self.__dict__["_values"] = send(self.__dict__["_spark"], self.per_user)
+            self.__dict__["_values"] = send(active_session(None), self.per_user)
         values: DataFrame = self.__dict__["_values"]
         return values
 
+    def __reduce__(self) -> Any:
+        # Elsewhere there may be no Spark: the result of an evaluation, with its users' values.
+        return Result, tuple(getattr(self, f.name) for f in fields(Result))
+
     def release(self) -> None:
         """Let Spark forget what it keeps for the users' values; it then computes them anew."""
-        kept = self.__dict__["_kept"]
+        kept = self.__dict__.get("_kept")
         if kept is not None:
             kept.unpersist()
 
-    def write_per_user(self, path: str) -> None:
-        """Write the users' values as Parquet from the executors, in place of what is there."""
-        self.per_user_spark.write.mode("overwrite").parquet(path)
+    def write_per_user(self, path: str | Path) -> None:
+        """Write the users' values as Parquet from the executors, in place of what is there.
+
+        Raises
+        ------
+        OutputError
+            If they cannot be written.
+        """
+        with output_errors_of_spark(str(path)):
+            self.per_user_spark.write.mode("overwrite").parquet(str(path))

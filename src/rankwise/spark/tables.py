@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,20 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyspark.sql.functions as sf
-from pyspark.errors import PySparkTypeError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError, UsageError
+from rankwise.errors import (
+    ColumnError,
+    FileError,
+    IdError,
+    InputError,
+    OutputError,
+    ParameterError,
+    UsageError,
+)
 from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
@@ -23,8 +33,9 @@ from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite
 
 __all__ = [
-    "SparkTable", "active_session", "check_order", "collected", "column", "is_spark", "read_spark",
-    "send", "session", "small_strings", "unify_ids",
+    "SparkTable", "active_session", "check_order", "collected", "column", "is_spark",
+    "output_errors_of_spark", "read_spark", "send", "session", "small_strings", "unify_ids",
+    "words_of",
 ]  # fmt: skip
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json",
@@ -70,7 +81,24 @@ def column(name: str) -> Column:
 
 def is_spark(source: object) -> bool:
     """Whether a source is a Spark DataFrame; those of Spark Connect have a class of their own."""
-    return isinstance(source, DataFrame) or type(source).__module__.startswith("pyspark.sql.")
+    ours = type(source).__module__.startswith("pyspark.sql.")
+    return isinstance(source, DataFrame) or (ours and hasattr(source, "mapInArrow"))
+
+
+def words_of(error: Exception) -> str:
+    """Return the line of an exception of Spark that says what happened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error:" in line or "Exception:" in line]
+    return (named or lines or [type(error).__name__])[-1 if named else 0][:300]
+
+
+@contextlib.contextmanager
+def output_errors_of_spark(where: str) -> Iterator[None]:
+    """Raise an `OutputError` where Spark cannot write."""
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        raise OutputError("this cannot be written", where=where, found=words_of(error)) from error
 
 
 def collected(frame: DataFrame) -> pl.DataFrame:
@@ -82,7 +110,9 @@ def collected(frame: DataFrame) -> pl.DataFrame:
 
 def active_session(spark: SparkSession | None) -> SparkSession:
     """Return a session, by default the active one."""
-    session = spark or SparkSession.getActiveSession()
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is not None and not hasattr(session, "createDataFrame"):
+        raise ParameterError("spark is a SparkSession", found=f"spark={spark!r}"[:80])
     if session is None:
         raise ParameterError(
             "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
@@ -110,7 +140,7 @@ def session(master: str | None = None) -> SparkSession:
         made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:  # of Java, of the network, of the configuration
         raise UsageError(
-            "Spark cannot be started", found=str(error).splitlines()[0],
+            "Spark cannot be started", found=words_of(error),
             hint="Spark 4 needs Java 17 or newer; JAVA_HOME says where it is",
         ) from error  # fmt: skip
     return made
@@ -167,7 +197,14 @@ def _at_path(
     if files is None:
         table = _named(_read_path(spark, path), role, columns)
     else:
-        frame = spark.read.parquet(files.uri).select(*map(column, files.columns))
+        lists = {"recommendations", "baseline"}
+        if files.role != role and not {files.role, role} <= lists:
+            raise ParameterError(
+                "this table was bucketed for something else", where=path,
+                found=f"role={files.role!r}, and it is passed as {role}",
+                hint=f"rankwise.spark.bucket(table, path, role={role!r})",
+            )  # fmt: skip
+        frame = _read_path(spark, files.uri).select(*map(column, files.columns))
         table = _named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
     return replace(table, empty=replace(table.empty, source=path), files=files)
 
@@ -182,7 +219,7 @@ def _read_path(spark: SparkSession, path: str) -> DataFrame:
         return spark.read.format(form).options(**options).load(path)
     except Exception as error:  # whatever a file system or a format says
         raise FileError(
-            "Spark cannot read this", where=path, found=str(error).splitlines()[0],
+            "Spark cannot read this", where=path, found=words_of(error),
             hint="Parquet, ORC, CSV and JSON lines are read by path; else pass a DataFrame",
         ) from error  # fmt: skip
 
@@ -237,7 +274,11 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
         _typed(name, standard, empty.schema[name], role).alias(standard)
         for standard, name in table.columns.items()
     ]
-    chosen += [column(name) for name in table.frame.columns if name not in table.columns]
+    chosen += [
+        column(name).cast("string").alias(name) if dtype == pl.String else column(name)
+        for name, dtype in table.frame.schema.items()
+        if name not in table.columns
+    ]  # text without collations: "a" and "A" are two groups
     frame = source.select(*chosen)
     return SparkTable(frame, table.with_frame(_empty(frame)))
 
