@@ -24,7 +24,6 @@ from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
 MEASURES = ["ndcg@10", "recall@10", "coverage@10", "gini@10"]
 
 
-@ray.remote
 def work_on(job: Job, lists: pl.DataFrame) -> Partial:
     """Evaluate a piece, wherever Ray runs this."""
     return work(job, read_inputs(job.settings, recommendations=lists))
@@ -46,7 +45,8 @@ def evaluate_with_ray(
     sent = ray.put(job)  # once for every machine, not with every piece
     number = pl.col("user").hash(seed=1) % pieces
     parts = [lists.filter(number == at) for at in range(pieces)]
-    tasks = [work_on.remote(sent, part) for part in parts if len(part)]
+    remote = ray.remote(work_on)
+    tasks = [remote.remote(sent, part) for part in parts if len(part)]
     return finish(job, merged(tasks))  # which adds the users without a list
 
 

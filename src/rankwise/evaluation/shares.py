@@ -90,6 +90,10 @@ class EvaluatedUsers:
     ----------
     frame : polars.DataFrame
         One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of measures.
+    settings, plan : Settings, Plan
+        What is asked.
+    facts, user_table : FactTables, UserTable
+        What is known of users: their groups and weights.
     catalogue_size : int
         The number of items of the catalogue; 0 where nothing needs it.
     """
@@ -103,7 +107,7 @@ class EvaluatedUsers:
 
     @cached_property
     def columns(self) -> UserColumns:
-        """Return the columns of the users with their weights and groups."""
+        """The columns of the users with their weights and groups."""
         return UserColumns(
             self.frame,
             self.user_table.weights_of(self.frame),
@@ -157,6 +161,6 @@ class EvaluatedUsers:
 
 
 def _is(groups: pl.Series, name: str | None) -> Any:
-    return (
-        groups.is_null() if name is None else (groups == name).fill_null(value=False)
-    ).to_numpy()
+    """Return whether each user is in a group, shape (U,)."""
+    inside = groups.is_null() if name is None else (groups == name).fill_null(value=False)
+    return inside.to_numpy()
