@@ -11,10 +11,13 @@ from __future__ import annotations
 
 try:
     import pyarrow as pa  # noqa: F401
-    import pyspark as _pyspark  # noqa: F401
+    import pyspark as _pyspark
+
+    if int(_pyspark.__version__.split(".")[0]) < 4:  # applyInArrow came with it
+        raise ImportError(f"PySpark {_pyspark.__version__} is installed")
 except ImportError as _error:
     raise ImportError(
-        'rankwise.spark needs PySpark and PyArrow: pip install "rankwise[spark]"'
+        'rankwise.spark needs PySpark 4 and PyArrow: pip install "rankwise[spark]"'
     ) from _error
 
 from rankwise.spark.bucket import bucket
