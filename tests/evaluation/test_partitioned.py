@@ -61,6 +61,7 @@ def job_and_tables(world, asked):
 
 
 @given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5))
+@settings(max_examples=20)
 def test_pieces_of_users_add_up_to_one_evaluation(world, n):
     asked = Settings.read(EVERY, {"population": "all", "by": "group", "progress": False})
     job, tables, _ = job_and_tables(world, asked)
