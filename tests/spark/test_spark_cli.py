@@ -20,6 +20,7 @@ def files(tmp_path):
     return [str(tmp_path / f"{role}.parquet") for role in ("recommendations", "truth")]
 
 
+@pytest.mark.slow
 def test_evaluate_on_spark(spark, files, tmp_path):
     saved = str(tmp_path / "out")
     ran = CliRunner().invoke(

@@ -38,6 +38,7 @@ def systems():
     return lists, pl.concat([truth, extra])
 
 
+@pytest.mark.slow
 def test_it_is_the_comparison_of_one_process(spark, systems):
     lists, truth = systems
     there = {

@@ -115,6 +115,7 @@ def test_popularity_alone_leaves_train_where_it_is(spark):
     check_same(*evaluate(spark, tables, ["novelty@5", "aplt@5", "gini@5"], buckets=3))
 
 
+@pytest.mark.slow
 def test_spark_forgets_what_nobody_asks_for(spark, pair):
     def kept():
         return spark.sparkContext._jsc.getPersistentRDDs().size()
@@ -157,6 +158,7 @@ def test_no_truth_and_no_buckets_named(spark):
     check_same(*evaluate(spark, only, ["gini@5", "coverage@5"]))
 
 
+@pytest.mark.slow
 def test_a_user_with_many_rows(spark):
     items = pl.DataFrame({"user": 7, "item": range(200_000), "rank": range(1, 200_001)})
     truth = pl.DataFrame({"user": [7, 8], "item": [199_999, 5]})
@@ -195,6 +197,7 @@ def test_values_on_the_driver_go_back(spark, pair):
     assert dataclasses.replace(result, counts={}).per_user_spark.count() == len(result.per_user)
 
 
+@pytest.mark.slow
 def test_bucketed_files(spark, tmp_path):
     tables = frames(4, ranks=True)
     sent = on_spark(spark, tables)
@@ -222,6 +225,7 @@ def test_bucketed_files(spark, tmp_path):
                     duplicates="first")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_cannot_be_bucketed(spark, pair, tmp_path):
     good = tmp_path / "a b%20ü"  # a name that addresses escape
     path = rs.bucket(pair["truth"], good, role="truth", buckets=2, spark=spark)
@@ -249,6 +253,7 @@ def test_what_cannot_be_bucketed(spark, pair, tmp_path):
         rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)
 
 
+@pytest.mark.slow
 def test_overwriting_leaves_nothing_of_the_old(spark, pair, tmp_path):
     """Whatever is configured for tables of other tools."""
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")

@@ -139,12 +139,14 @@ def text(spark):
     return send(spark, TEXT).cache()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_same_rows_as_in_memory(rule, numbers):
     made, _ = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
     [
