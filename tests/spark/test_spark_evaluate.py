@@ -172,6 +172,18 @@ def pair(spark):
     return on_spark(spark, {r: tables[r] for r in ("recommendations", "truth")})
 
 
+def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
+    """They may be too many for the driver: not even on the way to a result."""
+    monkeypatch.setattr("rankwise.spark.spark_result.collected", None)
+    lists, truth = pair["recommendations"], pair["truth"]
+    result = rs.evaluate(lists, truth, ["ndcg@5", "gini@5"], train=truth, warm_and_cold=True,
+                         collect=False, spark=spark)  # fmt: skip
+    assert not result.is_collected
+    assert "ndcg" in repr(result)
+    with pytest.raises(TypeError):
+        _ = result.per_user
+
+
 def test_values_stay_in_spark(spark, pair, tmp_path):
     result = rs.evaluate(pair["recommendations"], pair["truth"], "ndcg(gain=exponential)@5",
                          collect=False, buckets=2, spark=spark)  # fmt: skip

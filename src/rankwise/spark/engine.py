@@ -17,7 +17,8 @@ from rankwise.core.partial import Partial
 from rankwise.encoding.encode import ties_for
 from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import EmptyError, FileError, InputError, ParameterError, RankwiseError
-from rankwise.evaluation.evaluate import check_whole
+from rankwise.evaluation.doubts import swapped
+from rankwise.evaluation.evaluate import check_whole, with_doubts
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.preconditions import check_piece
 from rankwise.evaluation.settings import Settings
@@ -108,25 +109,28 @@ class Engine:
             ) from error  # fmt: skip
 
     def _result(self) -> SparkResult:
-        result = self._evaluate(self._prepared())
-        if not self.settings.warm_and_cold:
-            return result
-        train, truth = self.tables["train"], self.tables["truth"]
-        warm = train.frame.select("item").distinct()
-        parts = {
-            group: truth.with_frame(truth.frame.join(warm, "item", how))
-            for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
-        }
-        return result.changed(with_item_slices(result, parts, self._again))
+        evaluated, truth = self._evaluate(), self.tables.get("truth")
+        lists = self.tables["recommendations"].empty
+        result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
+        if self.settings.warm_and_cold:
+            assert truth is not None
+            warm = self.tables["train"].frame.select("item").distinct()
+            parts = {
+                group: truth.with_frame(truth.frame.join(warm, "item", how))
+                for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
+            }
+            result = with_item_slices(result, parts, self._again)
+        return SparkResult.of(result, evaluated.values, evaluated.kept)
 
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""
         settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
         tables = {**self.tables, "truth": truth}
         part = replace(self, settings=settings, tables=tables, collect=False, checked=True)
-        result = part.result()
-        result.release()
-        return result
+        evaluated = part._evaluate()
+        if evaluated.kept is not None:
+            evaluated.kept.unpersist()
+        return evaluated.result
 
     def _prepared(self) -> _Prepared:
         """Return the job and its tables, checked by their columns alone."""
@@ -151,8 +155,9 @@ class Engine:
         check_facts(job.plan)
         return _Prepared(job, tables)
 
-    def _evaluate(self, prepared: _Prepared) -> SparkResult:
+    def _evaluate(self) -> _Evaluated:
         """Count over all users, evaluate every bucket, and merge."""
+        prepared = self._prepared()
         tables = prepared.tables
         job, counts = prepared.counted()
         work, output, buckets = self._output(job, prepared.tables)
@@ -169,14 +174,14 @@ class Engine:
                 if name not in {RELEVANT, *map(rows_of, tables)}
             })  # fmt: skip
             if collect:
-                result = SparkResult.of(_collected(job, merged, output))
+                evaluated = _Evaluated(_collected(job, merged, output))
                 output.unpersist()
             else:
-                result = _in_spark(job, merged, output, work.job)
+                evaluated = _in_spark(job, merged, output, work.job)
         except BaseException:
             output.unpersist()
             raise
-        return result.changed(_with_rows(result, read))
+        return replace(evaluated, result=_with_rows(evaluated.result, read))
 
     def _output(
         self, job: Job, tables: Mapping[TableRole, SparkTable]
@@ -199,6 +204,18 @@ class Engine:
         work = BucketWork(data, sources, union(others)[1] if others else {})
         buckets = self.buckets or default_buckets(self.spark, needed.values())
         return work, work_on_buckets(needed, work, buckets), buckets
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """A result, and where its users' values are if it has none of them.
+
+    It is no `SparkResult` yet: changing one would bring the users' values to the driver.
+    """
+
+    result: Result
+    values: DataFrame | None = None
+    kept: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -314,7 +331,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     return finish(job, [replace(merged, users=users)])
 
 
-def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> SparkResult:
+def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Evaluated:
     """Return the result with the users' values in Spark."""
     items, counts = catalogue(job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
@@ -331,7 +348,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> Spar
         settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
         share=share, items=items, catalogue_counts=counts,
     ).result(empty)  # fmt: skip
-    return SparkResult.of(result, values, output)
+    return _Evaluated(result, values, output)
 
 
 def _sum(shares: list[UserShare | RankwiseError]) -> UserShare:

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 from pyspark.sql import SparkSession
 
 from rankwise.core.arguments import check_flag
-from rankwise.evaluation.doubts import swapped
-from rankwise.evaluation.evaluate import with_doubts, without_truth
+from rankwise.evaluation.evaluate import without_truth
 from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
@@ -110,13 +109,10 @@ def evaluate(
         role: read_spark(session, source, role, settings.columns)
         for role, source in sources.items() if source is not None or role == "recommendations"
     }  # fmt: skip
-    result = Engine(
+    return Engine(
         spark=session, settings=settings, tables=tables, items=_read_items(items, settings),
         buckets=buckets, collect=collect,
     ).result()  # fmt: skip
-    judged = tables.get("truth")
-    said = [] if judged is None else swapped(tables["recommendations"].empty, judged.empty)
-    return result.changed(with_doubts(result, said))
 
 
 def _read_items(items: Any, settings: Settings) -> Table | None:

@@ -31,19 +31,12 @@ class SparkResult(Result):
 
         ``kept`` is what Spark keeps for them, until `release`.
         """
-        known = result.__dict__
-        made = cls(**{f.name: known.get(f.name) for f in fields(Result)})  # type: ignore[arg-type]
+        made = cls(**{f.name: getattr(result, f.name) for f in fields(Result)})
         made.__dict__["_kept"] = kept
         if values is not None:
             made.__dict__["_values"] = values
-        if values is not None or "per_user" not in known:
             del made.__dict__["per_user"]  # from now on __getattr__ brings it
         return made
-
-    def changed(self, result: Result) -> SparkResult:
-        """Return another result with the users' values of this one."""
-        known = self.__dict__
-        return SparkResult.of(result, known.get("_values"), known.get("_kept"))
 
     def __getattr__(self, name: str) -> Any:
         if name != "per_user" or "_values" not in self.__dict__:
