@@ -18,6 +18,7 @@ from rankwise.core.vocabulary import HashCollision, HashedStrings
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, DuplicateError, EmptyError
 from rankwise.tables.table import Table, is_absent
+from rankwise.tables.validation import empty_table
 
 __all__ = [
     "confirmation", "encode_lists", "encode_truth", "later_rows", "repeated_item", "repeated_rows",
@@ -58,7 +59,7 @@ def encode_truth(
         )
     if table.frame.is_empty():
         if required:
-            raise EmptyError("the table of truth is empty", where=table.source, found="0 rows")
+            raise empty_table(table)
         return Truth.none()
     truth = _arrange_truth(table, ids, threshold)
     rises = truth.items[1:] > truth.items[:-1]

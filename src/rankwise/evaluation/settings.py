@@ -253,6 +253,11 @@ class Settings:
         requested = _at(measures, given.pop("k", None))
         return cls(measures=requested, **given, **explicit)
 
+    @property
+    def needs_relevant(self) -> bool:
+        """Whether some item must be relevant, because users without any have no value."""
+        return self.population in ("truth", "both") or self.undefined == "skip"
+
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values."""
         weights = self.weights if self.weights is None or isinstance(self.weights, str) else "given"

@@ -116,15 +116,20 @@ class EvaluatedUsers:
             self.settings.undefined,
         )
 
+    @cached_property
+    def groups(self) -> dict[str, pl.Series]:
+        """The group of each user, by column of the table of users."""
+        dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
+        return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
+
     def share(self) -> UserShare:
         """Return what these users add to a result."""
         measures, columns = self.plan.measures, self.columns
-        wanted: dict[str, tuple[Any, ...]] = dict.fromkeys(self.settings.by, measures)
-        if self.settings.jackknife is not None:
-            wanted[JACKKNIFE] = jackknifed(measures, weighted=columns.weights is not None)
         groups, names = {}, {}
-        for by, some in wanted.items():
-            of_users = self.user_table.groups_of(self.frame, by)
+        for by, of_users in self.groups.items():
+            some = measures
+            if by == JACKKNIFE:
+                some = jackknifed(measures, weighted=columns.weights is not None)
             names[by], text = of_users.unique(), of_users.cast(pl.String)
             groups[by] = {
                 name: fold(some, columns.select(_is(text, name)))
@@ -142,18 +147,17 @@ class EvaluatedUsers:
         )  # fmt: skip
 
     def _dealt(self) -> int:
-        if self.settings.jackknife is None:
+        if JACKKNIFE not in self.groups:
             return 0
-        group = self.user_table.groups_of(self.frame, JACKKNIFE)
-        return int(digest_of([self.frame["user"], group]), 16)
+        return int(digest_of([self.frame["user"], self.groups[JACKKNIFE]]), 16)
 
     def values(self) -> pl.DataFrame:
         """Return one row per user: counts, groups, and every value that is defined per user."""
         frame = self.frame.select("user", "n_relevant", "list_length")
         groups = [
-            self.user_table.groups_of(self.frame, by).cast(pl.String).alias(group_column(by))
-            for by in dict.fromkeys(self.settings.by)
-        ]
+            groups.cast(pl.String).alias(group_column(by))
+            for by, groups in self.groups.items() if by != JACKKNIFE
+        ]  # fmt: skip
         values = values_of_users(self.plan.measures, self.columns)
         return frame.with_columns(
             *groups, *(pl.Series(name, column) for name, column in values.items())

@@ -183,14 +183,16 @@ def _add_sums(
     elif isinstance(measure, Composed) and measure.of == "means":
         for part in measure.parts:
             _add_sums(part, users, sums, parts)
-    elif isinstance(measure, Pooled) and not measure.mean_of_users:
-        for at, cell in enumerate(measure.cells):
-            columns = users.sums(measure, at).T
-            weighted = columns if users.weights is None else columns * users.weights
-            sums[cell] = tuple(ExactTotal.of(column) for column in weighted)
     elif not isinstance(measure, Accumulated):
         for at, cell in enumerate(measure.cells):
-            sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
+            if cell in sums:  # a part of several measures
+                continue
+            if isinstance(measure, Pooled) and not measure.mean_of_users:
+                columns = users.sums(measure, at).T
+                weighted = columns if users.weights is None else columns * users.weights
+                sums[cell] = tuple(ExactTotal.of(column) for column in weighted)
+            else:
+                sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
 
 
 def _fold_groups(

@@ -44,6 +44,14 @@ class UserTable:
             return cls(users, users.with_frame(users.frame.select("user", weight)))
         return cls(users, None if weights is None else read_table(weights, "users"))
 
+    def for_users(
+        self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
+    ) -> UserTable:
+        """Return the table of some users; weights that are no column of it are those known here."""
+        if isinstance(weights, str):
+            return UserTable.check(users, by, weights)
+        return UserTable(UserTable.check(users, by, None).users, self.weights)
+
     def weights_of(self, users: pl.DataFrame) -> Any:
         """Return the weight of each user, in order; None if there are no weights."""
         if self.weights is None:

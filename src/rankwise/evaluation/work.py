@@ -81,9 +81,10 @@ class Job:
         if not parts:
             return self
         reference, facts = replace(self.reference, **parts), self.facts.for_users(parts)
-        user_table, settings = self.user_table, self.settings
+        user_table = self.user_table
         if "users" in parts:
-            user_table = UserTable.check(parts["users"], settings.by, settings.weights)
+            settings = self.settings
+            user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
         return replace(
             self, reference=reference, facts=facts, user_table=user_table,
             encoder=Encoder(self.encoder.rules, reference, facts),
@@ -91,17 +92,17 @@ class Job:
 
     def to_bytes(self) -> bytes:
         """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
+        if self.counted is not None:
+            raise ParameterError(
+                "a job of pieces that bring their users' rows has no Arrow form",
+                hint="pickle it: such a job goes to processes of one engine",
+            )
         options = {
             name: value for name, value in vars(self.settings).items() if name != "measures"
         } | {"measures": [str(measure) for measure in self.settings.measures]}
         if not isinstance(self.settings.weights, str | None):
             assert self.user_table.weights is not None
             options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
-        if self.counted is not None:
-            raise ParameterError(
-                "a job of pieces that bring their users' rows has no Arrow form",
-                hint="pickle it: such a job goes to processes of one engine",
-            )
         tables = self.reference.by_role
         cards = {
             role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
@@ -193,8 +194,7 @@ def prepare(
         needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
         population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
         relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
-        required=counted is None
-        and (settings.population in ("truth", "both") or settings.undefined == "skip"),
+        required=counted is None and settings.needs_relevant,
     )  # fmt: skip
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)

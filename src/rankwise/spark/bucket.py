@@ -9,8 +9,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import SparkSession
 
 from rankwise.core.arguments import check_choice
-from rankwise.errors import ColumnError, EmptyError, OutputError, ParameterError
-from rankwise.spark.bucket_work import null_ids
+from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.spark.bucketed_files import BUCKET, exists, uri_of, write_head
 from rankwise.spark.run import bucket_of, check_buckets, default_buckets
 from rankwise.spark.tables import (
@@ -21,6 +20,7 @@ from rankwise.spark.tables import (
     read_spark,
 )
 from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.validation import empty_table, null_ids, where_in
 
 __all__ = ["bucket"]
 
@@ -110,12 +110,11 @@ def _check_source(source: SparkTable, uri: str, table: Any) -> None:
 
 def _check_rows(source: SparkTable) -> None:
     """Raise if there are no rows, or if an id is null."""
-    role = source.empty.role
     ids = [name for name in ("user", "item") if name in source.empty.frame.columns]
     counts = [sf.count(sf.lit(1)).alias("rows"), *(sf.count(name).alias(name) for name in ids)]
     row = source.frame.agg(*counts).collect()[0]
     if not row["rows"]:
-        raise EmptyError(f"the table of {role} is empty", where=source.empty.source, found="0 rows")
+        raise empty_table(source.empty)
     for name in ids:
         if row[name] < row["rows"]:
-            raise null_ids(role, name, row["rows"] - row[name], source.empty)
+            raise null_ids(name, where_in(source.empty, name), row["rows"] - row[name])

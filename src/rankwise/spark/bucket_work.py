@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from rankwise.core.packing import pack, unpack
 from rankwise.core.partial import Partial
 from rankwise.core.version import __version__
-from rankwise.errors import DuplicateError, IdError, ParameterError, RankwiseError
+from rankwise.errors import DuplicateError, ParameterError, RankwiseError
 from rankwise.evaluation.shares import EvaluatedUsers, UserShare
 from rankwise.evaluation.warm_cold import HISTORY, with_history
 from rankwise.evaluation.work import Job, work
@@ -35,10 +35,11 @@ from rankwise.tables.columns import TableRole
 from rankwise.tables.read import read_table
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
+from rankwise.tables.validation import null_ids, where_in
 
 __all__ = [
-    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "null_ids",
-    "rows_of", "share_of", "users_of", "values_of",
+    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of",
+    "share_of", "users_of", "values_of",
 ]  # fmt: skip
 
 SCHEMA = (
@@ -110,8 +111,10 @@ class BucketWork:
     def frames(self, lists: pa.Table, others: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
         """Return the rows of each table, with its columns."""
         columns = self.sources["recommendations"].frame.columns
-        out: dict[TableRole, pl.DataFrame] = {"recommendations": _frame(lists).select(columns)}
-        whole = None if others is None else _frame(others)
+        out: dict[TableRole, pl.DataFrame] = {
+            "recommendations": pl.DataFrame(lists).select(columns)
+        }
+        whole = None if others is None else pl.DataFrame(others)
         for code, (role, names) in enumerate(self.names.items()):
             assert whole is not None
             some = whole.filter(pl.col("table") == code) if len(self.names) > 1 else whole
@@ -141,12 +144,6 @@ class BucketWork:
             return source.with_frame(frame)
         table = read_table(frame, role, {f"{role}.{name}": name for name in source.columns})
         return source.with_frame(table.frame)
-
-
-def _frame(rows: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 @lru_cache(maxsize=1)
@@ -231,23 +228,13 @@ def merge_rows(rows: pa.Table) -> pa.Table:
     return _row(first, n_users, merged.to_bytes(), buckets=buckets)
 
 
-def null_ids(role: str, column: str, count: int, source: Table) -> IdError:
-    """Return the error for ids that are null."""
-    return IdError(
-        f"{'an' if column == 'item' else 'a'} {column} id is null",
-        where=f"{role}, column {source.columns.get(column, column)!r}",
-        found=f"{count} null ids",
-        hint="drop those rows or give them an id",
-    )
-
-
 def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> None:
     """Raise the error that a merged row carries."""
     nulls = json.loads(row["nulls"] or "{}")
     for name, count in nulls.items():
         role, _, column = name.partition(".")
-        source: Any = sources[role]
-        raise null_ids(role, column, count, source)
+        table: Any = sources[role]
+        raise null_ids(column, where_in(table, column), count)
     if row["error"] is not None:
         raise pickle.loads(row["error"])  # noqa: S301 - it comes from this application's executors
 
@@ -264,8 +251,12 @@ def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUs
     if users is not None:
         assert job.reference.users is not None
         job = job.for_users(Tables(users=job.reference.users.with_frame(users)))
+    return _evaluated(job, evaluated, catalogue_size)
+
+
+def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> EvaluatedUsers:
     return EvaluatedUsers(
-        frame=evaluated, settings=job.settings, plan=job.plan, facts=job.facts,
+        frame=users, settings=job.settings, plan=job.plan, facts=job.facts,
         user_table=job.user_table, catalogue_size=catalogue_size,
     )  # fmt: skip
 
@@ -289,13 +280,13 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
 
 
 def values_of(
-    packed: DataFrame, job: bytes, catalogue_size: int, first: bytes
+    packed: DataFrame, job: bytes, users: pl.DataFrame, catalogue_size: int
 ) -> tuple[DataFrame, pl.DataFrame]:
     """Return one row per user, as `Result.per_user` has them, and the same columns without rows.
 
-    ``first`` is one of the rows of ``packed``: it tells the columns.
+    ``users`` has the columns of the evaluated users, and no rows.
     """
-    empty = evaluated_users(load_job(job), first, catalogue_size).values().clear()
+    empty = _evaluated(load_job(job), users, catalogue_size).values()
     schema = small_strings(empty.to_arrow()).schema
 
     def values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

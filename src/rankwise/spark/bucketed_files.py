@@ -63,8 +63,7 @@ class BucketedFiles:
         ]  # fmt: skip
         if not parts:
             return empty
-        frame = pl.from_arrow(pa.concat_tables(parts))
-        assert isinstance(frame, pl.DataFrame)
+        frame = pl.DataFrame(pa.concat_tables(parts))
         return frame.select(empty.columns)
 
 

@@ -180,8 +180,7 @@ class _Work:
         """Yield the sums of the users of a partition, in one row."""
         total: _Sums | None = None
         for batch in batches:
-            frame = pl.from_arrow(batch)
-            assert isinstance(frame, pl.DataFrame)
+            frame = pl.DataFrame(batch)
             some = self.of(frame)
             total = some if total is None else total + some
         if total is not None:

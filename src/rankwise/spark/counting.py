@@ -10,19 +10,22 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
+from rankwise.encoding.fact_columns import read_groups
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.errors import MeasureError
 from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.warm_cold import HISTORY
 from rankwise.evaluation.work import Job
-from rankwise.spark.bucket_work import null_ids, rows_of
+from rankwise.spark.bucket_work import rows_of
 from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole
+from rankwise.tables.seen import check_new_column
 from rankwise.tables.table import Table
+from rankwise.tables.validation import empty_table, null_ids, where_in
 
-__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "roles_needed"]
+__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "tables_needed"]
 
 
 def check_facts(plan: Plan) -> None:
@@ -71,11 +74,11 @@ def count_over_users(
     )  # fmt: skip
     frame = collected(counted)
     if frame.is_empty():
-        raise EmptyError("the table of train is empty", where=train.empty.source, found="0 rows")
+        raise empty_table(train.empty)
     nulls = {"user": frame["nulls"], "item": frame.filter(pl.col("item").is_null())["rows"]}
     for name, counts_of in nulls.items():
         if counts_of.sum():
-            raise null_ids("train", name, int(counts_of.sum()), train.empty)
+            raise null_ids(name, where_in(train.empty, name), int(counts_of.sum()))
     n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
     counts: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count them
@@ -101,11 +104,8 @@ def _by_group(
     known = users.frame.select("user", column(name).alias("group"))
     counted = pairs.join(known, "user").groupBy("item", "group")
     frame = collected(counted.agg(sf.count_distinct("user").alias("count")))
-    ordered = groups.drop_nulls().unique().sort()
-    code = frame["group"].replace_strict(
-        ordered, np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
-    )
-    return frame.with_columns(group=code.fill_null(-1))
+    code = read_groups(users.empty.with_frame(frame), "group", groups).code
+    return frame.with_columns(group=pl.Series(code))
 
 
 def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
@@ -127,11 +127,7 @@ def dealt_users(
 
     All users are ordered, which Spark does in one task: their ids alone go there.
     """
-    if users is not None and JACKKNIFE in users.empty.frame.columns:
-        raise ParameterError(
-            f"jackknife makes a column {JACKKNIFE!r} of users, and they have one already",
-            hint="call that column something else",
-        )
+    check_new_column(None if users is None else users.empty, JACKKNIFE, "jackknife")
     relevant = lists.frame
     if truth is not None:
         relevant = truth.frame
@@ -157,17 +153,33 @@ def dealt_users(
 
 def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        frame = pl.from_arrow(batch)
-        assert isinstance(frame, pl.DataFrame)
+        frame = pl.DataFrame(batch)
         hashed = pa.array(user_hash(frame["user"]).astype(np.int64))
         yield batch.append_column("hash", hashed)
 
 
-def roles_needed(
-    plan: Plan, settings: Settings, tables: Mapping[TableRole, SparkTable]
-) -> list[TableRole]:
-    """Return the tables whose rows buckets need."""
-    needed = ["recommendations", "truth", "users", "baseline"]
-    if needs_rows_of_train(plan, settings):
-        needed.append("train")
-    return [role for role in tables if role in needed]
+def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTable]:
+    """Return the tables whose rows buckets need, of users the columns that something asks for."""
+    roles = {"recommendations", "truth", "users", "baseline"}
+    if needs_rows_of_train(job.plan, job.settings):
+        roles.add("train")
+    needed = {role: table for role, table in tables.items() if role in roles}
+    if "users" in needed:
+        asked = _user_columns(job)
+        needed["users"] = needed["users"].select(asked)
+        if asked == ["user"]:
+            del needed["users"]
+    return needed
+
+
+def _user_columns(job: Job) -> list[str]:
+    """Return the columns of the table of users that something asks for."""
+    settings = job.settings
+    named = [
+        name for fact in job.plan.facts if fact.kind == "user_group"
+        for name in job.facts.columns_of[fact].names
+    ]  # fmt: skip
+    weights = [settings.weights] if isinstance(settings.weights, str) else []
+    dealt = [] if settings.jackknife is None else [JACKKNIFE]
+    asked = [*settings.by, *weights, *named, *dealt]
+    return ["user", *(name for name in dict.fromkeys(asked) if name != HISTORY)]

@@ -19,7 +19,6 @@ from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import EmptyError, FileError, InputError, ParameterError, RankwiseError
 from rankwise.evaluation.doubts import swapped
 from rankwise.evaluation.evaluate import check_whole, with_doubts
-from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.preconditions import check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shares import UserShare
@@ -42,13 +41,12 @@ from rankwise.spark.counting import (
     count_over_users,
     dealt_users,
     groups_named,
-    roles_needed,
+    tables_needed,
 )
 from rankwise.spark.run import (
     default_buckets,
     files_of,
     merged_row,
-    others_of,
     union,
     work_on_buckets,
     work_on_files,
@@ -57,6 +55,7 @@ from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import SparkTable, check_order, unify_ids, words_of
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.validation import empty_table
 
 __all__ = ["Engine"]
 
@@ -187,12 +186,7 @@ class Engine:
         self, job: Job, tables: Mapping[TableRole, SparkTable]
     ) -> tuple[BucketWork, DataFrame, int]:
         """Return the work on a bucket, what it gives back for each, and the number of buckets."""
-        roles = roles_needed(job.plan, job.settings, tables)
-        needed = {role: tables[role] for role in roles}
-        if "users" in needed:
-            needed["users"] = needed["users"].select(_user_columns(job))
-            if needed["users"].empty.frame.width == 1:
-                del needed["users"]
+        needed = tables_needed(job, tables)
         sources = {role: table.empty for role, table in needed.items()}
         data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
         _check_names(job, data)
@@ -200,10 +194,11 @@ class Engine:
         if files is not None and self.buckets is None:
             work = BucketWork(data, sources, {})
             return work, work_on_files(self.spark, files, work), files["recommendations"].buckets
-        others = others_of(needed)
-        work = BucketWork(data, sources, union(others)[1] if others else {})
         buckets = self.buckets or default_buckets(self.spark, needed.values())
-        return work, work_on_buckets(needed, work, buckets), buckets
+        lists = needed.pop("recommendations").frame
+        others, names = union(needed) if needed else (None, {})
+        work = BucketWork(data, sources, names)
+        return work, work_on_buckets(lists, others, work, buckets), buckets
 
 
 @dataclass(frozen=True)
@@ -246,19 +241,6 @@ def _check_names(job: Job, data: bytes) -> None:
             )  # fmt: skip
 
 
-def _user_columns(job: Job) -> list[str]:
-    """Return the columns of the table of users that something asks for."""
-    settings = job.settings
-    named = [
-        name for fact in job.plan.facts if fact.kind == "user_group"
-        for name in job.facts.columns_of[fact].names
-    ]  # fmt: skip
-    weights = [settings.weights] if isinstance(settings.weights, str) else []
-    dealt = [] if settings.jackknife is None else [JACKKNIFE]
-    asked = [*settings.by, *weights, *named, *dealt]
-    return ["user", *(name for name in dict.fromkeys(asked) if name != HISTORY)]
-
-
 def _reference(
     settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
 ) -> Tables:
@@ -279,9 +261,9 @@ def _merged(
     """Return the merged partial without users, and the number of users."""
     row = merged_row(output, buckets, with_items=job.plan.needs_catalogue)
     if row is None:
-        raise EmptyError("the table of recommendations is empty", found="0 rows")
+        raise empty_table(work.sources["recommendations"])
     check_row(row, work.sources)
-    merged = with_train_items(job, Partial.from_bytes(row["partial"]))
+    merged = Partial.from_bytes(row["partial"])
     return replace(merged, counts={**merged.counts, **counts}), int(row["n_users"])
 
 
@@ -289,11 +271,8 @@ def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> N
     """Raise if a table has no rows, or none that can be used; the ``part`` of one may have none."""
     for role in work.sources:
         if not merged.counts.get(rows_of(role)) and not part:
-            where = work.sources[role].source
-            raise EmptyError(f"the table of {role} is empty", where=where, found="0 rows")
-    settings = job.settings
-    required = settings.population in ("truth", "both") or settings.undefined == "skip"
-    if "truth" in work.sources and required and not merged.counts.get(RELEVANT):
+            raise empty_table(work.sources[role])
+    if "truth" in work.sources and job.settings.needs_relevant and not merged.counts.get(RELEVANT):
         raise EmptyError(
             "no item is relevant", where=work.sources["truth"].source,
             hint="lower the relevance threshold; items of relevance 0 or less are not relevant",
@@ -333,6 +312,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
 
 def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Evaluated:
     """Return the result with the users' values in Spark."""
+    merged = with_train_items(job, merged)
     items, counts = catalogue(job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
     packed = output.select("users").where(sf.col("users").isNotNull())
@@ -342,8 +322,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     job.user_table.check_total(share.weight.value)
     if items is not None:
         items = replace(items, n_listed=share.everyone.with_list)
-    first = packed.limit(1).collect()[0]["users"]
-    values, empty = values_of(packed, data, size, bytes(first))
+    values, empty = values_of(packed, data, merged.users, size)
     result = Summary(
         settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
         share=share, items=items, catalogue_counts=counts,

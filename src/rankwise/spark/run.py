@@ -20,7 +20,7 @@ from rankwise.spark.tables import SparkTable, column
 from rankwise.tables.columns import TableRole
 
 __all__ = [
-    "bucket_of", "check_buckets", "default_buckets", "files_of", "merged_row", "others_of", "union",
+    "bucket_of", "check_buckets", "default_buckets", "files_of", "merged_row", "union",
     "work_on_buckets", "work_on_files",
 ]  # fmt: skip
 
@@ -95,7 +95,7 @@ def union(
 
 
 def work_on_buckets(
-    tables: Mapping[TableRole, SparkTable], work: BucketWork, buckets: int
+    lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int
 ) -> DataFrame:
     """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
@@ -108,16 +108,10 @@ def work_on_buckets(
     def alone(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
         return work.run(key[0].as_py(), lambda: work.frames(lists, None))
 
-    lists = _in_buckets(tables["recommendations"].frame, buckets)
-    if len(tables) == 1:
-        return lists.applyInArrow(alone, SCHEMA)
-    others, _ = union(others_of(tables))
-    return lists.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
-
-
-def others_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTable]:
-    """Return the tables beside the lists."""
-    return {role: table for role, table in tables.items() if role != "recommendations"}
+    grouped = _in_buckets(lists, buckets)
+    if others is None:
+        return grouped.applyInArrow(alone, SCHEMA)
+    return grouped.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
 
 
 def _in_buckets(frame: DataFrame, buckets: int) -> GroupedData:

@@ -30,14 +30,14 @@ from pyspark.sql.types import (
 )
 
 from rankwise.core.hashing import Hashes, combined, hash_of_column
-from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.spark.tables import is_spark, read_spark
 from rankwise.splits.rows import Rows
 from rankwise.splits.times import Times, TimeUnit, read_times
 from rankwise.tables.columns import ROLES, Columns
 from rankwise.tables.frames import from_frame
 from rankwise.tables.table import Table
-from rankwise.tables.validation import check_finite
+from rankwise.tables.validation import check_finite, empty_table, where_in
 
 __all__ = [
     "Extent",
@@ -179,7 +179,7 @@ def _ticks(rows: SparkRows) -> Column:
     if isinstance(dtype, StringType):
         raise ColumnError(
             "on Spark, timestamps are numbers, dates or timestamps", found="string",
-            where=f"interactions, column {rows.table.columns.get('timestamp', 'timestamp')!r}",
+            where=where_in(rows.table, "timestamp"),
             hint="convert them: to_timestamp(…)",
         )  # fmt: skip
     if not read_times(rows.table, None).is_date:
@@ -205,7 +205,7 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
     row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction")).collect()[0]
     if not row["rows"]:
-        raise EmptyError("the table of interactions is empty", where="interactions", found="0 rows")
+        raise empty_table(rows.table)
     for role in missing:
         if row[role]:
             raise _missing(rows, role, row[role])
@@ -231,8 +231,7 @@ def _missing(rows: SparkRows, role: str, count: int) -> InputError:
     }
     error, message = errors[role]
     role = "timestamp" if role == "time" else role
-    where = f"interactions, column {rows.table.columns.get(role, role)!r}"
-    return error(message, where=where, found=f"{count} such rows",
+    return error(message, where=where_in(rows.table, role), found=f"{count} such rows",
                  hint="drop those rows, or fill them")  # fmt: skip
 
 

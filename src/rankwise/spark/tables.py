@@ -103,9 +103,7 @@ def output_errors_of_spark(where: str) -> Iterator[None]:
 
 def collected(frame: DataFrame) -> pl.DataFrame:
     """Return a Spark table as a Polars table, in Arrow's form all the way."""
-    out = pl.from_arrow(frame.toArrow())
-    assert isinstance(out, pl.DataFrame)
-    return out
+    return pl.DataFrame(frame.toArrow())
 
 
 def active_session(spark: SparkSession | None) -> SparkSession:
@@ -250,9 +248,7 @@ def _empty(frame: DataFrame) -> pl.DataFrame:
             "a column has a type that Arrow does not have", found=str(error).splitlines()[0],
             hint="select the columns that are needed",
         ) from error  # fmt: skip
-    empty = pl.from_arrow(schema.empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return empty
+    return pl.DataFrame(schema.empty_table())
 
 
 def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:

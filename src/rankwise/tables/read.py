@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose
@@ -29,7 +29,7 @@ from rankwise.tables.frames import (
 )
 from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids
+from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids, empty_table
 
 __all__ = ["from_file", "read_table", "read_tables"]
 
@@ -75,7 +75,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
         table = source if isinstance(source, Table) else source.as_table(role)
         exact = isinstance(table, Recommendations) and table.is_exact
         if table.frame.is_empty() and not exact:
-            raise EmptyError(f"the table of {role} is empty", where=table.source, found="0 rows")
+            raise empty_table(table)
         return table
     given = choose(columns, role)
     table = _load(source, role, given)
@@ -85,7 +85,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
         if column in table.frame.columns:
             table = table.with_ids(column, checked_ids(table.frame[column], column, table))
     if table.frame.is_empty():
-        raise EmptyError(f"the table of {role} is empty", where=table.source, found="0 rows")
+        raise empty_table(table)
     for column in _NUMBERS:
         if column in table.frame.columns and column in table.columns:  # else only called so
             check_finite(table.frame[column], column, table)

@@ -12,7 +12,7 @@ from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.tables.align import align, matching
 from rankwise.tables.table import Recommendations, Table
 
-__all__ = ["take_out_seen", "with_column"]
+__all__ = ["check_new_column", "take_out_seen", "with_column"]
 
 
 def take_out_seen(
@@ -62,6 +62,16 @@ def _types(frame: pl.DataFrame) -> dict[Any, pl.DataType]:
     return {name: frame[name].dtype for name in ("user", "item")}
 
 
+def check_new_column(users: Table | None, name: str, option: str) -> None:
+    """Raise if users have a column already that an option makes."""
+    if users is not None and name in users.frame.columns:
+        raise ParameterError(
+            f"{option} makes a column {name!r} of users, and they have one already",
+            where=users.source,
+            hint="call that column something else",
+        )
+
+
 def with_column(
     users: Table | None,
     others: list[Table],
@@ -70,12 +80,7 @@ def with_column(
     make: Callable[[pl.Series], pl.Series],
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
-    if users is not None and name in users.frame.columns:
-        raise ParameterError(
-            f"{option} makes a column {name!r} of users, and they have one already",
-            where=users.source,
-            hint="call that column something else",
-        )
+    check_new_column(users, name, option)
     columns = [table.frame["user"] for table in others]
     if users is not None:
         columns.append(matching(users, "user", columns[0])["user"])

@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.errors import ColumnError, IdError, ScoreError
+from rankwise.errors import ColumnError, EmptyError, IdError, ScoreError
 from rankwise.tables.table import Table
 
-__all__ = ["EXACT", "check_exact", "check_finite", "checked_ids"]
+__all__ = [
+    "EXACT", "check_exact", "check_finite", "checked_ids", "empty_table", "null_ids", "where_in",
+]  # fmt: skip
 
 EXACT = 2**53
 """Whole numbers below this are floats without loss."""
@@ -18,7 +20,7 @@ EXACT = 2**53
 
 def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     """Return ids as integers or strings; raise if they are null or of another type."""
-    where = f"{table.role}, column {table.columns.get(column, column)!r}"
+    where = where_in(table, column)
     if isinstance(ids.dtype, pl.Categorical | pl.Enum):
         ids = ids.cast(pl.String)
     if ids.dtype in (pl.Int128, pl.UInt128) or (
@@ -27,18 +29,31 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
         ids = _narrow(ids, where)
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
-        raise IdError(
-            f"{'an' if column == 'item' else 'a'} {column} id is null",
-            where=f"{where}, row {row + 1}",
-            found=f"{ids.null_count()} null ids",
-            hint="drop those rows or give them an id",
-        )
+        raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
     if not (ids.dtype.is_integer() or ids.dtype == pl.String or not len(ids)):
         hint = "cast the column to integers or strings"
         if ids.dtype.is_float():
             hint += " (a column with gaps becomes float in pandas: drop or fill the gaps first)"
         raise IdError("ids are integers or strings", where=where, found=str(ids.dtype), hint=hint)
     return ids
+
+
+def null_ids(column: str, where: str, count: int) -> IdError:
+    """Return the error for ids that are null."""
+    return IdError(
+        f"{'an' if column == 'item' else 'a'} {column} id is null",
+        where=where, found=f"{count} null ids", hint="drop those rows or give them an id",
+    )  # fmt: skip
+
+
+def empty_table(table: Table) -> EmptyError:
+    """Return the error for a table without rows."""
+    return EmptyError(f"the table of {table.role} is empty", where=table.source, found="0 rows")
+
+
+def where_in(table: Table, column: str) -> str:
+    """Return the place of a column in a message, under the name that the source has for it."""
+    return f"{table.role}, column {table.columns.get(column, column)!r}"
 
 
 def _narrow(ids: pl.Series, where: str) -> pl.Series:
@@ -52,7 +67,7 @@ def _narrow(ids: pl.Series, where: str) -> pl.Series:
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:
     """Raise unless all values of a column are finite numbers."""
-    where = f"{table.role}, column {table.columns.get(column, column)!r}"
+    where = where_in(table, column)
     bad = values.is_null()
     if values.dtype.is_float():
         bad = bad | ~values.is_finite()
