@@ -24,11 +24,7 @@ from rankwise.splits.splitter import Splitter
 from rankwise.splits.temporal import GlobalTime, best_moment
 from rankwise.splits.times import Duration, Times
 
-__all__ = [
-    "core_of",
-    "filtered",
-    "label_rows",
-]
+__all__ = ["core_of", "filtered", "label_rows"]
 
 _LARGEST_HASH = 2**63 - 1
 

@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.spark.tables import is_spark, read_spark
-from rankwise.splits.rows import Rows
+from rankwise.splits.rows import Rows, hash_of_others
 from rankwise.splits.times import Times, TimeUnit, read_times
 from rankwise.tables.columns import ROLES, Columns
 from rankwise.tables.frames import from_frame
@@ -40,21 +40,14 @@ from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite, empty_table, where_in
 
 __all__ = [
-    "Extent",
-    "SparkRows",
-    "bucket_of",
-    "extent_columns",
-    "hashed",
-    "ranked",
-    "read_interactions",
-]
+    "Extent", "SparkRows", "bucket_of", "extent_columns", "hashed", "ranked", "read_interactions",
+]  # fmt: skip
 
 _ORDERED = (
     BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType,
 )  # fmt: skip
 _BUCKETS = 1 << 14
 """Counts per step of a search for a time or a hash: two or three steps find a second in decades."""
-_IDS = ("user", "item", "timestamp")
 
 
 class Extent(NamedTuple):
@@ -267,9 +260,7 @@ def _add_hashes(
 def _hashes(rows: Rows, name: str) -> Hashes:
     frame = rows.table.frame
     if name == "rest":
-        others = sorted(column for column in frame.columns if column not in _IDS)
-        hashes = [hash_of_column(frame[column], ids=False) for column in others]
-        return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
+        return hash_of_others(frame)
     if name.startswith("user_key"):
         return combined([hash_of_column(frame["user"])], int(name.removeprefix("user_key")))
     return rows.key(int(name.removeprefix("key")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -12,25 +11,20 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from rankwise.core.version import __version__
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.spark.split_labels import core_of, filtered, label_rows
 from rankwise.spark.split_rows import Extent, SparkRows, extent_columns, hashed, read_interactions
-from rankwise.splits.card import known_rows
+from rankwise.splits.card import card_of, known_rows
 from rankwise.splits.entities import UserHoldout
 from rankwise.splits.filters import Deduplicate, KCore, MinRating, MinRows
 from rankwise.splits.holdout import Holdout, LeaveOut
-from rankwise.splits.splitter import Splitter, _refuse_empty
+from rankwise.splits.splitter import Splitter, refuse_empty
 from rankwise.splits.temporal import GlobalTime
 from rankwise.splits.times import TimeUnit
-from rankwise.tables.cards import CARD_VERSION, one_line
+from rankwise.tables.cards import one_line
 from rankwise.tables.columns import Columns
 
-__all__ = [
-    "SparkSplit",
-    "k_core",
-    "split",
-]
+__all__ = ["SparkSplit", "k_core", "split"]
 
 _RULES = (GlobalTime, Holdout, LeaveOut, UserHoldout)
 _FILTERS = (Deduplicate, KCore, MinRating, MinRows)
@@ -85,23 +79,10 @@ class SparkSplit:
         equal times: each would join or sort two whole parts.
         """
         parts = _described(self._rows)
-        digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
         whole = self._whole
-        unused = whole.extent.rows - sum(part["rows"] for part in parts.values())
-        card: dict[str, Any] = {
-            "card_version": CARD_VERSION,
-            "rankwise": __version__,
-            "id": hashlib.sha256("\n".join(digests).encode()).hexdigest(),
-            "rule": dict(self.rule),
-            "order": "time, then a hash of user, item and time",
-            "rounding": "to the nearest, halves up",
-            "input": {
-                "source": whole.table.source, "sha256": None, "rows": whole.extent.rows,
-                "rows_unused": unused, "columns": whole.table.columns,
-            },
-            "found": dict(self.found),
-            "parts": parts,
-        }  # fmt: skip
+        rows = whole.extent.rows
+        unused = rows - sum(part["rows"] for part in parts.values())
+        card = card_of(whole.table, rows, unused, self.rule, self.found, parts)
         if whole.all_times is not None:
             train, test = (self._rows[part].time for part in ("train", "test"))
             (begin, end), (start, stop) = train.values, test.values
@@ -235,7 +216,7 @@ def _check_parts(
 ) -> None:
     """Raise if there are no rows for training, validation or test."""
     counts: dict[str, Any] = {name: np.array([part.extent.rows]) for name, part in parts.items()}
-    _refuse_empty(counts, rule, notes)
+    refuse_empty(counts, rule, notes)
 
 
 def _cut(rule: Splitter, rows: SparkRows, notes: dict[str, Any]) -> dict[str, SparkRows]:

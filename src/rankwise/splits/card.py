@@ -12,8 +12,9 @@ import numpy as np
 from rankwise.core.version import __version__
 from rankwise.splits.rows import Mask, Rows, chunks
 from rankwise.tables.cards import CARD_VERSION
+from rankwise.tables.table import Table
 
-__all__ = ["future_shares", "known_rows", "make_card", "plain", "torn_users"]
+__all__ = ["card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users"]
 
 
 def make_card(
@@ -21,11 +22,26 @@ def make_card(
 ) -> dict[str, Any]:
     """Return the description of a split as plain values, ready for JSON."""
     parts = {name: _part(rows, mask) for name, mask in masks.items()}
-    digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
     used = np.zeros(len(rows), dtype=bool)
     for mask in masks.values():
         used |= mask
-    card: dict[str, Any] = {
+    card = card_of(rows.table, len(rows), int((~used).sum()), rule, notes, parts)
+    card["cold"] = {
+        part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks
+    }
+    if rows.has_times:
+        unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
+        card["time"] = unit | _in_time(rows, masks["train"], masks["test"])
+    return card
+
+
+def card_of(
+    table: Table, rows: int, unused: int, rule: Mapping[str, Any], notes: Mapping[str, Any],
+    parts: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """Return what a card says of a split whose parts are described, before cold and time."""
+    digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
+    return {
         "card_version": CARD_VERSION,
         "rankwise": __version__,
         "id": hashlib.sha256("\n".join(digests).encode()).hexdigest(),
@@ -33,22 +49,12 @@ def make_card(
         "order": "time, then a hash of user, item and time",
         "rounding": "to the nearest, halves up",
         "input": {
-            "source": rows.table.source,
-            "sha256": rows.table.sha256,
-            "rows": len(rows),
-            "rows_unused": int((~used).sum()),
-            "columns": rows.table.columns,
+            "source": table.source, "sha256": table.sha256, "rows": rows, "rows_unused": unused,
+            "columns": table.columns,
         },
         "found": {name: plain(value) for name, value in notes.items()},
-        "parts": parts,
-        "cold": {
-            part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks
-        },
-    }
-    if rows.has_times:
-        unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
-        card["time"] = unit | _in_time(rows, masks["train"], masks["test"])
-    return card
+        "parts": dict(parts),
+    }  # fmt: skip
 
 
 def _part(rows: Rows, mask: Mask) -> dict[str, Any]:

@@ -172,9 +172,7 @@ class Rows:
     def settled(self, order: Ints, key: Ints, starts: Ints | None = None) -> Ints:
         """Order rows of equal key and ids by their other columns, in place, within segments."""
         starts = np.array([0, len(order)]) if starts is None else starts
-        ids = ("user", "item", "timestamp")
-        others = sorted(name for name in self.table.frame.columns if name not in ids)
-        if not others or not len(order):
+        if not _others(self.table.frame) or not len(order):
             return order
         ordered = key[order]
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -187,8 +185,7 @@ class Rows:
         if not len(tied):
             return order
         rows = order[tied]
-        frame = self.table.frame[rows]
-        rest = combined([hash_of_column(frame[name], ids=False) for name in others], 0)
+        rest = hash_of_others(self.table.frame[rows])
         group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
         order[tied] = rows[np.lexsort((rest, group))]
         return order
@@ -199,6 +196,16 @@ class Rows:
             return None
         values = self.time.values[mask]
         return (values.min(), values.max()) if len(values) else None
+
+
+def _others(frame: pl.DataFrame) -> list[str]:
+    return sorted(name for name in frame.columns if name not in ("user", "item", "timestamp"))
+
+
+def hash_of_others(frame: pl.DataFrame) -> Hashes:
+    """Return a hash of each row's columns except user, item and time: it decides between equals."""
+    hashes = [hash_of_column(frame[name], ids=False) for name in _others(frame)]
+    return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
 
 
 def chunks(size: int) -> Iterator[slice]:

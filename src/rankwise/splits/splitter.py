@@ -25,7 +25,7 @@ from rankwise.tables.cards import one_line
 from rankwise.tables.columns import Columns
 from rankwise.tables.frames import from_arrow
 
-__all__ = ["Cold", "FoldSplitter", "Masks", "SingleSplitter", "Splitter"]
+__all__ = ["Cold", "FoldSplitter", "Masks", "SingleSplitter", "Splitter", "refuse_empty"]
 
 
 @dataclass
@@ -137,16 +137,16 @@ class Splitter:
         """Filter, take validation from training, handle cold-start rows, refuse empty parts."""
         parts, notes = masks.parts, dict(masks.notes)
         if self.filters and self.filter_on == "train":
-            _refuse_empty({"train": parts["train"]}, rule, notes)
+            refuse_empty({"train": parts["train"]}, rule, notes)
             parts["train"] = self._filtered(rows, parts["train"], notes)
         if self.validation is not None:
-            _refuse_empty(parts, rule, notes)
+            refuse_empty(parts, rule, notes)
             parts, inner_notes = _with_validation(self.validation, rows, parts)
             notes |= {f"validation_{name}": value for name, value in inner_notes.items()}
         for part in ("validation", "test"):
             if part in parts:
                 parts[part] = self._without_cold(rows, parts, part, notes)
-        _refuse_empty(parts, rule, notes)
+        refuse_empty(parts, rule, notes)
         return Split(source, rows, parts, rule, notes)
 
     def _filtered(self, rows: Rows, mask: Mask, notes: dict[str, Any]) -> Mask:
@@ -296,7 +296,8 @@ def _with_validation(
     return {**out, **{name: mask for name, mask in parts.items() if name != "train"}}, masks.notes
 
 
-def _refuse_empty(parts: dict[str, Mask], rule: dict[str, Any], notes: dict[str, Any]) -> None:
+def refuse_empty(parts: dict[str, Mask], rule: dict[str, Any], notes: dict[str, Any]) -> None:
+    """Raise if there are no rows for training, validation or test."""
     names = {"train": "training"}
     for part in ("train", "validation", "test"):
         if part in parts and not parts[part].any():
