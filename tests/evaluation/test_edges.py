@@ -12,7 +12,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.core import arguments
-from rankwise.results.display.view import number
+from rankwise.core.view import number
 from rankwise.tables.atomic_files import write_text
 
 TRUTH = {"a": {1}, "b": {2}, "c": {3}}

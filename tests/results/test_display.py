@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.results.display.view import (
+from rankwise.core.view import (
     Marked,
     TableView,
     as_json,

@@ -34,7 +34,7 @@ def command(path: str, columns: dict[str, Any], format_: str) -> None:
     Of a file also what each column would be taken for; of a folder the saved result, or the split
     with its card.
     """
-    from rankwise.results.display.view import as_json
+    from rankwise.core.view import as_json
 
     is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
     facts = _of_folder(Path(path), columns) if is_folder else _of_file(path, columns)

@@ -12,7 +12,7 @@ from rankwise.datasets import Dataset, synthetic
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
-from rankwise.results.display.view import TableView, plain
+from rankwise.core.view import TableView, plain
 from rankwise.results.result import Result
 from rankwise.splits import GlobalTime, Split
 from rankwise.tables.atomic_files import new_file, new_folder

@@ -12,7 +12,7 @@ import polars as pl
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.align_users import Aligned
 from rankwise.results.display.comparison_view import pair_view, system_view
-from rankwise.results.display.view import Format, export, finite, html, plain
+from rankwise.core.view import Format, export, finite, html, plain
 from rankwise.results.result import Result
 from rankwise.stats.bootstrap import usual_interval
 from rankwise.stats.clusters import jackknife

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.errors import FileError
-from rankwise.results.display.view import as_json
+from rankwise.core.view import as_json
 from rankwise.tables.atomic_files import STAMP, output_errors, workplace
 
 __all__ = ["read_folder", "write_folder"]

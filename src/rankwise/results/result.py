@@ -17,7 +17,7 @@ from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results.display.result_view import footnote, result_views
-from rankwise.results.display.view import Format, TableView, export, finite, html, plain
+from rankwise.core.view import Format, TableView, export, finite, html, plain
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
 from rankwise.results.intervals import IntervalMethod
@@ -279,10 +279,14 @@ class Result(Mapping[str, float]):
         groups = tidy_groups(self.measures, self.slices, self.label)
         return pl.concat([self.scores, groups], how="diagonal")
 
-    def _views(self) -> list[TableView]:
+    @property
+    def notes(self) -> list[str]:
+        """Who was evaluated by which rules, what was out of the ordinary, and what was read."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
-        notes = footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
-        return result_views(self.measures, self.values, self.slices, self.label, notes)
+        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
+
+    def _views(self) -> list[TableView]:
+        return result_views(self.measures, self.values, self.slices, self.label, self.notes)
 
     def __repr__(self) -> str:
         return plain(*self._views())

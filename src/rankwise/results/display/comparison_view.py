@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.results.display.view import Cell, Marked, Style, TableView, number
+from rankwise.core.view import Cell, Marked, Style, TableView, number
 
 __all__ = ["marks", "pair_view", "system_view"]
 

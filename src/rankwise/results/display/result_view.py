@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.measures.measure import Measure
-from rankwise.results.display.view import TableView, number
+from rankwise.core.view import TableView, number
 from rankwise.results.tidy import labelled_values
 from rankwise.tables.table import names_no_columns
 
