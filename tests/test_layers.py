@@ -7,6 +7,8 @@ any other. The face (``__init__``) loads what it exports late, and stands above 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -46,9 +48,17 @@ ALLOWED = {
     },
 }  # fmt: skip
 """Every room with the rooms that it may import; what is not named, it may not."""
-HEAVY = {"torch", "torchmetrics", "lightning", "pyspark", "pandas", "pyarrow", "sklearn"}
+HEAVY = {
+    "torch", "torchmetrics", "lightning", "pyspark", "pandas", "pyarrow", "sklearn",
+    "mlflow", "wandb",  # results/trackers.py asks for them by name, when a result is logged
+}  # fmt: skip
 ENGINES = {"torch": {"torch", "torchmetrics", "lightning"}, "spark": {"pyspark", "pyarrow"}}
 """Rooms that run the work elsewhere, with the libraries that only they import."""
+EXTRAS = {
+    "altair": "results/plots/charts.py", "vl_convert": "results/report/page.py",
+    "jinja2": "results/report/page.py", "pydantic": "evaluation/config/", "yaml": "evaluation/config/",
+}  # fmt: skip
+"""Libraries of the extras plot, report and config, with the files that may import them."""
 FILES = sorted(SOURCE.rglob("*.py"))
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
@@ -101,6 +111,26 @@ def test_who_imports_whom(path):
             assert room_of(name) in ALLOWED[room], f"{path.name} imports {name}"
 
 
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_who_imports_the_extras(path):
+    inside = path.relative_to(SOURCE).as_posix()
+    for name in {name.split(".")[0] for name in imports(path)} & EXTRAS.keys():
+        assert inside.startswith(EXTRAS[name])
+
+
+def test_evaluating_loads_no_extra():
+    """Whoever has not installed the extras evaluates and compares; whoever has does not wait."""
+    code = (
+        "import sys, rankwise as rw\n"
+        "lists = {user: [user % 3] for user in range(9)}\n"
+        "result = rw.evaluate(lists, {user: {0, 1} for user in range(9)}, 'recall@1')\n"
+        "repr(rw.compare(result, result)), result._repr_html_()\n"
+        f"print(*sorted({set(EXTRAS)} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
 def test_no_file_imports_in_a_circle():
     levels({module: imports(path) & MODULES.keys() for module, path in MODULES.items()
             if module != "rankwise"} | {"rankwise": set()})  # fmt: skip
@@ -126,7 +156,7 @@ def test_no_file_name_has_two_meanings():
     same = {
         "__init__", "audit", "compare", "demo", "evaluate", "measures", "diversity", "novelty",
         "pairs", "popularity", "power", "rating", "read", "split", "accuracy", "topics", "cut",
-        "rank", "run", "top",
+        "rank", "report", "run", "top",
     }  # fmt: skip
     names = [path.stem for path in FILES]
     assert {name for name in names if names.count(name) > 1} <= same

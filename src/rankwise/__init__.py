@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from rankwise.results.compare import Comparison, compare
     from rankwise.results.per_user import from_per_user
     from rankwise.results.power import power, sample_size
+    from rankwise.results.report.report import report
     from rankwise.results.result import Result
     from rankwise.results.saving import load
     from rankwise.splits.audit.audit import audit
@@ -90,6 +91,7 @@ _HOME_OF = {
     "rank": "rankwise.ranking.rank",
     "rank_relevant": "rankwise.ranking.rank_relevant",
     "read_chunks": "rankwise.tables.chunks",
+    "report": "rankwise.results.report.report",
     "sample_size": "rankwise.results.power",
 }
 
@@ -101,7 +103,7 @@ __all__ = [
     "RecommenderEvaluator", "Result", "__version__", "audit", "candidates", "compare",
     "compute_metrics", "correct", "curve", "evaluate", "evaluate_model", "evaluate_ratings",
     "from_per_user", "functional", "load", "models", "parse", "power", "rank", "rank_relevant",
-    "read_chunks", "sample_size", "splits", "stats",
+    "read_chunks", "report", "sample_size", "splits", "stats",
 ]  # fmt: skip
 
 

@@ -11,7 +11,8 @@ RankwiseError
 ├── UsageError            the question is wrong, not the data (command line: exit 2)
 │   ├── MeasureError      an unknown measure, or one that needs something it was not given
 │   │   └── MissingValueError   a value that a result does not have; a KeyError as well
-│   └── ParameterError    a parameter outside what is allowed
+│   ├── ParameterError    a parameter outside what is allowed
+│   └── ConfigError       mistakes in a configuration file, all at once
 └── OutputError           a result that cannot be written (command line: exit 2)
 """
 
@@ -22,10 +23,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
-    "HIDDEN", "ColumnError", "DuplicateError", "EmptyError", "FileError", "IdError", "InputError",
-    "MeasureError", "MissingValueError", "OutputError", "ParameterError", "RankwiseError",
-    "ScoreError", "UsageError",
-    "nearest", "printable",
+    "HIDDEN", "ColumnError", "ConfigError", "DuplicateError", "EmptyError", "FileError", "IdError",
+    "InputError", "MeasureError", "MissingValueError", "OutputError", "ParameterError",
+    "RankwiseError", "ScoreError", "UsageError", "nearest", "printable",
 ]  # fmt: skip
 
 HIDDEN = re.compile(
@@ -131,6 +131,52 @@ class MissingValueError(MeasureError, KeyError):
 
 class ParameterError(UsageError):
     """A parameter outside what is allowed."""
+
+
+class ConfigError(UsageError):
+    """Mistakes in a configuration file, each with its line and the path to it.
+
+    Parameters
+    ----------
+    what : str
+        How many mistakes there are.
+    where : str, optional
+        The file.
+    mistakes : sequence of str
+        One line each.
+
+    Examples
+    --------
+    >>> print(ConfigError("a mistake", where="a.yaml", mistakes=["line 2, engine: no such engine"]))
+    a mistake
+      where: a.yaml
+      line 2, engine: no such engine
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+        mistakes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(what, where=where, found=found, hint=hint)
+        self.mistakes = tuple(mistakes)
+
+    def __str__(self) -> str:
+        lines = (_shortened(printable(line)) for line in self.mistakes)
+        return "\n".join([super().__str__(), *(f"  {line}" for line in lines)])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_config, (self.what, self.where, self.found, self.hint, self.mistakes)
+
+
+def _rebuild_config(
+    what: str, where: str | None, found: str | None, hint: str | None, mistakes: tuple[str, ...]
+) -> ConfigError:
+    return ConfigError(what, where=where, found=found, hint=hint, mistakes=mistakes)
 
 
 class OutputError(RankwiseError, OSError):

@@ -48,7 +48,7 @@ def test_every_output(folder):
 
 
 @pytest.mark.parametrize(("format_", "start"), [
-    ("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{tabular}"),
+    ("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{table}"),
 ])  # fmt: skip
 def test_formats(folder, format_, start):
     done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)

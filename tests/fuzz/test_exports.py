@@ -98,16 +98,18 @@ def check_markdown(text):
 
 
 def check_latex(text):
+    text = re.sub(
+        r"\\ifdefined\\Umathcode [^ -~]+\\else\\texttt\{(U\+[0-9A-F]{4,6} ?)+\}\\fi\{\}", "", text
+    )
     for line in text.split("\n"):
         if line.startswith("%"):  # a comment, which ends with its line
             continue
-        plain = re.sub(
-            r"\\(textbackslash|textasciitilde|textasciicircum)\{\}|\\[&%$#_{}]", "", line
-        )
-        plain = re.sub(r"\$[<>]\$|\$\^\{[a-z,]*\}\$", "", plain)
-        plain = re.sub(r"\\(textbf|underline|caption)\{([^{}]*)\}", r"\2", plain)
+        plain = re.sub(r"\\texttt\{(\"|U\+FFFD[U+ 0-9A-F]*)\}", "", line)
+        plain = re.sub(r"\\(text(?!bf)[a-z]+|ldots)\{\}|\\quad |-\\/|\\[&%$#_{}]", "", plain)
+        plain = re.sub(r"\$([<>-]|\\[a-z]+)\$|\$\^\{[a-z,]*\}\$|(?<!\\)\{\}|~", "", plain)
+        plain = re.sub(r"\\(textbf|underline|caption|label)\{([^{}]*)\}", r"\2", plain)
         plain = re.sub(r"\\(begin|end)\{(table|tabular)\}(\{[lr]+\})?", "", plain)
-        plain = re.sub(r"\\(toprule|midrule|bottomrule)", "", plain)
+        plain = re.sub(r"\\(toprule|midrule|bottomrule|centering)", "", plain)
         plain = re.sub(r" \\\\$", "", plain).replace(" & ", "")
         assert not set(plain.rstrip("&").strip(" &")) & set("\\%$#_{}~^"), line
 

@@ -577,3 +577,16 @@ def test_tables_of_users_values(tmp_path):
     text = from_per_user(pl.DataFrame({"user": ["a"], "recall@2": [1.0]}))
     with pytest.raises(ParameterError, match="integers in one result and strings"):
         rw.compare({"a": evaluated, "b": text}, force=True)
+
+
+def test_a_row_by_its_measure_alone():
+    truth = {user: {1, 2} for user in range(40)}
+    results = {
+        name: rw.evaluate({user: [1, item] for user in truth}, truth, "recall@[1,2]")
+        for name, item in (("a", 3), ("b", 2))
+    }
+    found = rw.compare(results)
+    assert repr(found["recall@1"]) == repr(found["recall@1", "b"])  # NaN is not equal to itself
+    three = rw.compare(results | {"c": results["a"]})
+    with pytest.raises(MeasureError, match=r"no single row of recall@1"):
+        three["recall@1"]

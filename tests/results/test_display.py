@@ -117,9 +117,65 @@ def test_foreign_text_is_text_in_every_medium():
     assert "<b>1</b><sup>a,b</sup>" in html(view)
     assert r"| a\|b \<i\>\*x\*\</i\> $1_000  \[0m | " in markdown(view).splitlines()[2]
     assert markdown(view).splitlines()[2].endswith(" **1**<sup>a,b</sup> |")
-    assert r"a|b $<$i$>$*x*$<$/i$>$ \$1\_000  [0m & " in latex(view)
+    assert r"a\textbar{}b $<$i$>$*x*$<$/i$>$ \$1\_000\quad [0m & " in latex(view)
     assert r" \textbf{1}$^{a,b}$ \\" in latex(view)
-    assert latex(view).startswith("\\begin{table}\n\\caption{a|b $<$i")
+    assert latex(view).startswith("\\begin{table}\n\\centering\n\\caption{a\\textbar{}b $<$i")
+
+
+def test_every_latex_table_has_one_shape():
+    lists = {"ann": [5, 6], "bob": [6, 5]}
+    users = {"user": ["ann", "bob"], "country": ["AT", "DE"]}
+    result = rw.evaluate(lists, {"ann": {6}, "bob": {5}, "cyd": {5}}, "mrr", users=users, by="country")  # fmt: skip
+    tables = [text.split("\n") for text in result.export("latex").split("\n\n")]
+    tables = [lines for lines in tables if not lines[0].startswith("%")]
+    tables.append(rw.compare({"a": result, "b": result}).export("latex").rstrip("\n").split("\n"))
+    over = (
+        r" over 3 users: those with a relevant item (population=truth); relevant: every row of the "
+        r"ground truth; lists in the order of their rows.}"
+    )
+    assert [lines[2] for lines in tables[:2]] == [
+        rf"\caption{{Values{over}", rf"\caption{{Values by country{over}",
+    ]  # fmt: skip
+    assert tables[2][2].startswith(
+        r"\caption{Values over 3 users. Best in bold, second underlined."
+    )
+    names = ("values", "groups", "comparison")
+    for name, columns, lines in zip(names, ("lr", "lrrr", "lr"), tables, strict=True):
+        assert [*lines[:2], *lines[3:6]] == [
+            r"\begin{table}", r"\centering", rf"\label{{tab:rankwise-{name}}}",
+            rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
+        ]  # fmt: skip
+        assert lines[-3:] == [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+
+
+def test_titles_are_for_latex_alone():
+    view = TableView(["a"], [["1"]], title="A title", label="slug")
+    bare = TableView(["a"], [["1"]])
+    for write in (plain, html, markdown):
+        assert write(view) == write(bare)
+    assert r"\caption" not in latex(bare)
+    assert r"\label" not in latex(bare)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Škoda ÿ Œ", "Škoda ÿ Œ"),
+        ("e\u0301", "é"),
+        ("- -- ---", r"- -\/- -\/-\/-"),
+        ("-0.5000", "$-$0.5000"),
+        ("-inf", "$-$inf"),
+        ("-a", "-a"),
+        ("[2pt]", "{}[2pt]"),
+        ("a[*]", "a[*]"),
+        ("≥ 4…", r"$\geq$ 4\ldots{}"),
+        ('"it\'s"', r'\texttt{"}it\textquotesingle{}s\texttt{"}'),
+        ("映画 x", r"\ifdefined\Umathcode 映画\else\texttt{U+6620 U+753B}\fi{} x"),
+        ("\ufffd", r"\texttt{U+FFFD}"),
+    ],
+)
+def test_text_of_latex(text, written):
+    assert latex(TableView([text], [])).split("\n")[4] == rf"{written} \\"
 
 
 HOSTILE = "=1+1\n\x1b[31m\x9b\u202e\u2066\u200f\ufeff\ud800<script>_a_\\|[x](y)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from spark_worlds import frames
@@ -40,3 +41,24 @@ def test_options_that_do_not_go_together(files, more, message):
     ran = CliRunner().invoke(cli, ["evaluate", *files, *more])
     assert ran.exit_code == 2
     assert message in ran.output
+
+
+@pytest.mark.slow
+def test_a_configuration_runs_on_spark(spark, files, tmp_path):
+    """One key moves an experiment to Spark; results and comparison stay the same to the bit."""
+    other = frames()["recommendations"].with_columns(pl.col("score") * -1)
+    other.write_parquet(tmp_path / "other.parquet")
+    engines = {"here": "local", "there": "{name: spark, buckets: 2}"}
+    for folder, engine in engines.items():
+        config = tmp_path / "config.yaml"
+        config.write_text(
+            f"data: {{truth: truth.parquet}}\nsystems: {{a: {files[0]}, b: other.parquet}}\n"
+            f"evaluation: {{measures: [ndcg@5, recall@5]}}\nengine: {engine}\n"
+            f"output: {{folder: {folder}, report: false, audit: false}}\n"
+        )
+        ran = CliRunner().invoke(cli, ["run", str(config)])
+        assert ran.exit_code == 0, ran.output
+    local, on_spark = (rw.Comparison.load(tmp_path / name) for name in engines)
+    assert on_spark.table.equals(local.table, null_equal=True)
+    for name in ("a", "b"):
+        assert on_spark.results[name].values == local.results[name].values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankwise.cli.options import (
+    PATH,
     choice_option,
     column_option,
     examples,
     measures_option,
+    named_paths,
     output_options,
     settings_options,
     write_out,
@@ -22,8 +23,6 @@ from rankwise.core.choices import Family, Missing, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rankwise.results.comparison import Comparison
     from rankwise.results.result import Result
 
@@ -83,6 +82,12 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
 @output_options
+@click.option(
+    "--save",
+    type=PATH,
+    metavar="DIR",
+    help="Save the comparison and its results in a folder, for `rankwise report`.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -99,6 +104,7 @@ def command(
     gate: str | None,
     form: str,
     output: Path | None,
+    save: Path | None,
     **options: Any,
 ) -> int:
     """Compare systems user by user.
@@ -108,7 +114,7 @@ def command(
     """  # fmt: skip
     read = partial(_read, measures=measures, train=train, users=users, by=by or (),
                    columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
-    results = _read_all(ctx, systems, partial(read, truth=truth))
+    results = named_paths(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)
@@ -119,24 +125,10 @@ def command(
     primary = measures[0] if measures else None
     comparison = compare(results, baseline=baseline, primary=primary, by=by,
                          measures=list(measures) or None, **options)  # fmt: skip
+    if save is not None:
+        click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
     return 0 if gate is None else _hold(comparison)
-
-
-def _read_all(
-    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]
-) -> dict[str, Result]:
-    results = {}
-    for text in systems:
-        name, equals, path = text.partition("=")
-        if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
-            name, path = Path(text).name.split(".")[0] or text, text
-        if not name or not path:
-            raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
-        if name in results:
-            raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
-        results[name] = read(path)
-    return results
 
 
 def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:

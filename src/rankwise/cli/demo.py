@@ -5,10 +5,15 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rankwise.cli.options import PATH, examples
+
+if TYPE_CHECKING:
+    from rankwise.evaluation.demo import Outcome
+    from rankwise.results.comparison import Comparison
 
 __all__ = ["NEXT", "command"]
 
@@ -16,6 +21,7 @@ NEXT = (
     "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
     "rankwise compare results/popularity results/neighbours -m ndcg@10",
     "rankwise audit split",
+    "rankwise run config.yaml",
 )
 """What to try in the folder that the demo leaves."""
 
@@ -38,17 +44,43 @@ NEXT = (
     help="Where the data, the split, the runs and the results are saved.",
 )
 def command(seed: int, folder: Path) -> None:
-    """Make synthetic data, split it by time, and evaluate and compare three baselines."""
-    from rankwise.evaluation.demo import comparison, run, save
+    """Make synthetic data, split it by time, and evaluate, compare and report three baselines."""
+    from rankwise.evaluation import demo
+    from rankwise.results.display.verdict import verdict_sentences
 
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-    outcome = run(seed=seed, say=lambda text: click.echo(text, err=True))
-    save(outcome, folder)
-    click.echo(comparison(outcome))
+    outcome = demo.run(seed=seed, say=lambda text: click.echo(text, err=True))
+    demo.save(outcome, folder)
+    comparison = demo.compared(outcome)
+    click.echo(demo.tables(outcome, comparison))
+    click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
+    extras = _with_extras(folder, outcome, comparison)
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *NEXT))
     click.echo(
         f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
-        f"results; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
+        f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
         err=True,
     )
+
+
+def _with_extras(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
+    """Write the report and a configuration file; return what was written of them.
+
+    They need libraries that rankwise works without.
+    """
+    from rankwise.errors import UsageError
+    from rankwise.evaluation import demo
+
+    written = ""
+    try:
+        demo.configuration(folder)
+        written += ", a configuration file"
+    except ImportError:
+        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
+    try:
+        page = demo.page(outcome, comparison).save(folder / "report.html")
+        written += f", and the report; open {page} in a browser"
+    except UsageError as error:
+        click.echo(f"no report: {error.hint}", err=True)
+    return written

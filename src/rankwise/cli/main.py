@@ -23,17 +23,21 @@ from click.shell_completion import shell_complete
 from rankwise.cli.options import examples
 from rankwise.cli.spelling import respelled
 from rankwise.core.version import __version__
-from rankwise.errors import InputError, OutputError, RankwiseError
+from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
     "audit": "Look for leakage in a split.",
+    "check": "Validate a configuration file, and run nothing.",
     "compare": "Compare results user by user.",
     "demo": "Run an end-to-end demo on synthetic data.",
     "evaluate": "Evaluate recommendations against the ground truth.",
+    "init": "Write a commented configuration file from your files.",
     "inspect": "Show what is recognised in a file or folder.",
     "measures": "List the measures, or define one.",
+    "report": "Write an HTML page about results.",
+    "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
 }
 _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion of a word
@@ -123,7 +127,9 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
     if isinstance(error, RankwiseError):
         name = None if ctx is None else ctx.invoked_subcommand
         command = None if ctx is None or name is None else cli.get_command(ctx, name)
-        said = error if command is None else respelled(error, command, cli)
+        said: RankwiseError = error
+        if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
+            said = respelled(error, command, cli)
         return 3 if isinstance(error, InputError) else 2, f"error: {said}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "PATH", "choice_option", "column_option", "examples", "measures_option", "output_options",
-    "settings_options", "time_unit_option", "write_out",
+    "PATH", "choice_option", "column_option", "examples", "measures_option", "named_paths",
+    "output_options", "settings_options", "time_unit_option", "write_out",
 ]  # fmt: skip
 
 PATH = click.Path(path_type=Path)
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
+_R = TypeVar("_R")
 _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
@@ -144,3 +146,20 @@ def write_out(shown: Any, form: str, output: Path | None) -> None:
     else:
         with contextlib.redirect_stdout(io.StringIO()):  # a file is as wide as its lines
             write_text(output, text())
+
+
+def named_paths(
+    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
+) -> dict[str, _R]:
+    """Return what ``[NAME=]PATH`` name, by name: by default that of the file or folder."""
+    out: dict[str, _R] = {}
+    for text in systems:
+        name, equals, path = text.partition("=")
+        if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
+            name, path = Path(text).name.split(".")[0] or text, text
+        if not name or not path:
+            raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
+        if name in out:
+            raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
+        out[name] = read(path)
+    return out

@@ -20,8 +20,8 @@ from rankwise.core.terminal import terminal_width
 from rankwise.errors import HIDDEN, printable
 
 __all__ = [
-    "Cell", "Format", "Marked", "Style", "TableView", "as_json", "export", "finite", "html",
-    "latex", "markdown", "number", "plain",
+    "Cell", "Format", "Marked", "Style", "TableView", "as_json", "csv_text", "export", "finite",
+    "html", "latex", "markdown", "number", "plain",
 ]  # fmt: skip
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
@@ -48,7 +48,9 @@ Cell: TypeAlias = str | Marked
 class TableView:
     """A table as readers see it; its text has no markup, so that any writer can escape it.
 
-    Columns in ``left`` are aligned to the left, the others to the right.
+    Columns in ``left`` are aligned to the left, the others to the right. ``title`` and ``label``
+    are for LaTeX alone, whose notes a reader does not see: ``title`` opens the caption, ``label``
+    is what the text refers to, as ``tab:label``.
     """
 
     head: Sequence[str]
@@ -56,6 +58,8 @@ class TableView:
     notes: Sequence[str] = ()
     caption: str = ""
     left: Sequence[int] = (0,)
+    title: str = ""
+    label: str = ""
 
     @property
     def alignment(self) -> list[str]:
@@ -194,7 +198,9 @@ def html(*views: TableView) -> str:
         rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
         text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
         text = text.replace("<table>", f'<table style="{style}">', 1)
-        text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text.replace("<th>", '<th scope="col">'))
+        text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
+        for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
+            text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
         blocks += [f"<p>{_HTML.text(view.caption)}</p>"] if view.caption else []
         blocks.append(text.replace("<th style", '<th scope="col" style'))
     notes = (_HTML.text(note) for view in views for note in view.notes)
@@ -220,29 +226,77 @@ def markdown(*views: TableView) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-_LATEX_TEXT = str.maketrans({
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+_LATEX_LETTERS = "ÆæØøßıŁłŒœ" + "".join(
+    letter for letter in map(chr, range(0xC0, 0x180))
+    if re.fullmatch(f"[A-Za-z][{_ACCENTS}]", unicodedata.normalize("NFD", letter))
+)  # fmt: skip
+_LATEX_TEXT = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "–": "--", "<": r"$<$", ">": r"$>$",
-})  # fmt: skip
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$",
+    ">": "$>$", "|": r"\textbar{}", '"': r'\texttt{"}', "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "-": r"-\/",  # before another hyphen: two would be a dash
+    "  ": r"\quad ", "\u00a0": "~", "–": r"\textendash{}", "—": r"\textemdash{}",
+    "…": r"\ldots{}", "−": "$-$",
+    "±": r"$\pm$", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "≥": r"$\geq$",
+    "≠": r"$\neq$", "→": r"$\rightarrow$", "←": r"$\leftarrow$", "✓": r"$\surd$",
+    "‘": r"\textquoteleft{}", "’": r"\textquoteright{}", "“": r"\textquotedblleft{}",
+    "”": r"\textquotedblright{}",
+}  # fmt: skip
+_LATEX_PIECE = re.compile(
+    "  |-(?=-)|["
+    + re.escape("".join(sign for sign in _LATEX_TEXT if sign not in ("  ", "-")))
+    + f"]|[^ -~{_LATEX_LETTERS}" + re.escape("".join(_LATEX_TEXT)) + "]+"
+)  # fmt: skip
+
+
+def _latex_text(text: str) -> str:
+    r"""Return text as pdfLaTeX takes it with its default fonts; it may stand in a caption.
+
+    Letters that these fonts lack are given by code point, where LuaLaTeX and XeLaTeX have the
+    letters themselves: only those two know ``\Umathcode``.
+
+    >>> print(_latex_text("R&B, Škoda--1"), _latex_text("-0.5"), _latex_text("映画"))
+    R\&B, Škoda-\/-1 $-$0.5 \ifdefined\Umathcode 映画\else\texttt{U+6620 U+753B}\fi{}
+    """
+    text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
+    # A row that starts with one of these would give the end of the row above an argument.
+    shield = "{}" if text.lstrip().startswith(("[", "*")) else ""
+    return shield + _LATEX_PIECE.sub(lambda found: _latex_piece(found[0]), text)
+
+
+def _latex_piece(piece: str) -> str:
+    if piece in _LATEX_TEXT:
+        return _LATEX_TEXT[piece]
+    codes = rf"\texttt{{{' '.join(f'U+{ord(letter):04X}' for letter in piece)}}}"
+    if "\ufffd" in piece:  # LuaTeX takes it for broken UTF-8
+        return codes
+    return rf"\ifdefined\Umathcode {piece}\else{codes}\fi{{}}"
+
+
 _LATEX = _Medium(
-    lambda text: text.translate(_LATEX_TEXT),
-    {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"},
-    "$^{{{}}}$",
+    _latex_text, {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"}, "$^{{{}}}$"
 )
 
 
 def latex(*views: TableView) -> str:
-    """Return LaTeX tables for the package booktabs, notes as comments."""
+    r"""Return one ``table`` environment per view, with caption and label; notes are comments.
+
+    It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX with ``\usepackage{booktabs}``. A table is as
+    wide as its columns: systems by measures is the shape that fits a page, and a table with a
+    column for each of many groups has to be cut or turned by hand.
+    """
     blocks = []
     for view in views:
         head, *rows = _aligned(_LATEX.cells(view), view.alignment, ("", " & ", r" \\"))
         columns = "".join(alignment[0] for alignment in view.alignment)
-        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows,
-                 r"\bottomrule", r"\end{tabular}"]  # fmt: skip
-        if view.caption:
-            caption = rf"\caption{{{_LATEX.text(view.caption)}}}"
-            lines = [r"\begin{table}", caption, *lines, r"\end{table}"]
+        caption = _LATEX.text(" ".join(filter(None, (view.title, view.caption))))
+        lines = [r"\begin{table}", r"\centering"]
+        lines += [rf"\caption{{{caption}}}"] if caption else []
+        lines += [rf"\label{{tab:{view.label}}}"] if view.label else []
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows,
+                  r"\bottomrule", r"\end{tabular}", r"\end{table}"]  # fmt: skip
         blocks += ["\n".join(lines), *(f"% {_Medium().text(note)}" for note in view.notes)]
     return "\n\n".join(blocks) + "\n"
 
@@ -258,7 +312,7 @@ def export(
     if form == "json":
         return as_json(data())
     if form == "csv":
-        return _csv(table())
+        return csv_text(table())
     return markdown(*views()) if form == "markdown" else latex(*views())
 
 
@@ -268,7 +322,7 @@ def as_json(data: Any) -> str:
     return re.sub("(?!\n)" + HIDDEN.pattern, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
 
 
-def _csv(table: pl.DataFrame) -> str:
+def csv_text(table: pl.DataFrame) -> str:
     """Return a table as CSV in which no text is a formula to a spreadsheet.
 
     An apostrophe before it marks it as text, which numbers are not in need of.

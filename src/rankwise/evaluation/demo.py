@@ -8,16 +8,29 @@ from pathlib import Path
 
 import polars as pl
 
+from rankwise.core.view import TableView, plain
 from rankwise.datasets import Dataset, synthetic
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
-from rankwise.core.view import TableView, plain
+from rankwise.results.comparison import Comparison
+from rankwise.results.report.page import Report
 from rankwise.results.result import Result
 from rankwise.splits import GlobalTime, Split
+from rankwise.splits.audit.audit import audit
 from rankwise.tables.atomic_files import new_file, new_folder
 
-__all__ = ["MEASURES", "Outcome", "comparison", "run", "save"]
+__all__ = [
+    "COLUMNS",
+    "MEASURES",
+    "Outcome",
+    "compared",
+    "configuration",
+    "page",
+    "run",
+    "save",
+    "tables",
+]
 
 MEASURES = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
 _THRESHOLD = 4  # of the ratings that count as relevant
@@ -76,8 +89,56 @@ def save(outcome: Outcome, folder: Path) -> None:
         result.save(folder / "results" / name)
 
 
-def comparison(outcome: Outcome) -> str:
-    """Return the comparison: one row per model, means with the half-width of a 95 % interval."""
+def compared(outcome: Outcome) -> Comparison:
+    """Return the comparison of the three baselines."""
+    return compare(outcome.results, baseline="popularity", primary="ndcg@10")
+
+
+def page(outcome: Outcome, comparison: Comparison) -> Report:
+    """Return the report, with the lists and tables behind the results and an audit of the split.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``report`` is not installed.
+    """
+    split = outcome.split
+    return comparison.report(
+        title="rankwise demo: three baselines on synthetic data", recommendations=outcome.runs,
+        truth=split, train=split, items=outcome.data.items, audit=audit(split),
+    )  # fmt: skip
+
+
+def configuration(folder: Path) -> None:
+    """Write a configuration file for the files of the demo.
+
+    Raises
+    ------
+    ImportError
+        If the extra ``config`` is not installed.
+    """
+    from rankwise.evaluation.config.starter import write_starter
+
+    tables = {"truth": "split", "items": "items.csv", "users": "users.csv"}
+    runs = [str(folder / "runs" / f"{name}.csv") for name in ("random", "popularity", "neighbours")]
+    write_starter(
+        folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()}
+    )
+
+
+COLUMNS = """\
+What the columns of the comparison mean:
+  baseline, system  mean of the measure over the users
+  difference        system minus baseline, over the same users; interval: its 95 % interval
+  lift              the difference as a share of the baseline
+  p, adjusted       two-sided p-value, and corrected for the number of pairs
+  d_z               the difference in standard deviations of the users' differences
+  verdict           better or worse if the adjusted p is below 0.05, else undecided"""
+"""Below the tables of the demo."""
+
+
+def tables(outcome: Outcome, comparison: Comparison) -> str:
+    """Return the tables: means with intervals, the comparison, and groups of users."""
     first = next(iter(outcome.results.values()))
     rows = [
         [name, *(_cell(result, measure) for measure in MEASURES)]
@@ -89,10 +150,7 @@ def comparison(outcome: Outcome) -> str:
         f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
         "± is the half-width of a 95 % interval over users.",
     ]
-    texts = [
-        plain(TableView(["model", *MEASURES], rows, notes)),
-        repr(compare(outcome.results, baseline="popularity", primary="ndcg@10")),
-    ]
+    texts = [plain(TableView(["model", *MEASURES], rows, notes)), repr(comparison), COLUMNS]
     if first.slices is not None:
         groups = first.slices.to_dicts()
         head = ["ndcg@10", *(f"{group['group']} ({group['users']})" for group in groups)]

@@ -12,30 +12,16 @@ from typing import Any, Literal, NamedTuple
 
 from rankwise.measures import registry
 from rankwise.measures.measure import Measure
+from rankwise.measures.measure_view import (
+    FAMILIES,
+    as_written,
+    better,
+    extra_inputs,
+    interval,
+    summary,
+)
 
 __all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
-
-FAMILIES = {
-    "accuracy": "Accuracy",
-    "rating": "Rating error",
-    "confusion": "Confusion counts",
-    "coverage": "Coverage",
-    "novelty": "Novelty",
-    "diversity": "Diversity",
-    "popularity": "Popularity bias",
-    "debiased": "Debiased accuracy",
-    "fairness": "Fairness",
-    "multiobjective": "Multi-objective",
-    "hygiene": "List hygiene",
-}
-"""The families in the order in which they are shown, and their titles."""
-
-_INPUTS = {
-    "popularity": "train", "history": "train", "similarity": "train", "source": "train",
-    "baseline": "baseline", "categories": "items: categories", "features": "items: features",
-    "item_group": "items: group", "propensity": "items: propensity", "user_group": "users: group",
-}  # fmt: skip
-
 
 _SECTION = re.compile(r"\n+(?=\w+\n-{3,}\n)")
 _PARAMETER = re.compile(
@@ -84,25 +70,23 @@ class Description:
         rows = []
         for name, default in self.cls().parameters.items():
             kind, text = texts.get(name, ("anything", ""))
-            rows.append(Parameter(name, _values(types[name], kind), _text(default), text))
+            rows.append(Parameter(name, _values(types[name], kind), as_written(default), text))
         return rows
 
     @property
     def summary(self) -> str:
         """The first line of the docstring."""
-        return self.text.splitlines()[0] if self.text else ""
+        return summary(self.cls)
 
     @property
     def range(self) -> str:
         """The range as an interval: ``[0, 1]``, ``[0, inf)``."""
-        low, high = self.cls.range
-        left, right = "(" if math.isinf(low) else "[", ")" if math.isinf(high) else "]"
-        return f"{left}{low:g}, {high:g}{right}"
+        return interval(self.cls.range)
 
     @property
     def better(self) -> str:
         """Which direction is better; a dash where neither is."""
-        return {True: "higher", False: "lower", None: "–"}[self.cls.higher_is_better]
+        return better(self.cls.higher_is_better)
 
     @property
     def cutoff(self) -> str:
@@ -112,12 +96,7 @@ class Description:
     @property
     def needs(self) -> list[str]:
         """The extra inputs beyond recommendations and ground truth, at default parameters."""
-        measure = self.cls()
-        parts = [measure, *measure.parts]
-        inputs = {_INPUTS[fact.kind] for part in parts for fact in part.all_facts}
-        if any("scores" in part.requires for part in parts):
-            inputs.add("scores")
-        return sorted(inputs)
+        return extra_inputs(self.cls())
 
     def as_dict(self) -> dict[str, Any]:
         """Return all properties as plain values that JSON can hold."""
@@ -163,12 +142,3 @@ def _values(kind: Any, documented: str) -> str:
         return ", ".join(map(str, typing.get_args(kind)))
     text = kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else str(kind)
     return _VALUES.get(re.sub(r"[\w.]+\.(?=\w)", "", text), re.sub(r'[{}"]', "", documented))
-
-
-def _text(value: object) -> str:
-    """Return a default as one would write it."""
-    if isinstance(value, tuple) and value:
-        return f"[{', '.join(map(_text, value))}]"
-    if value is None or value == ():
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)

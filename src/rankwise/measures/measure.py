@@ -32,6 +32,7 @@ from rankwise.core.block import Cutoffs, Needs
 from rankwise.core.facts import Fact
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.item_sums import CatalogueSums, ItemSum
+from rankwise.measures.measure_view import measure_html
 from rankwise.measures.parsing import parse_text, several_measures
 from rankwise.measures.registry import Registered, add
 
@@ -121,6 +122,9 @@ class Measure(Registered):
         changed = ", ".join(f"{name}={value!r}" for name, value in self._changed())
         at = f" @ {self.k[0] if len(self.k) == 1 else list(self.k)}" if self.k else ""
         return f"{type(self).__name__}({changed}){at}"
+
+    def _repr_html_(self) -> str:
+        return measure_html(self)
 
     def _changed(self) -> list[tuple[str, Any]]:
         pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]

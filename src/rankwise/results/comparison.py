@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from rankwise.core.arguments import check_path
+from rankwise.core.view import Format, export, finite, html, plain
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.align_users import Aligned
+from rankwise.results.comparison_folder import read_comparison, write_comparison
 from rankwise.results.display.comparison_view import pair_view, system_view
-from rankwise.core.view import Format, export, finite, html, plain
+from rankwise.results.plots.plots import ComparisonPlots
+from rankwise.results.report.make import make_report
+from rankwise.results.report.page import Report
 from rankwise.results.result import Result
 from rankwise.stats.bootstrap import usual_interval
 from rankwise.stats.clusters import jackknife
@@ -156,11 +162,14 @@ class Comparison:
     settings : dict
         Baseline, primary measure, significance level, test, correction, margin, …; and
         ``not_compared``, which says of each measure that was left out why.
+    results : mapping of str to Result
+        The results that were compared; empty if the comparison was read from a file.
     """
 
     table: pl.DataFrame
     values: pl.DataFrame
     settings: dict[str, Any]
+    results: Mapping[str, Result] = field(default_factory=dict)
 
     @classmethod
     def make(
@@ -178,14 +187,25 @@ class Comparison:
         settings = {**settings, "labels": {name: r.label for name, r in results.items()}}
         table = pl.DataFrame([[row[name] for name in _COLUMNS] for row in rows],
                              schema=_COLUMNS, orient="row")  # fmt: skip
-        return cls(table, pl.DataFrame(columns, strict=False), settings)
+        return cls(table, pl.DataFrame(columns, strict=False), settings, dict(results))
+
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Charts: ``comparison.plot.differences()``, ``.gains(…)``, ``.pareto(…)``, ``.curve(…)``.
+
+        They need the extra ``plot`` (Altair).
+        """
+        return ComparisonPlots(self.table, self.settings["primary"], self.results)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
         """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.
 
-        Of a comparison of groups, ``["ndcg@10", "b", "women"]``.
+        ``["ndcg@10"]`` is enough for a single pair of systems; of a comparison of groups,
+        ``["ndcg@10", "b", "women"]``.
         """
-        names = (self.settings["primary"], key) if isinstance(key, str) else key
+        names = key if isinstance(key, tuple) else (self.settings["primary"], key)
+        if isinstance(key, str) and key not in self.table["system"]:
+            names = (key,)
         columns = ("measure", "system", "group")
         rows = self.table.filter(
             *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
@@ -197,6 +217,40 @@ class Comparison:
                 hint="filter the table: comparison.table",
             )
         return rows.row(0, named=True)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Comparison:
+        """Read a comparison that `save`, or ``rankwise run``, wrote.
+
+        Raises
+        ------
+        FileError
+            If the folder holds no comparison, or one of its results cannot be read.
+        """
+        return cls(*read_comparison(check_path("folder", folder), _COLUMNS))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``comparison.json`` and every result, in ``results/``, into a folder.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> b = rw.evaluate({user: [1, 2] for user in truth}, truth, "recall@2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rw.Comparison.load(rw.compare(a, b).save(folder))["B"]["difference"]
+        0.5
+        """
+        path = check_path("folder", folder)
+        write_comparison(path, self.to_dict(), self.results)
+        return path
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON: NaN as None, infinity as text."""
@@ -223,6 +277,15 @@ class Comparison:
             table=lambda: self.table.with_columns(pl.col("flags").list.join("; ")),
             views=lambda: [system_view(self.table, self.settings)],
         )  # fmt: skip
+
+    def report(
+        self, *, title: str | None = None, recommendations: Mapping[str, Any] | None = None,
+        truth: Any = None, train: Any = None, items: Any = None, audit: Any = None,
+    ) -> Report:  # fmt: skip
+        """Return a page about this comparison; the parameters are those of `rankwise.report`."""
+        given = {"truth": truth, "train": train, "items": items}
+        return make_report(self.results, (self.table, self.settings), title=title,
+                           runs=recommendations, given=given, audit=audit)  # fmt: skip
 
     def __repr__(self) -> str:
         return plain(pair_view(self.table, self.settings))

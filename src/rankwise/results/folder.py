@@ -19,8 +19,8 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.errors import FileError
 from rankwise.core.view import as_json
+from rankwise.errors import FileError
 from rankwise.tables.atomic_files import STAMP, output_errors, workplace
 
 __all__ = ["read_folder", "write_folder"]

@@ -12,15 +12,18 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_path
+from rankwise.core.view import Format, TableView, export, finite, html, plain
 from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.measures.kinds import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
+from rankwise.results import trackers
 from rankwise.results.display.result_view import footnote, result_views
-from rankwise.core.view import Format, TableView, export, finite, html, plain
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
 from rankwise.results.intervals import IntervalMethod
+from rankwise.results.plots.plots import ResultPlots
+from rankwise.results.report.make import report_one
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
 from rankwise.stats.differences import Interval
 from rankwise.tables.cards import in_words
@@ -280,6 +283,14 @@ class Result(Mapping[str, float]):
         return pl.concat([self.scores, groups], how="diagonal")
 
     @property
+    def plot(self) -> ResultPlots:
+        """Charts: ``result.plot.curve("ndcg")``, ``.per_user("ndcg@10")``, ``.slices("ndcg@10")``.
+
+        They need the extra ``plot`` (Altair).
+        """
+        return ResultPlots(self)
+
+    @property
     def notes(self) -> list[str]:
         """Who was evaluated by which rules, what was out of the ordinary, and what was read."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
@@ -317,7 +328,8 @@ class Result(Mapping[str, float]):
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON holds counts and provenance as well; LaTeX needs the package booktabs.
+            JSON holds counts and provenance as well. LaTeX has one ``table`` of values, labelled
+            ``tab:rankwise-values``, and one of groups; it needs the package booktabs.
         """
         return export(format, self.to_dict, self._long_table, self._views)
 
@@ -337,6 +349,9 @@ class Result(Mapping[str, float]):
         frames = {"per_user": self.per_user, "replicates": self.replicates}
         write_folder(path, self.to_dict(), {n: f for n, f in frames.items() if f is not None})
         return path
+
+    report = report_one
+    log_mlflow, log_wandb = trackers.log_mlflow, trackers.log_wandb
 
 
 def _listed(names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ParameterError, nearest
+from rankwise.core.view import TableView, html
+from rankwise.errors import ParameterError, RankwiseError, nearest
 from rankwise.splits.card import known_rows, make_card
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.source import FileFormat, cut_rows
@@ -23,6 +24,8 @@ from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite
 
 __all__ = ["Folds", "Split"]
+
+_MOST_FOLDS = 10  # in a notebook: each is computed for it, and leave-p-out has millions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,13 +163,30 @@ class Split:
 
     def __repr__(self) -> str:
         lines = [one_line(self.rule)]
+        lines += [
+            f"  {name}: {rows} rows, {users} users, {items} items"
+            for name, rows, users, items in self._sizes()
+        ]
+        lines += [f"  {name}: {value}" for name, value in self.found.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        used = np.logical_or.reduce(list(self.masks.values())).sum()
+        unused = len(self.rows) - used
+        notes = [f"{unused:,} of {len(self.rows):,} rows are in no part"] if unused else []
+        parts = TableView(
+            ["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule)
+        )
+        found = [(name, str(value)) for name, value in self.found.items()]
+        return html(parts, *([TableView(["found", "value"], found)] if found else []))
+
+    def _sizes(self) -> Iterator[tuple[str, str, str, str]]:
+        """Return the name and the numbers of rows, users and items of each part."""
         for name, mask in self.masks.items():
             users, items = (
                 (codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item)
             )
-            lines.append(f"  {name}: {mask.sum():,} rows, {users:,} users, {items:,} items")
-        lines += [f"  {name}: {value}" for name, value in self.found.items()]
-        return "\n".join(lines)
+            yield name, f"{mask.sum():,}", f"{users:,}", f"{items:,}"
 
 
 class Folds(Sequence[Split]):
@@ -204,3 +224,25 @@ class Folds(Sequence[Split]):
 
     def __repr__(self) -> str:
         return f"{self._count} folds"
+
+    def _repr_html_(self) -> str:
+        sizes: list[dict[str, str]] = []
+        rule, notes = "", []
+        for number in range(min(self._count, _MOST_FOLDS)):
+            try:
+                split = self[number]
+            except RankwiseError as error:  # an empty part: the other folds can still be shown
+                notes.append(f"fold {number}: {error.what}")
+                sizes.append({})
+            else:
+                rule = f"{one_line(split.rule)}: "
+                sizes.append({name: rows for name, rows, _, _ in split._sizes()})
+        parts = list(dict.fromkeys(name for fold in sizes for name in fold))
+        rows = [
+            (str(number), *(fold.get(name, "–") for name in parts))
+            for number, fold in enumerate(sizes)
+        ]
+        if self._count > len(rows):
+            notes.append(f"the first {len(rows)} of {self._count:,} folds")
+        head = ["fold", *(f"{name} rows" for name in parts)]
+        return html(TableView(head, rows, notes, f"{rule}{self._count:,} folds"))

@@ -19,7 +19,7 @@ import polars as pl
 
 from rankwise.errors import FileError
 from rankwise.tables.compressed import read_bytes, unpacked
-from rankwise.tables.formats import Format, sniff
+from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
 
 __all__ = ["POLARS_FAILURES", "RawFile", "file_hash", "malformed", "read_file"]
@@ -68,7 +68,7 @@ class RawFile:
         return 0, ""
 
 
-def read_file(source: str | Path, layout: Format | None = None) -> RawFile:
+def read_file(source: str | Path, layout: Format | Declared | None = None) -> RawFile:
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
 
     Raises
@@ -77,13 +77,17 @@ def read_file(source: str | Path, layout: Format | None = None) -> RawFile:
         If there is no such file, it is truncated, or a line of it is malformed.
     """
     name = "standard input" if str(source) == "-" else str(source)
-    if name != "standard input" and _is_parquet(Path(source)):
+    declared = isinstance(layout, Declared)
+    if not declared and name != "standard input" and _is_parquet(Path(source)):
         return RawFile(_parquet(Path(source), name), Format("parquet"), name, file_hash(source))
     data = read_bytes(source)
     digest = hashlib.sha256(data).hexdigest()
     data = _plain_text(unpacked(data, name), name)
-    if layout is None:
-        layout = sniff(Path(name).name if name != "standard input" else "-", _head(data))
+    plain = Path(name).name if name != "standard input" else "-"
+    if isinstance(layout, Declared):
+        layout = layout.resolve(plain, _head(data))
+    elif layout is None:
+        layout = sniff(plain, _head(data))
     if not data.strip():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":

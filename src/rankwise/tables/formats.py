@@ -9,11 +9,15 @@ from typing import Literal, TypeAlias
 
 from rankwise.errors import FileError
 
-__all__ = ["Format", "sniff"]
+__all__ = ["Declared", "Format", "FormatName", "sniff"]
 
 FormatName: TypeAlias = Literal[
     "parquet", "csv", "json", "json lines", "movielens", "recbole", "trec run", "trec qrels"
 ]
+_TREC_COLUMNS = {
+    "trec run": ("user", "q0", "item", "rank", "score", "tag"),
+    "trec qrels": ("user", "iteration", "item", "relevance"),
+}
 _RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
 
 
@@ -41,8 +45,48 @@ class Format:
     def __str__(self) -> str:
         if self.name != "csv":
             return self.name
-        separator = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}[self.separator]
-        return f"csv ({separator})"
+        names = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "blank"}
+        return f"csv ({names.get(self.separator, self.separator)})"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the user says of a file, where its name and first line do not tell.
+
+    Attributes
+    ----------
+    name : str
+        The format.
+    separator : str or None, default=None
+        The text between fields; by default that of the format, or recognised.
+    columns : tuple of str, default=()
+        The names of the columns of a file without a header.
+    """
+
+    name: FormatName
+    separator: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def resolve(self, name: str, head: bytes) -> Format:
+        """Return the format of the file with this name and these first bytes.
+
+        >>> Declared("csv", ";", ("user", "item")).resolve("u.txt", b"1;2")
+        Format(name='csv', separator=';', columns=('user', 'item'), has_header=False)
+        """
+        if self.name in ("parquet", "json", "json lines"):
+            return Format(self.name)
+        if self.name in _TREC_COLUMNS:
+            return Format(self.name, "", _TREC_COLUMNS[self.name])
+        line = next(iter(re.split(r"\r?\n", head.decode("utf-8", errors="replace"))), "")
+        if self.name == "movielens":
+            separator = self.separator or "::"
+            known = self.columns or _movielens(name, len(line.split(separator)))
+            return Format(self.name, separator, known)
+        separator = self.separator or ("\t" if "\t" in line else max(",;|", key=line.count))
+        if self.columns:
+            return Format(self.name, separator, self.columns)
+        header = tuple(field.strip() for field in next(csv.reader([line], delimiter=separator), []))
+        return Format(self.name, separator, header, has_header=True)
 
 
 def sniff(name: str, head: bytes) -> Format:
@@ -97,11 +141,11 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
     if len(fields) < 4 or ("," in line and fields[1].upper() not in ("0", "Q0")):
         return None
     if len(fields) >= 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
-        return Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
+        return Format("trec run", "", _TREC_COLUMNS["trec run"])
     others = ("csv", "tsv", "inter", "data", "dat")
     plain = fields[1].upper() in ("0", "Q0") and suffix not in others
     if len(fields) == 4 and (plain or "qrel" in name.rpartition("/")[2]):
-        return Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
+        return Format("trec qrels", "", _TREC_COLUMNS["trec qrels"])
     return None
 
 

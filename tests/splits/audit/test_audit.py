@@ -389,7 +389,7 @@ def test_names_of_columns_are_shown_harmlessly():
     items = {"item": [10, 11, 12], column: ["x", "x", "y"]}
     found = rw.audit(TRAIN, TEST, items=items)
     assert found["L15"].said.endswith("share their  [2J<b>| with another")
-    assert r"share their  [2J\<b\>\| with" in found.export("markdown")
+    assert r"share their  \[2J\<b\>\| with" in found.export("markdown")
 
 
 def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):

@@ -138,7 +138,12 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         f"corrected by {settings['correction']} over its pairs, the other measures exploratory, by "
         f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
     )
-    return TableView(("", *heads), rows, caption=caption)
+    counts = sorted(set(table["users"].to_list()))
+    users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    return TableView(
+        ("", *heads), rows, caption=caption, title=f"Values over {users} users.",
+        label="rankwise-comparison",
+    )  # fmt: skip
 
 
 def _column(

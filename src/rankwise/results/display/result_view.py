@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.measures.measure import Measure
 from rankwise.core.view import TableView, number
+from rankwise.measures.measure import Measure
 from rankwise.results.tidy import labelled_values
 from rankwise.tables.table import names_no_columns
 
@@ -69,12 +69,21 @@ def result_views(
 ) -> list[TableView]:  # fmt: skip
     """Return the table of values, and that of groups of users if there is one, above the notes.
 
-    ``label`` goes into the first heading, so that sampled candidates are never out of sight.
+    ``label`` goes into the first heading, so that sampled candidates are never out of sight. The
+    titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere.
     """
     corner = f", {label}" if label else ""
     views = [_value_view(measures, values, f"measure{corner}")]
     views += [] if slices is None else [_group_view(slices.to_dicts(), f"group{corner}")]
+    title = _title(notes)
+    views = [replace(view, title=f"{view.title} {title}") for view in views]
     return [*views[:-1], replace(views[-1], notes=notes)]
+
+
+def _title(notes: Sequence[str]) -> str:
+    """Return who was evaluated and by which rules, from the notes that `footnote` made."""
+    *_, who, rules, _read = notes
+    return "over " + "; ".join(filter(None, (who.split(";")[0], rules))) + "."
 
 
 def _value_view(measures: Sequence[Measure], values: Mapping[str, float], corner: str) -> TableView:
@@ -92,7 +101,8 @@ def _value_view(measures: Sequence[Measure], values: Mapping[str, float], corner
             rows.append((name, *("" for _ in columns)))
         for label, texts in by_label.items():
             rows.append((f"  {label}" if label else name, *texts.values()))
-    return TableView((corner, *("whole" if k is None else f"@{k}" for k in columns)), rows)
+    head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
+    return TableView(head, rows, title="Values", label="rankwise-values")
 
 
 def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
@@ -101,14 +111,18 @@ def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
     rows = [("users", *(f"{row['users']:,}" for row in groups))]
     names = [name for name in groups[0] if name not in ("by", "group", "users", "label")]
     rows += [(name, *(number(row[name]) for row in groups)) for name in names]
-    return TableView((corner, *heads), rows)
+    by = ", ".join(dict.fromkeys(row["by"] for row in groups))
+    return TableView((corner, *heads), rows, title=f"Values by {by}", label="rankwise-groups")
 
 
 def footnote(
     counts: Mapping[str, int], diagnostics: Mapping[str, Mapping[str, float]],
     provenance: Mapping[str, Any], candidates: str | None, split: str,
 ) -> list[str]:  # fmt: skip
-    """Return who was evaluated by which rules, what was out of the ordinary, and what was read."""
+    """Return who was evaluated by which rules, what was out of the ordinary, and what was read.
+
+    Doubts come first; the last three lines are who, the rules, and what was read.
+    """
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = settings.get("population")
     who = f": {_POPULATIONS[population]} (population={population})" if population else ""

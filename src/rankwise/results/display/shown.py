@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
@@ -46,5 +47,6 @@ class ShownResult(Protocol):
     def direction(self, cell: str) -> bool | None: ...
     def is_mean_of_users(self, cell: str) -> bool: ...
     def to_dict(self) -> dict[str, Any]: ...
+    def save(self, folder: str | Path) -> Path: ...
     def interval(self, measure: str | Measure, *, by: str | None = None,
                  group: object = None) -> Interval: ...  # fmt: skip

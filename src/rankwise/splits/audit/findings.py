@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.core.terminal import terminal_width
+from rankwise.core.view import Marked, TableView, html, markdown
 from rankwise.errors import ParameterError, nearest, printable
 
 __all__ = ["Audit", "Check", "Status", "not_run", "verdict"]
@@ -125,21 +126,34 @@ class Audit:
             return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if format != "markdown":
             raise ParameterError("format must be one of json, markdown", found=f"{format!r}")
-        lines = ["| check | verdict | number | what was found |", "|---|---|---:|---|"]
-        for check in self.checks:
-            finding = re.sub(r"[\\|<>*`]", r"\\\g<0>", check.said)
-            name = f"{check.code} {check.name}"
-            lines.append(f"| {name} | {check.status} | {_number(check.value)} | {finding} |")
-        return "\n".join(lines) + "\n"
+        return markdown(self._view())
 
     def __repr__(self) -> str:
         limit = terminal_width()
         lines = [line for check in self.checks for line in _lines(check, limit)]
-        counts = [
-            f"{sum(check.status == status for check in self.checks)} {status}"
-            for status in ("fail", "warn", "pass", "not run")
+        return "\n".join([*lines, self._counts()])
+
+    def _repr_html_(self) -> str:
+        return html(replace(self._view(), notes=[self._counts()]))
+
+    def _view(self) -> TableView:
+        """Return one row per check; verdicts are words, so that no reader depends on colour."""
+        rows = [
+            (
+                f"{check.code} {check.name}",
+                Marked(check.status, "bold" if check.status in ("fail", "warn") else ""),
+                _number(check.value),
+                check.said,
+            )
+            for check in self.checks
         ]
-        return "\n".join([*lines, ", ".join(counts)])
+        return TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
+
+    def _counts(self) -> str:
+        """Return how many checks have which verdict, the worst first."""
+        counts = Counter(check.status for check in self.checks)
+        order: tuple[Status, ...] = ("fail", "warn", "pass", "not run")
+        return ", ".join(f"{counts[status]} {status}" for status in order)
 
 
 _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64,

@@ -1,0 +1,105 @@
+"""``rankwise report``: results in, one HTML page out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankwise.cli.options import PATH, examples, named_paths
+
+if TYPE_CHECKING:
+    from rankwise.results.report.page import Report
+
+__all__ = ["command", "write_report"]
+
+
+@click.command(
+    "report",
+    epilog=examples(
+        "rankwise report results/popularity results/neighbours -o page.html",
+        "rankwise report results/neighbours --items items.csv --assets charts",
+    ),
+)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
+@click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True,
+              help="The page.")  # fmt: skip
+@click.option("--primary", metavar="MEASURE", help="The primary measure of the comparison.")
+@click.option(
+    "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
+)
+@click.option("--title", help="The title of the page.")
+@click.option(
+    "--recommendations",
+    "runs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="The lists of a system, for exposure and examples; may be repeated.  [default: the file "
+    "that the result names]",
+)
+@click.option("--truth", metavar="FILE", help="The ground truth.")
+@click.option("--train", metavar="FILE", help="Training interactions.")
+@click.option("--items", metavar="FILE", help="Items with their titles.")
+@click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
+@click.option("--assets", type=PATH, metavar="DIR",
+              help="Also write every chart as SVG and PNG, and its data as CSV.")  # fmt: skip
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    systems: tuple[str, ...],
+    output: Path,
+    primary: str | None,
+    baseline: str | None,
+    title: str | None,
+    runs: tuple[str, ...],
+    truth: str | None,
+    train: str | None,
+    items: str | None,
+    assets: Path | None,
+    *,
+    audit: bool,
+) -> None:
+    """Write one HTML page about results, which opens without a network.
+
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of users' values; or
+    give the one folder that `rankwise compare --save` or `rankwise run` wrote.
+    """  # fmt: skip
+    from rankwise.results.comparison import Comparison
+    from rankwise.results.comparison_folder import is_comparison
+    from rankwise.results.per_user import open_result
+    from rankwise.results.report.report import report
+
+    subject: Any
+    if len(systems) == 1 and is_comparison(Path(systems[0])):
+        subject = Comparison.load(systems[0])
+        if primary is not None or baseline is not None:
+            subject = subject.results  # compared again
+    else:
+        subject = named_paths(ctx, systems, open_result)
+    page = report(
+        subject, primary=primary, baseline=baseline, title=title,
+        recommendations=named_paths(ctx, runs, str), truth=truth, train=train, items=items,
+        audit=_audit(ctx, train, truth) if audit else None,
+    )  # fmt: skip
+    write_report(page, output, assets)
+
+
+def _audit(ctx: click.Context, train: str | None, truth: str | None) -> Any:
+    from rankwise.splits.audit.audit import audit
+
+    if train is None or truth is None:
+        raise click.UsageError("--audit needs --train and --truth", ctx)
+    return audit(train, truth)
+
+
+def write_report(page: Report, output: Path, assets: Path | None = None) -> None:
+    """Write a page and its charts, and say what it is without."""
+    page.save(output)
+    if assets is not None:
+        files = page.save_assets(assets)
+        click.echo(f"{len(files)} files in {assets}", err=True)
+    for what, why in page.missing.items():
+        click.echo(f"without {what}: {why}", err=True)
+    click.echo(str(output))

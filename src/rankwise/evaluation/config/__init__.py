@@ -1,0 +1,1 @@
+"""One YAML file that says what to evaluate, compare and write."""

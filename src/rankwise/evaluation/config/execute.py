@@ -1,0 +1,122 @@
+"""Running a configuration: split, systems, results, comparisons, audit, tables and report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rankwise.errors import RankwiseError
+from rankwise.evaluation.config.experiment import Experiment
+from rankwise.evaluation.config.inputs import Inputs, Say
+from rankwise.evaluation.config.outputs import write_report, write_results
+from rankwise.evaluation.evaluate import evaluate
+from rankwise.results.compare import compare
+from rankwise.results.comparison import Comparison
+from rankwise.results.result import Result
+from rankwise.splits.audit.audit import audit
+from rankwise.splits.audit.findings import Audit
+
+__all__ = ["Outcome", "evaluate_locally", "execute"]
+
+
+class Evaluate(Protocol):
+    """An engine: `rankwise.evaluate`, or that of Spark with its session."""
+
+    def __call__(
+        self, recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /
+    ) -> Result: ...
+
+
+def evaluate_locally(
+    recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /
+) -> Result:
+    """Evaluate in this process."""
+    return evaluate(recommendations, truth, measures, **options)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a configuration gave.
+
+    Attributes
+    ----------
+    folder : Path
+        Where everything was written.
+    results : mapping of str to Result
+        The result of each system.
+    comparisons : sequence of Comparison
+        What was compared, the first one for the report; empty for a single system.
+    audit : Audit or None
+        What was found in the split.
+    missing : mapping of str to str
+        What the report is without, and why.
+    """
+
+    folder: Path
+    results: Mapping[str, Result]
+    comparisons: Sequence[Comparison]
+    audit: Audit | None
+    missing: Mapping[str, str]
+
+
+def execute(
+    experiment: Experiment, *, evaluate: Evaluate = evaluate_locally,
+    folder: Path | None = None, say: Say = lambda _: None,
+) -> Outcome:  # fmt: skip
+    """Run an experiment, and write what it gives into its folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to do.
+    evaluate : callable, default=evaluate_locally
+        The engine.
+    folder : Path, optional
+        Where to write; by default where the configuration says.
+    say : callable, optional
+        Is told what is being done.
+
+    Raises
+    ------
+    RankwiseError
+        If a table cannot be evaluated as it is, or a file cannot be written.
+    """
+    out = experiment.folder / experiment.config.output.folder if folder is None else folder
+    out.mkdir(parents=True, exist_ok=True)
+    for note in experiment.notes:
+        say(note)
+    inputs = Inputs(experiment, out, say)
+    runs, results = {}, {}
+    for name, system in experiment.systems.items():
+        say(f"evaluating {name} …")
+        runs[name] = inputs.run(name, system)
+        options = inputs.options(system)
+        results[name] = evaluate(runs[name], inputs.truth, experiment.settings.measures, options)
+    comparisons = _compared(experiment, results, say)
+    found = _audited(experiment, inputs, say)
+    write_results(experiment, out, results, comparisons)
+    missing = write_report(experiment, out, results, comparisons, found, inputs, runs)
+    return Outcome(out, results, comparisons, found, missing)
+
+
+def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:
+    """Return every comparison; a single system has none."""
+    if len(results) < 2:
+        return []
+    say("comparing …")
+    return [compare(results, **options) for options in experiment.comparisons]
+
+
+def _audited(experiment: Experiment, inputs: Inputs, say: Say) -> Audit | None:
+    """Return the audit of the split, where there is training data."""
+    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    if not experiment.config.output.audit or train is None or truth is None:
+        return None
+    say("auditing the split …")
+    try:
+        return audit(train, truth, columns=experiment.settings.columns)
+    except RankwiseError as error:
+        say(f"no audit: {error.what}")
+        return None

@@ -1,0 +1,192 @@
+"""The tables of an experiment: read once, split, and with the lists of baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from rankwise.candidates.candidate_sets import sampled as sampled_candidates
+from rankwise.errors import EmptyError, FileError, ParameterError
+from rankwise.evaluation.config.experiment import Experiment
+from rankwise.evaluation.config.schema import MODELS, Source
+from rankwise.results.comparison_folder import folder_names
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.atomic_files import new_file, new_folder
+from rankwise.tables.cards import card_beside
+from rankwise.tables.columns import TableRole
+from rankwise.tables.files import file_hash, read_file
+from rankwise.tables.formats import Declared
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Recommendations, Table
+
+__all__ = ["Inputs", "Say", "over_candidates"]
+
+Say: TypeAlias = Callable[[str], object]
+"""What is told, line by line, what is being done."""
+_WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
+
+
+class Inputs:
+    """The tables of an experiment: read once, split, and with the lists of baselines."""
+
+    def __init__(self, experiment: Experiment, out: Path, say: Say) -> None:
+        self.experiment, self.out, self._say = experiment, out, say
+        data = experiment.config.data
+        self._local = experiment.config.engine.name == "local"
+        given = self._split() if experiment.splitter is not None else None
+        self.truth: Any = given or self._source(data.truth, "truth")
+        self.train: Any = None if given else self._source(data.train, "train")
+        if self._local:  # a folder of a split is read once, for all systems
+            self.truth, self.train = self.parts
+        self._others: dict[str, Any] = {
+            "items": self._source(data.items, "items"),
+            "users": self._source(data.users, "users"),
+            "baseline": self._source(data.baseline, "baseline"),
+        }
+        self._candidates: Any = None
+
+    def options(self, system: Any) -> dict[str, Any]:
+        """Return the tables and options to evaluate a system with."""
+        options = self.experiment.options
+        if isinstance(system, Source) and system.columns:
+            own = {f"recommendations.{key}": name for key, name in system.columns.items()}
+            options["columns"] = (options["columns"] or {}) | own
+        return {"train": self.train, **self._others, **options}
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """Ground truth and training interactions, those of a split as well."""
+        parts: tuple[Any, Any] = truth_and_train(
+            self.truth, self.train, self.experiment.settings.columns
+        )
+        return parts
+
+    @property
+    def items(self) -> Any:
+        """The table of items, or its path."""
+        return self._others["items"]
+
+    def run(self, name: str, system: Any) -> Any:
+        """Return the recommendation lists of a system."""
+        if isinstance(system, Source):
+            run = self._source(system, "recommendations")
+        else:
+            run = self._fitted(name, system)
+        return run if self.experiment.sampled is None else self._over_candidates(run, system)
+
+    def _split(self) -> str:
+        """Split the interactions, and return the folder of the parts."""
+        experiment = self.experiment
+        source, split = experiment.config.data.interactions, experiment.config.split
+        assert source is not None
+        assert split is not None
+        assert experiment.splitter is not None
+        self._say("splitting the interactions …")
+        made = experiment.splitter.split(
+            self._source(source, "interactions"), columns=experiment.settings.columns,
+            time_unit=split.time_unit,
+        )  # fmt: skip
+        target = self.out / "split"
+        with new_folder(target) as part:
+            made.save(part)
+        return str(target)
+
+    def _source(self, source: Source | None, role: TableRole) -> Any:
+        """Return a table, or the path of one for an engine that reads for itself."""
+        if source is None:
+            return None
+        path = self.experiment.path(source)
+        if source.sha256 is not None and file_hash(path) != source.sha256:
+            raise FileError(
+                "this file is not the one that the configuration was resolved for",
+                where=str(path), hint="leave sha256 out to evaluate it as it is",
+            )  # fmt: skip
+        if not self._local or path.is_dir() or role == "interactions":
+            return str(path) if source.format is None else self._declared(path, source)
+        columns = self.experiment.settings.columns
+        if role == "recommendations":
+            columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
+        if source.format is None:
+            return read_table(str(path), role, columns)
+        raw = self._declared(path, source)
+        table = read_table(raw, role, columns)
+        return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
+
+    def _declared(self, path: Path, source: Source) -> Any:
+        assert source.format is not None
+        return read_file(path, Declared(source.format, source.separator, tuple(source.header)))
+
+    def _fitted(self, name: str, system: Any) -> str:
+        """Fit a baseline, and return the file of its lists, which a report can read again."""
+        truth, train = self._pairs("truth"), self._pairs("train")
+        cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
+        k = system.k or max(cuts, default=10)
+        if self.experiment.sampled is not None:
+            k = train["item"].n_unique()
+            if k * truth["user"].n_unique() > _WIDEST:
+                raise ParameterError(
+                    "a baseline over sampled candidates ranks the whole catalogue first",
+                    found=f"{truth['user'].n_unique():,} users, {k:,} items",
+                    hint="write strategy: full",
+                )
+        given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
+        model = MODELS[system.model](**given).fit(train)
+        lists = model.recommend(truth["user"].unique().sort(), k)
+        path = self.out / "runs" / f"{folder_names(list(self.experiment.systems))[name]}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new_file(path, lists.write_parquet)
+        return str(path)
+
+    def _pairs(self, role: TableRole) -> pl.DataFrame:
+        truth, train = self.parts
+        source = truth if role == "truth" else train
+        if source is None:
+            raise EmptyError(f"there are no {role} interactions for a baseline")
+        return read_table(source, role, self.experiment.settings.columns).frame
+
+    def _over_candidates(self, run: Any, system: Any) -> Recommendations:
+        """Return lists of the user's relevant items and sampled negatives alone."""
+        assert self.experiment.sampled is not None
+        n, seed = self.experiment.sampled
+        settings = self.experiment.settings
+        truth, train = self.parts
+        if self._candidates is None:
+            self._candidates = sampled_candidates(
+                truth, n, seed=seed, items=self._others["items"], train=train,
+                relevance_threshold=settings.relevance_threshold, columns=settings.columns,
+            )  # fmt: skip
+        columns = self.options(system)["columns"]
+        table = read_table(run, "recommendations", columns)
+        return over_candidates(table, self._candidates)
+
+
+def over_candidates(table: Table, candidates: Any) -> Recommendations:
+    """Return lists without the items that are no candidates of their user.
+
+    Candidates that a list does not hold come after those that it holds, and are not counted as
+    recommended: lists should be long, at best the whole catalogue.
+    """
+    pairs = candidates.frame.with_columns(
+        pl.col(name).cast(table.frame.schema[name], strict=False) for name in ("user", "item")
+    )
+    if any(pairs[name].null_count() for name in ("user", "item")):
+        raise ParameterError(
+            "the ids of recommendations and ground truth are of different types",
+            found=f"{table.frame.schema['item']} and {candidates.frame.schema['item']}",
+        )
+    kept = table.frame.join(pairs, on=["user", "item"], how="semi", maintain_order="left")
+    if kept.is_empty():
+        raise EmptyError("no recommended item is a candidate", where=table.source)
+    if "rank" in kept.columns:
+        kept = kept.sort("user", "rank", maintain_order=True)
+        kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    counts = {"candidates_without_scores": len(pairs) - len(kept)}
+    columns = {name: table.columns[name] for name in kept.columns if name in table.columns}
+    return Recommendations(
+        kept, "recommendations", table.source, table.format, columns, is_text=table.is_text,
+        sha256=table.sha256, protocol=candidates.protocol, counts={**candidates.counts, **counts},
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""Mistakes of a configuration file, collected so that all are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from rankwise.errors import ConfigError, RankwiseError, nearest
+from rankwise.evaluation.config.document import Document, Place, spelled
+
+__all__ = ["Mistakes"]
+
+_T = TypeVar("_T")
+
+
+class Mistakes:
+    """The mistakes found so far, each with the line that it is about."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._found: dict[tuple[int, str], None] = {}
+        self._invalid: list[Place] = []
+
+    def add(self, place: Place, what: str, hint: str | None = None) -> None:
+        """Keep a mistake, unless it follows from one that is known in the same place."""
+        if not self.is_wrong(place):
+            self._keep(place, what, hint)
+
+    def is_wrong(self, place: Place) -> bool:
+        """Return whether a value, something in it, or what holds it is no valid value."""
+        return any(
+            other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
+        )
+
+    def _keep(self, place: Place, what: str, hint: str | None) -> None:
+        line = self.document.line(place)
+        text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")
+        self._found[line, text] = None
+
+    def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
+        """Return what a function makes; None, and a mistake, if it refuses."""
+        try:
+            return make()
+        except RankwiseError as error:
+            what = f"{error.what} ({error.found})" if error.found else error.what
+            self.add(place, what, error.hint)
+        except (TypeError, ValueError) as error:
+            self.add(place, str(error))
+        return None
+
+    def add_pydantic(self, error: ValidationError, schema: dict[str, Any]) -> list[Place]:
+        """Keep the mistakes that pydantic found, and return their places, the innermost only.
+
+        Alternatives of one value are one mistake.
+        """
+        by_place: dict[Place, list[Any]] = {}
+        for problem in error.errors(include_url=False):
+            by_place.setdefault(self._place(problem), []).append(problem)
+        inner = [
+            place
+            for place in by_place
+            if not any(other != place and other[: len(place)] == place for other in by_place)
+        ]
+        for place in inner:
+            self._keep(place, *_said(place, by_place[place], schema))
+        self._invalid += inner
+        return inner
+
+    def _place(self, problem: Any) -> Place:
+        """Return where the file has the problem, without the names of pydantic's alternatives."""
+        place: Place = ()
+        for part in problem["loc"]:
+            if self.document.has((*place, part)):
+                place = (*place, part)
+        missing = problem["type"] == "missing"
+        return (*place, problem["loc"][-1]) if missing else place
+
+    def check(self) -> None:
+        """Raise if there are any.
+
+        Raises
+        ------
+        ConfigError
+            With every mistake, in the order of the lines.
+        """
+        if self._found:
+            lines = [text for _, text in sorted(self._found)]
+            count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
+            raise ConfigError(
+                f"this configuration has {count}", where=self.document.name, mistakes=lines
+            )
+
+
+def _said(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
+    """Return what is wrong in one place, and what was probably meant."""
+    kinds = {problem["type"] for problem in problems}
+    first = problems[0]
+    if kinds == {"extra_forbidden"}:
+        known = _keys(schema, place[:-1])
+        return "there is no such key", nearest(str(place[-1]), known) or _listed(known)
+    if kinds == {"missing"}:
+        return "this key is missing", None
+    found = repr(first["input"])
+    found = found if len(found) < 60 else found[:57] + "…"
+    if kinds == {"literal_error"}:
+        expected = first["ctx"]["expected"]
+        choices = [choice.strip("' ") for choice in expected.replace(" or ", ", ").split(",")]
+        return f"{found} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
+    wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
+    return f"{found} is not {' or '.join(wants)}", None
+
+
+def _listed(names: set[str]) -> str | None:
+    return f"known: {', '.join(sorted(names))}" if 0 < len(names) <= 12 else None
+
+
+def _keys(schema: dict[str, Any], place: Place) -> set[str]:
+    """Return the keys that the schema knows in a place."""
+    here = list(_plain(schema, schema))
+    for part in place:
+        inner = []
+        for node in here:
+            properties = node.get("properties", {})
+            if part in properties:
+                inner.append(properties[part])
+            elif isinstance(node.get("additionalProperties"), dict) and not properties:
+                inner.append(node["additionalProperties"])
+            elif isinstance(part, int) and "items" in node:
+                inner.append(node["items"])
+            elif isinstance(part, int):  # what may be a list of one is written without it
+                inner.append(node)
+        here = [plain for node in inner for plain in _plain(node, schema)]
+    return {key for node in here for key in node.get("properties", {})}
+
+
+def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return a node of the schema, or its alternatives, with references followed."""
+    if "$ref" in node:
+        yield from _plain(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
+    alternatives = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    for other in alternatives:
+        yield from _plain(other, schema)
+    if "$ref" not in node and not alternatives:
+        yield node

@@ -1,0 +1,79 @@
+"""What an experiment writes: results, comparisons, tables, configuration and report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rankwise.evaluation.config.experiment import Experiment
+from rankwise.evaluation.config.inputs import Inputs
+from rankwise.evaluation.config.resolved import resolved_text
+from rankwise.results.comparison import Comparison
+from rankwise.results.comparison_folder import folder_names, write_comparison
+from rankwise.results.report.report import report
+from rankwise.results.result import Result
+from rankwise.splits.audit.findings import Audit
+from rankwise.tables.atomic_files import new_file, write_text
+from rankwise.tables.table import Table
+
+__all__ = ["write_report", "write_results"]
+
+_OURS = ("comparison.json", "comparison-*.json", "table.md", "table.tex", "table.csv")
+_SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+def write_results(
+    experiment: Experiment, out: Path, results: Mapping[str, Result],
+    comparisons: Sequence[Comparison],
+) -> None:  # fmt: skip
+    """Write results, comparisons, tables and the resolved configuration."""
+    output = experiment.config.output
+    for old in (path for pattern in _OURS for path in out.glob(pattern)):
+        old.unlink()  # of an earlier run: a reader would take it for this one's
+    if comparisons:
+        write_comparison(out, comparisons[0].to_dict(), results)
+        for at, other in enumerate(comparisons[1:], start=2):
+            settings = other.settings
+            name = f"comparison-{at}-{settings['test']}-{settings['correction']}.json"
+            write_text(out / name, other.export("json"))
+    else:
+        for name, folder in folder_names(list(results)).items():
+            results[name].save(out / "results" / folder)
+    for form in output.tables:
+        shown: Any = comparisons[0] if comparisons else next(iter(results.values()))
+        write_text(out / f"table.{_SUFFIXES[form]}", shown.export(form))
+    per_user = output.per_user or ("csv" if experiment.config.evaluation.save_per_user else None)
+    if per_user is not None:
+        _write_per_user(out / "per_user", results, per_user)
+    write_text(out / "config.yaml", resolved_text(experiment, out))
+
+
+def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, part in folder_names(list(results)).items():
+        frame = results[name].per_user
+        writers: dict[str, Any] = {
+            "csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json,
+        }  # fmt: skip
+        new_file(folder / f"{part}.{form}", writers[form])
+
+
+def write_report(
+    experiment: Experiment, out: Path, results: Mapping[str, Result],
+    comparisons: Sequence[Comparison], found: Audit | None, inputs: Inputs,
+    runs: Mapping[str, Any],
+) -> Mapping[str, str]:  # fmt: skip
+    """Write the report, and return what it is without."""
+    output = experiment.config.output
+    if output.report is False:
+        return {}
+    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    options = {"truth": truth, "train": train, "items": inputs.items}
+    local = {name: run for name, run in runs.items() if isinstance(run, Table)}
+    page = report(
+        comparisons[0] if comparisons else dict(results), title=output.title, audit=found,
+        recommendations=local, **options,
+    )  # fmt: skip
+    page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
+    return page.missing

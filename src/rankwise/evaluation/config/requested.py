@@ -1,0 +1,104 @@
+"""The measures and comparisons that a configuration asks for, in the words of any library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.errors import nearest
+from rankwise.evaluation.config.document import Place
+from rankwise.evaluation.config.mistakes import Mistakes
+from rankwise.evaluation.config.schema import Config
+from rankwise.evaluation.config.warprec import complex_measure, tests_of
+from rankwise.evaluation.settings import DEFAULT_MEASURES
+from rankwise.measures.measure import Measure
+from rankwise.measures.read import parse_all
+
+__all__ = ["comparisons_of", "measures_of"]
+
+
+def comparisons_of(
+    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
+) -> list[dict[str, Any]]:
+    """Return the options of every comparison."""
+    evaluation = config.evaluation
+    options: list[dict[str, Any]] = []
+    if evaluation.stat_significance is not None:
+        options, refused = tests_of(evaluation.stat_significance)
+        for text in refused:
+            mistakes.add(("evaluation", "stat_significance"), text)
+        if config.comparison is not None:
+            mistakes.add(("evaluation", "stat_significance"), "the section comparison says it too")
+    elif config.comparison is not None:
+        options = [one.model_dump(exclude_unset=True) for one in config.comparison]
+    options = options or [{}]
+    for at, one in enumerate(options):
+        place: Place = ("comparison", at) if mistakes.document.has(("comparison", at)) else (
+            "comparison",)  # fmt: skip
+        name = one.get("baseline")
+        if name is not None and name not in systems:
+            mistakes.add((*place, "baseline"), f"there is no system {name!r}",
+                         nearest(str(name), systems))  # fmt: skip
+        if evaluation.validation_metric is not None:
+            one.setdefault("primary", evaluation.validation_metric)
+        for key in ("primary", "measures"):
+            if one.get(key) is not None:
+                mistakes.tried((*place, key), partial(parse_all, one[key]))
+    return options
+
+
+def _cutoffs(config: Config, mistakes: Mistakes) -> list[int]:
+    """Return the cut-offs of measures that name none."""
+    evaluation = config.evaluation
+    if evaluation.k is not None and evaluation.top_k is not None:
+        mistakes.add(("evaluation", "top_k"), "k says it too")
+    given = evaluation.top_k if evaluation.k is None else evaluation.k
+    if given is None:
+        return []
+    return [given] if isinstance(given, int) else list(given)
+
+
+def measures_of(config: Config, mistakes: Mistakes) -> list[Measure]:
+    """Return the measures that are asked for, each once."""
+    evaluation, cutoffs = config.evaluation, _cutoffs(config, mistakes)
+    strict = not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
+    found: dict[str, Measure] = {}
+    for key in ("measures", "metrics"):
+        names = getattr(evaluation, key)
+        listed = [names] if isinstance(names, str) else names or []
+        for at, name in enumerate(listed):
+            place: Place = ("evaluation", key, at) if isinstance(names, list) else (
+                "evaluation", key)  # fmt: skip
+            for measure in mistakes.tried(place, partial(_at, name, cutoffs, strict)) or ():
+                found[str(measure)] = measure
+    for at, metric in enumerate(evaluation.complex_metrics):
+        place = ("evaluation", "complex_metrics", at)
+        made = mistakes.tried(place, partial(complex_measure, metric, cutoffs))
+        found |= {} if made is None else {str(made): made}
+    primary = evaluation.validation_metric
+    if primary is not None:
+        for measure in mistakes.tried(("evaluation", "validation_metric"),
+                                      partial(_at, primary, cutoffs)) or ():  # fmt: skip
+            if not any(set(measure.cells) <= set(other.cells) for other in found.values()):
+                found[str(measure)] = measure
+    if not found:
+        found = {str(m): m for name in DEFAULT_MEASURES for m in _at(
+            name.partition("@")[0] if cutoffs else name, cutoffs)}  # fmt: skip
+    return list(found.values())
+
+
+def _at(name: str, cutoffs: Sequence[int], strict: bool = True) -> tuple[Measure, ...]:
+    """Return the measures of a text, those without a cut-off at ``cutoffs``.
+
+    Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
+    """
+    out = []
+    for measure in parse_all(name, cutoffs=False):
+        at = measure @ list(cutoffs) if (
+            cutoffs and not measure.k and measure.cutoff != "none"
+        ) else measure  # fmt: skip
+        if strict:
+            at.require_cutoff()
+        out.append(at)
+    return tuple(out)

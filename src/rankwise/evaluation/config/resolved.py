@@ -1,0 +1,86 @@
+"""An experiment as a configuration file again: complete, and the same bits when it runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rankwise.core.version import __version__
+from rankwise.evaluation.config.experiment import Experiment
+from rankwise.evaluation.config.schema import Source, comparison_options
+from rankwise.tables.files import file_hash
+
+__all__ = ["resolved_text"]
+
+_HEAD = """\
+# What was run, by rankwise {version}: every option in full, and the hash of every file.
+# `rankwise run` of this file gives the same bits, or says which file has changed.
+"""
+
+
+def resolved_text(experiment: Experiment, folder: Path) -> str:
+    """Return the text of the configuration to be saved in ``folder``.
+
+    Paths are relative to that folder, measures are written in full, and what other names or
+    sections said stands where rankwise has it.
+    """
+    text = yaml.safe_dump(
+        _resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100
+    )
+    return _HEAD.format(version=__version__) + text
+
+
+def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    config, settings = experiment.config, experiment.settings
+    data = {role: _source(experiment, source, folder) for role in type(config.data).model_fields
+            if role != "recommendations"
+            and (source := getattr(config.data, role)) is not None}  # fmt: skip
+    # The columns of single tables stand in the options of the evaluation.
+    values: dict[str, Any] = {"data": {role: {k: v for k, v in source.items() if k != "columns"}
+                                       for role, source in data.items()}}  # fmt: skip
+    if experiment.splitter is not None:
+        assert config.split is not None
+        values["split"] = _plain(experiment.splitter.to_dict()) | (
+            {} if config.split.time_unit is None else {"time_unit": config.split.time_unit}
+        )
+    values["systems"] = {
+        name: _source(experiment, system, folder) if isinstance(system, Source)
+        else system.model_dump(exclude_none=True)
+        for name, system in experiment.systems.items()
+    }  # fmt: skip
+    values["evaluation"] = {
+        "measures": [str(measure) for measure in settings.measures],
+        **{name: _plain(value) for name, value in experiment.options.items()},
+    }
+    if experiment.sampled is not None:
+        n, seed = experiment.sampled
+        values["evaluation"] |= {"strategy": "sampled", "num_negatives": n, "seed": seed}
+    usual = {name: default for name, (_, default, _) in comparison_options().items()}
+    values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
+    output = config.output.model_dump(exclude_none=True)
+    values["output"] = output | {"folder": "rerun"}
+    if config.evaluation.save_per_user and config.output.per_user is None:
+        values["output"]["per_user"] = "csv"
+    values["engine"] = config.engine.model_dump(exclude_none=True)
+    return values
+
+
+def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, Any]:
+    path = experiment.path(source)
+    entry = source.model_dump(exclude_defaults=True)
+    entry["path"] = Path(os.path.relpath(path, folder)).as_posix()
+    if path.is_file():
+        entry["sha256"] = file_hash(path)
+    return entry
+
+
+def _plain(value: Any) -> Any:
+    """Return values as YAML holds them."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

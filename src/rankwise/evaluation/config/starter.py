@@ -1,0 +1,145 @@
+"""A commented configuration file to begin with, from the files that somebody has."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from rankwise.errors import RankwiseError
+from rankwise.evaluation.config.schema import json_schema
+from rankwise.evaluation.settings import option_fields
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.atomic_files import write_text
+from rankwise.tables.read import read_table
+
+__all__ = ["starter_text", "write_starter"]
+
+_SCHEMA = "rankwise.schema.json"
+_ACCURACY = ("ndcg@[5,10,20]", "recall@[5,10,20]", "map@10", "mrr@10", "hit_rate@10")
+_BEYOND = ("catalog_coverage@10", "gini@10")
+
+
+def write_starter(path: Path, runs: Sequence[str], tables: Mapping[str, str]) -> Path:
+    """Write a configuration file, and beside it its schema, whose path is returned."""
+    text = starter_text(path.parent, runs, tables)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = path.with_name(_SCHEMA)
+    write_text(schema, json.dumps(json_schema(), indent=2) + "\n")
+    write_text(path, text)
+    return schema
+
+
+def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -> str:
+    """Return the text of a configuration file that lies in ``folder``.
+
+    Raises
+    ------
+    InputError
+        If the ground truth or the interactions cannot be read.
+    """
+    split, threshold = "interactions" in tables, _threshold(tables)
+    data = {role: _relative(path, folder) for role, path in tables.items()}
+    has_train = split or "train" in tables or Path(tables["truth"]).is_dir()
+    measures = [*_ACCURACY, *_BEYOND, *(("novelty@10",) if has_train else ())]
+    lines = [
+        f"# yaml-language-server: $schema={_SCHEMA}",
+        "# For `rankwise run`. Paths are relative to this file; `rankwise check` validates it.",
+        "",
+        "data:",
+        *(f"  {role}: {_scalar(path)}" for role, path in data.items()),
+        "  # A table whose columns have other names:",
+        "  # items: {path: items.csv, columns: {item: movieId}}",
+        "",
+    ]
+    if split:
+        lines += ["split: {rule: GlobalTime, share: 0.2}  # the last 20 % of the rows, by time", ""]
+    lines += ["systems:  # what is evaluated, by name: run files, and baselines of rankwise",
+              *_systems(runs, folder, fitted=has_train), "",
+              "evaluation:", "  measures:", *(f"    - {_scalar(name)}" for name in measures),
+              *_options({"relevance_threshold": threshold, "by": _groups(tables) or None,
+                         "jackknife": 64}), "",
+              "comparison:  # every option of rankwise.compare",
+              "  primary: ndcg@10  # corrected for several pairs; other measures are exploratory",
+              "  # baseline: popularity  # without it all pairs are compared", "",
+              "output:", "  folder: rankwise-results", "  report: true  # report.html",
+              "  tables: [markdown]  # also latex, csv", "  # per_user: parquet", "",
+              "# engine: spark", ""]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
+    names = [Path(run).name.split(".")[0] or run for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"{name}-{at}" for at, name in enumerate(names, start=1)]
+    lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}"
+             for name, run in zip(names, runs, strict=True)]  # fmt: skip
+    baselines = ["popularity: {model: Popularity}", "random: {model: Random, seed: 0}",
+                 "neighbours: {model: ItemNeighbours}"]  # fmt: skip
+    if fitted:
+        lines += [f"  # {text}" if runs else f"  {text}" for text in baselines]
+    return lines or ["  # name: run.csv"]
+
+
+_WHY = {
+    "relevance_threshold": "ratings of this and more are relevant",
+    "by": "groups of users that are evaluated as well",
+    "jackknife": "for intervals of coverage and Gini, which are no means of users",
+}
+
+
+def _options(chosen: Mapping[str, Any]) -> list[str]:
+    """Return the options that are chosen here, then every other one, commented out."""
+    lines = [f"  {name}: {_scalar(value)}  # {_WHY[name]}" for name, value in chosen.items()
+             if value is not None]  # fmt: skip
+    for name, entry in option_fields().items():
+        if name != "columns" and chosen.get(name) is None:
+            text = entry.metadata["text"].partition(". ")[0].rstrip(".").replace("``", "")
+            default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
+            lines.append(f"  # {name}: {_scalar(default)}  # {text}")
+    return lines
+
+
+def _groups(tables: Mapping[str, str]) -> list[str]:
+    """Return the columns of the users that hold a few groups each."""
+    if "users" not in tables:
+        return []
+    try:
+        users = read_table(tables["users"], "users").frame
+    except RankwiseError:
+        return []  # `rankwise run` says what is wrong with the table
+    few = range(2, min(20, len(users) // 10) + 1)
+    return [name for name, kind in users.schema.items()
+            if name != "user" and kind == pl.String and users[name].n_unique() in few]  # fmt: skip
+
+
+def _threshold(tables: Mapping[str, str]) -> float | None:
+    """Return a threshold for ratings of several values, of which most people mean the upper ones.
+
+    It is a beginning that the file shows, for its owner to change: two thirds of the scale.
+    """
+    role = "truth" if "truth" in tables else "interactions"
+    try:
+        source, _ = truth_and_train(tables[role], None)
+        values = read_table(source, "truth").frame
+    except RankwiseError:
+        return None  # `rankwise run` says what is wrong with the table
+    if "relevance" not in values.columns or values["relevance"].n_unique() < 3:
+        return None
+    low, high = float(values["relevance"].min()), float(values["relevance"].max())  # type: ignore[arg-type]
+    return float(round(low + (high - low) * 2 / 3))
+
+
+def _relative(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _scalar(value: Any) -> str:
+    """Return a value as YAML writes it within a line."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("...\n").strip()

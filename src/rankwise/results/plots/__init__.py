@@ -1,0 +1,1 @@
+"""Charts of results and comparisons, in notebooks and in reports."""

@@ -1,0 +1,94 @@
+"""Reports from parts, for `rankwise.report` and for the methods of results and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.display.shown import ShownResult
+from rankwise.results.plots.estimates import Estimates
+from rankwise.results.report.material import Material
+from rankwise.results.report.page import Report, sections_of
+from rankwise.results.report.run_lists import Lists
+
+__all__ = ["make_report", "report_one"]
+
+
+def make_report(
+    results: Mapping[str, ShownResult],
+    comparison: tuple[pl.DataFrame, Mapping[str, Any]] | None,
+    *,
+    not_compared: str = "",
+    primary: str | None = None,
+    title: str | None = None,
+    runs: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
+    audit: Any = None,
+) -> Report:
+    """Return the report of results, and of the table and settings of their comparison if any.
+
+    ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
+    ``items``.
+    """
+    if not results:
+        raise ParameterError(
+            "this comparison was read from a file, which holds no results",
+            hint="make the report from the results that were compared",
+        )
+    unknown = [name for name in runs or {} if name not in results]
+    if unknown:
+        raise ParameterError(
+            f"recommendations of {unknown[0]!r}, which is no result", found=", ".join(results)
+        )
+    checks = None if audit is None else getattr(audit, "table", None)
+    if audit is not None and not isinstance(checks, pl.DataFrame):
+        raise ParameterError("audit is what rankwise.audit returns", found=type(audit).__name__)
+    table, settings = comparison or (None, {})
+    main = settings.get("primary") or _main(next(iter(results.values())), primary)
+    tables = {role: table for role, table in (given or {}).items() if table is not None}
+    material = Material(
+        Estimates(results), main, table, not_compared, settings,
+        Lists(results, dict(runs or {}), tables), checks,
+    )  # fmt: skip
+    heading = (
+        title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
+    )
+    return Report(heading, sections_of(material))
+
+
+def report_one(
+    result: ShownResult, *, title: str | None = None, recommendations: Any = None,
+    truth: Any = None, train: Any = None, items: Any = None, audit: Any = None,
+) -> Report:  # fmt: skip
+    """Return a page about this result alone; `rankwise.report` compares several.
+
+    Parameters
+    ----------
+    title : str, optional
+        The title of the page.
+    recommendations, truth, train, items : table or path, optional
+        The tables that the result was evaluated from, where they came from memory.
+    audit : Audit, optional
+        What `rankwise.audit` found in the split.
+
+    Returns
+    -------
+    Report
+    """
+    runs = {} if recommendations is None else {"result": recommendations}
+    given = {"truth": truth, "train": train, "items": items}
+    return make_report({"result": result}, None, title=title, runs=runs, given=given, audit=audit)
+
+
+def _main(result: ShownResult, primary: str | None) -> str:
+    """Return the primary measure of a single result: as asked, or as `rankwise.compare` chooses."""
+    if primary is not None:
+        return result.cell(primary)
+    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    every = list(result.values)
+    if not every:
+        raise MeasureError("the result has no values")
+    return "ndcg@10" if "ndcg@10" in every else (means or every)[0]

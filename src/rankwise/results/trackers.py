@@ -1,0 +1,237 @@
+"""Results in experiment trackers: `Result.log_mlflow` and `Result.log_wandb` are these functions.
+
+Both log the same things under the same keys. The trackers are imported here alone, and only when
+they are called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rankwise.core.view import finite
+from rankwise.errors import ParameterError, UsageError, printable
+from rankwise.results.display.shown import ShownResult
+
+__all__ = ["log_mlflow", "log_wandb", "metric_key"]
+
+_PARAMETER, _GROUP = r"(?:\w+=)?[\w.-]+", r"\w+=[\w. -]+"
+_NAME = re.compile(
+    rf"(\w+)(?:\(({_PARAMETER}(?:,{_PARAMETER})*)\))?(?:@(\d+))?"
+    rf"(?:\[({_GROUP}(?:,{_GROUP})*)\])?",
+    re.ASCII,
+)
+_PREFIX = re.compile(r"(?![./]|.*/[./])[\w.\-: /]{0,40}", re.ASCII)
+_LONGEST_KEY = 190  # MLflow takes 250 characters, with the prefix
+_LONGEST_PARAMETER = 6000
+_LONGEST_TAG = 5000
+_BATCH = 1000  # metrics that MLflow takes in one call
+
+
+@dataclass(frozen=True)
+class _Scalars:
+    """What is logged of a result beside its files."""
+
+    metrics: dict[str, float]
+    settings: dict[str, Any]
+    facts: dict[str, str]
+    not_logged: list[str]
+    """Values that are NaN or infinite, ``"mrr: nan"``: trackers treat them in different ways."""
+
+
+def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
+    """Log the result to MLflow: into the active run, or into a run that is started and ended.
+
+    - Metrics: every finite value, ``ndcg@10`` as ``ndcg_at_10``, ``map(normaliser=k)@10`` as
+      ``map normaliser:k_at_10`` and the cell ``reo@10[item_group=a]`` as
+      ``reo_at_10.item_group:a``; and every count as ``counts/users``. A name with any other sign
+      keeps what can be kept, and ends in a hash of the whole name.
+    - Parameters: the measures and all other settings as ``rankwise.measures``, ``rankwise.ties``
+      and so on; text as it is, other values as JSON.
+    - Tags: ``rankwise.version``; ``rankwise.label`` and ``rankwise.split`` if the result has them;
+      and ``rankwise.not_logged``, which counts and names the values that are NaN or infinite and
+      the settings that are too long for MLflow (6,000 characters).
+    - Artifacts: the folder ``rankwise`` as `Result.save` writes it: ``result.json`` with all
+      values and provenance, and the per-user values as Parquet; `rankwise.load` reads it. The
+      values of the groups of ``by`` are in it alone.
+
+    Parameters
+    ----------
+    prefix : str, default=""
+        What all keys and the folder start with, such as ``"test/"``; up to 40 characters. MLflow
+        never changes a parameter: a second result of one run needs a prefix of its own if its
+        settings differ.
+    artifacts : bool, default=True
+        Whether the saved result is logged: its file of per-user values names the users.
+
+    Raises
+    ------
+    UsageError
+        If MLflow is not installed, or two values would have one key.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3]}, {"ann": {3}}, "ndcg@2")
+    >>> with mlflow.start_run():  # doctest: +SKIP
+    ...     result.log_mlflow(prefix="test/")
+    """
+    scalars = _scalars(result, prefix)
+    mlflow = _library("mlflow", "log_mlflow")
+    metrics = list(scalars.metrics.items())
+    parameters = {
+        f"{prefix}rankwise.{name}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in scalars.settings.items()
+    }
+    kept = {name: text for name, text in parameters.items() if len(text) <= _LONGEST_PARAMETER}
+    not_logged = [
+        *scalars.not_logged,
+        *(f"{name}: {len(text):,} characters" for name, text in parameters.items()
+          if name not in kept),
+    ]  # fmt: skip
+    tags = scalars.facts | ({"not_logged": _listed(not_logged)} if not_logged else {})
+    with nullcontext() if mlflow.active_run() else mlflow.start_run():
+        mlflow.log_params(kept)  # first: it fails if the run has other values of them
+        for start in range(0, len(metrics), _BATCH):
+            mlflow.log_metrics(dict(metrics[start : start + _BATCH]))
+        mlflow.set_tags({f"{prefix}rankwise.{name}": text for name, text in tags.items()})
+        if artifacts:
+            with _saved(result) as folder:
+                mlflow.log_artifacts(str(folder), artifact_path=f"{prefix}rankwise")
+
+
+def log_wandb(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
+    """Log the result to Weights & Biases: into the active run, or one that is started and ended.
+
+    - Summary: every finite value and count, under the keys of `log_mlflow`: ``ndcg_at_10``,
+      ``reo_at_10.item_group:a``, ``counts/users``. No step is added to the run's history.
+    - Config: under ``rankwise``, the measures and all other settings as ``settings``; ``version``,
+      and ``label`` and ``split`` if the result has them; and ``not_logged``, a list of the values
+      that are NaN or infinite.
+    - Artifact: ``rankwise-<id of the run>``, of type ``rankwise-result``, whose folder ``rankwise``
+      is as `Result.save` writes it; `rankwise.load` reads it. The values of the groups of ``by``
+      are in it alone.
+
+    Parameters
+    ----------
+    prefix : str, default=""
+        What all keys, the config's ``rankwise`` and the artifact start with, such as ``"test/"``;
+        up to 40 characters. W&B does not change a config: a second result of one run needs a prefix
+        of its own.
+    artifacts : bool, default=True
+        Whether the saved result is logged: its file of per-user values names the users.
+
+    Raises
+    ------
+    UsageError
+        If wandb is not installed, or two values would have one key.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3]}, {"ann": {3}}, "ndcg@2")
+    >>> with wandb.init(project="films"):  # doctest: +SKIP
+    ...     result.log_wandb()
+    """
+    scalars = _scalars(result, prefix)
+    wandb = _library("wandb", "log_wandb")
+    config = {"settings": scalars.settings, **scalars.facts, "not_logged": scalars.not_logged}
+    with nullcontext(wandb.run) if wandb.run is not None else wandb.init() as run:
+        run.config.update({f"{prefix}rankwise": config})
+        run.summary.update(scalars.metrics)
+        if artifacts:
+            name = re.sub(r"[^\w.-]", "-", f"{prefix}rankwise-{run.id}")
+            artifact = wandb.Artifact(name, type="rankwise-result")
+            with _saved(result) as folder:
+                artifact.add_dir(str(folder), name="rankwise")
+                run.log_artifact(artifact)
+
+
+def metric_key(name: str) -> str:
+    """Return the name of a value in the signs that trackers take: letters, digits, ``_-. :/``.
+
+    The key depends on the name alone, so that runs can be compared. What has no spelling of its
+    own, such as a group with other signs in its name, ends in a hash of the name.
+
+    >>> metric_key("ndcg@10"), metric_key("map(normaliser=k)@10")
+    ('ndcg_at_10', 'map normaliser:k_at_10')
+    >>> metric_key("reo@10[item_group=New York]"), metric_key("reo@10[item_group=R&B]")
+    ('reo_at_10.item_group:New York', 'reo_at_10.item_group:R_B-dc502302')
+    """
+    found = _NAME.fullmatch(name)
+    if found and not re.search(r"_at_\d", name) and len(name) <= _LONGEST_KEY:
+        measure, parameters, k, cell = found.groups()
+        # No slash: MLflow's file store makes paths of keys, and no file is also a folder.
+        key = measure + (f" {parameters}" if parameters else "") + (f"_at_{k}" if k else "")
+        return (key + (f".{cell}" if cell else "")).replace(",", " ").replace("=", ":")
+    head, _, cell = name.removesuffix("]").partition("[")
+    parts = [part.replace("=", ":").replace("@", "_at_") for part in (head, cell)]
+    plain = (re.sub(r"[^\w.: -]", "_", part, flags=re.ASCII) for part in parts if part)
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{'.'.join(plain)[:_LONGEST_KEY]}-{digest}"
+
+
+def _scalars(result: ShownResult, prefix: str) -> _Scalars:
+    """Return what is logged of a result; raise if two of its values would have one key."""
+    if not _PREFIX.fullmatch(prefix):
+        raise ParameterError("prefix takes up to 40 letters, digits, blanks and _-.:/",
+                             found=repr(prefix))  # fmt: skip
+    values = {name: value for name, value in result.values.items() if math.isfinite(value)}
+    counts = {f"{prefix}counts/{metric_key(name)}": count for name, count in result.counts.items()}
+    keys = _keys(values, prefix)
+    data = finite(result.provenance)
+    facts = {
+        "version": data.get("versions", {}).get("rankwise"), "label": result.label,
+        "split": result.tested_on,
+    }  # fmt: skip
+    return _Scalars(
+        {key: float(values[name]) for key, name in keys.items()} | counts,
+        dict(data["settings"]),
+        {name: _shortened(printable(text)) for name, text in facts.items() if text},
+        [f"{name}: {value}" for name, value in result.values.items() if name not in values],
+    )
+
+
+def _keys(names: Iterable[str], prefix: str) -> dict[str, str]:
+    """Return the name of the value of every key."""
+    keys: dict[str, str] = {}
+    for name in names:
+        key = prefix + metric_key(name)
+        if key in keys:
+            raise UsageError("two values would be logged under one key",
+                             found=f"{key!r} for {keys[key]!r} and {name!r}")  # fmt: skip
+        keys[key] = name
+    return keys
+
+
+def _library(name: str, needed_by: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"{needed_by} needs {name}", found=str(error), hint=f"pip install {name}"
+        ) from error
+
+
+@contextmanager
+def _saved(result: ShownResult) -> Iterator[Path]:
+    """Save a result into a folder for as long as it takes to log it."""
+    with TemporaryDirectory(prefix="rankwise-") as folder:
+        yield result.save(Path(folder) / "rankwise")
+
+
+def _listed(names: list[str]) -> str:
+    return _shortened(f"{len(names)}: {printable(', '.join(names))}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TAG else text[: _LONGEST_TAG - 1] + "…"

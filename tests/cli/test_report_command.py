@@ -1,0 +1,108 @@
+"""``rankwise report``: results in, one page out."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from command_line import rankwise, rankwise_here
+
+TRUTH = {user: [1, 2] for user in range(30)}
+RUNS = {"a": {user: [1, 3] for user in TRUTH}, "b": {user: [1, 2 + user % 2] for user in TRUTH}}
+
+
+def table(lists):
+    rows = [(user, item) for user, items in lists.items() for item in items]
+    return pl.DataFrame(rows, schema=["user", "item"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    for name, lists in (RUNS | {"truth": TRUTH, "train": TRUTH}).items():
+        table(lists).write_csv(folder / f"{name}.csv")
+    pl.DataFrame({"item": [1, 2, 3], "title": ["One", "Two", "Три"]}).write_csv(
+        folder / "items.csv"
+    )
+    made = {
+        name: rw.evaluate(folder / f"{name}.csv", folder / "truth.csv", ["recall@[2,3]"])
+        for name in RUNS
+    }
+    for name, result in made.items():
+        result.save(folder / "results" / name)
+        result.per_user.write_csv(folder / f"{name}-users.csv")
+    rw.compare(made, baseline="a").save(folder / "compared")
+    return folder
+
+
+def run(folder, tmp_path, *arguments):
+    return rankwise_here(folder, "report", *arguments, "-o", tmp_path / "page.html")
+
+
+def test_results(folder, tmp_path):
+    done = run(folder, tmp_path, "results/a", "results/b", "--items", "items.csv")
+    assert (done.returncode or 0, done.stdout) == (0, f"{tmp_path / 'page.html'}\n")
+    assert "without the audit: the split was not audited" in done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "b beats a on recall@" in page
+    assert "Три" in page
+
+
+def test_one_result_with_names_and_files(folder, tmp_path):
+    done = run(folder, tmp_path, "mine=results/a", "--title", "A <title>", "--recommendations",
+               "mine=a.csv", "--train", "train.csv", "--truth", "truth.csv", "--audit",
+               "--assets", tmp_path / "assets")  # fmt: skip
+    assert not done.returncode, done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>A &lt;title&gt;</title>" in page
+    assert "checks for leakage" in page
+    files = sorted(path.name for path in (tmp_path / "assets").iterdir())
+    assert f"{len(files)} files in" in done.stderr
+    assert {"curves.csv", "curves.svg", "curves.png"} <= {*files}
+
+
+def test_tables_of_users(folder, tmp_path):
+    assert not run(folder, tmp_path, "a-users.csv", "b-users.csv").returncode
+    assert "b-users beats a-users" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_saved_comparison(folder, tmp_path):
+    assert not run(folder, tmp_path, "compared").returncode
+    first = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "b beats a on recall@" in first
+    assert not run(folder, tmp_path, "compared", "--primary", "recall@3").returncode
+    assert "b beats a on recall@3" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    ([], "Missing argument"),
+    (["results/c"], "results/c"),
+    (["results/a", "results/a"], "two systems are called"),
+    (["results/a", "--audit"], "--audit needs --train and --truth"),
+    (["results/a", "results/b", "--baseline", "x"], "there is no result"),
+    (["results/a", "--primary", "ndcg@3"], "ndcg@3"),
+    (["results/a", "--recommendations", "x=a.csv"], "is no result"),
+])  # fmt: skip
+def test_wrong_questions(folder, tmp_path, arguments, says):
+    done = run(folder, tmp_path, *arguments)
+    assert done.returncode in (2, 3)
+    assert says in done.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_page_that_cannot_be_written(folder, tmp_path):
+    done = rankwise_here(folder, "report", "results/a", "-o", tmp_path / "no" / "page.html")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_files_are_utf_8_whatever_the_locale(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    monkeypatch.setenv("PYTHONCOERCECLOCALE", "0")
+    done = rankwise(folder, "report", "results/a", "results/b", "--items", "items.csv",
+                    "-o", tmp_path / "page.html", "--assets", tmp_path / "assets")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Три" in (tmp_path / "page.html").read_bytes().decode("utf-8")
+    assert "b − a" in (tmp_path / "assets" / "differences.csv").read_bytes().decode("utf-8")

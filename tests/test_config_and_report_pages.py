@@ -1,0 +1,45 @@
+"""The pages about configuration files and reports: their files run, and their code prints what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from command_line import rankwise_here
+from pages import code_and_output, printed_by
+from rankwise.evaluation import demo
+from rankwise.evaluation.config.experiment import read_experiment
+
+DOCS = Path(__file__).parents[1] / "docs"
+CONFIGS = re.findall(r"```yaml\n(.*?)```", (DOCS / "config.md").read_text("utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    demo.save(demo.run(), folder)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_every_configuration_of_the_page_runs(folder, number):
+    path = folder / f"config-{number}.yaml"
+    path.write_text(CONFIGS[number].replace("report: true", "report: false"))
+    done = rankwise_here(folder, "run", path.name)
+    assert done.returncode == 0, done.stderr
+    out = folder / read_experiment(path).config.output.folder
+    assert (out / "comparison.json").is_file()
+
+
+@pytest.mark.slow
+def test_the_page_about_reports_says_what_is_printed(tmp_path):
+    names = {"folder": str(tmp_path)}
+    blocks = code_and_output(DOCS / "report.md")
+    assert len(blocks) == 4
+    for code, output in blocks:
+        assert printed_by(code, names).strip() == output.strip()
+    assert (tmp_path / "page.html").stat().st_size < 1_500_000
+    assert (tmp_path / "gains.svg").is_file()
