@@ -91,8 +91,17 @@ def test_formats(folder):
 def test_the_gate(folder):
     good = rankwise(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
     assert good.returncode == 0, good.stderr
-    same = rankwise(folder, "compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2")
-    assert same.returncode == 0, same.stderr
+    assert "passed: strong against baseline in ndcg@2: it is better" in good.stderr
+    same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
+    for more, code, said in (
+        ((), 1, "not shown: again against baseline in ndcg@2: it is not shown to be better"),
+        (("--not-shown", "pass"), 0, "say --margin"),
+        (("--margin", "0.001"), 1, "a loss of the margin is not excluded"),
+        (("--margin", "50%"), 0, "passed: again against baseline in ndcg@2: it loses less"),
+        (("--margin", "much"), 2, "neither a number nor a share"),
+    ):
+        done = rankwise_here(folder, *same, *more)
+        assert (done.returncode, said in done.stderr) == (code, True), (more, done.stderr)
     bad = rankwise(folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2",
                    "--alpha", "0.01")  # fmt: skip
     assert bad.returncode == 1

@@ -55,7 +55,8 @@ __all__ = ["command"]
     "--no-regression",
     "gate",
     metavar="FILE",
-    help="A saved result or per-user table: exit 1 if a system is worse.",
+    help="A saved result or per-user table: exit 1 unless each system is shown to lose less than "
+    "--margin against it.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option("--test", kind=Test, default="auto")
@@ -65,7 +66,19 @@ __all__ = ["command"]
     default="holm",
     help="Correction over the pairs of the primary measure.",
 )
-@click.option("--margin", type=float, help="Largest difference that counts as equivalent.")
+@click.option(
+    "--margin",
+    metavar="SIZE",
+    callback=lambda _ctx, _option, text: _margin(text),
+    help="Largest difference that does not matter: 0.005, or 1% of the baseline's mean.",
+)
+@click.option(
+    "--not-shown",
+    type=click.Choice(["fail", "pass"]),
+    default="fail",
+    show_default=True,
+    help="With --no-regression: what it means if too few users were compared to tell.",
+)
 @choice_option(
     "--missing",
     kind=Missing,
@@ -105,12 +118,16 @@ def command(
     form: str,
     output: Path | None,
     save: Path | None,
+    not_shown: str,
     **options: Any,
 ) -> int:
     """Compare systems user by user.
 
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
-    or with --truth a run file. The exit code is 1 if --no-regression fails.
+    or with --truth a run file.
+
+    With --no-regression the exit code is 0 only if every system is shown to be no worse than the
+    baseline by more than the margin; without a margin, if it is shown to be better.
     """  # fmt: skip
     read = partial(_read, measures=measures, train=train, users=users, by=by or (),
                    columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
@@ -128,7 +145,7 @@ def command(
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
-    return 0 if gate is None else _hold(comparison)
+    return 0 if gate is None else _hold(comparison, not_shown)
 
 
 def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:
@@ -141,29 +158,52 @@ def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: An
     return evaluate(path, truth, measures or DEFAULT_MEASURES, **options)
 
 
-def _hold(comparison: Comparison) -> int:
-    """Say which system is worse than the baseline in the primary measure; 1 if one is.
+def _margin(text: str | None) -> float | str | None:
+    """Return a margin as a number, or as the share that it is."""
+    if text is None or text.strip().endswith("%"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
 
-    What could not be tested has not passed.
-    """
-    failed = 0
+
+def _hold(comparison: Comparison, not_shown: str) -> int:
+    """Say of every system whether it passed; 1 if one did not."""
+    code = 0
     for row in comparison.table.iter_rows(named=True):
         if not row["primary"]:
             continue
-        pair = f"{row['system']} against {row['baseline']} in {row['measure']}"
         by = comparison.settings["by"]
-        pair += "" if by is None else f", {by}={row['group']}"
-        if row["p"] != row["p"] or row["users"] < 2:
-            why = "it could not be tested: fewer than two users"
-        elif row["verdict"] == "different":
-            why = "they differ, and neither direction of this measure is better"
-        elif row["verdict"] == "worse":
-            why = (
-                f"it is worse: {row['mean_baseline']:.4f} to {row['mean_system']:.4f}, adjusted "
-                f"p = {row['p_adjusted']:.3g} < {comparison.settings['alpha']:g}"
-            )
-        else:
-            continue
-        failed = 1
-        click.echo(printable(f"failed: {pair}: {why}"), err=True)
-    return failed
+        group = "" if by is None else f", {by}={row['group']}"
+        outcome, why = _outcome(row, comparison.settings["alpha"])
+        pair = f"{row['system']} against {row['baseline']} in {row['measure']}{group}"
+        click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
+        if outcome == "failed" or (outcome == "not shown" and not_shown == "fail"):
+            code = 1
+    return code
+
+
+def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
+    """Return whether a system passed, failed, or neither was shown, and why."""
+    p, means = row["p_non_inferior"], f"{row['mean_baseline']:.4f} to {row['mean_system']:.4f}"
+    if row["p"] != row["p"] or row["users"] < 2:
+        return "not shown", "it could not be tested: fewer than two users, or no variance"
+    if row["verdict"] == "different":
+        return "failed", "they differ, and neither direction of this measure is better"
+    if p == p and p < alpha:
+        return "passed", f"it loses less than the margin: {means}, p = {p:.3g} < {alpha:g}"
+    if row["verdict"] == "worse":
+        shown = f"adjusted p = {row['p_adjusted']:.3g} < {alpha:g}"
+        return "failed", f"it is worse: {means}, {shown}"
+    if p != p:
+        if row["verdict"] == "better":
+            return "passed", f"it is better: {means}"
+        hint = "say --margin, the largest loss that does not matter"
+        return "not shown", f"it is not shown to be better: {means}; {hint}"
+    needed = row["users_needed"]
+    more = (
+        "no number of users would show it if this is the true difference" if needed is None
+        else f"about {needed:,} users would show it if this is the true difference"
+    )  # fmt: skip
+    return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}; {more}"

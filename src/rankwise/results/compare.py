@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from rankwise.results.align_users import check_ids
 from rankwise.results.comparability import check_comparable, common_cells
 from rankwise.results.comparison import Comparison, verdict
 from rankwise.results.display.comparison_view import marks
-from rankwise.results.family import JOINT, Pairs, set_adjusted
+from rankwise.results.family import JOINT, Margin, Pairs, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
 from rankwise.results.result import Result, Values
 from rankwise.stats.differences import check_level
@@ -28,6 +29,8 @@ __all__ = [
     "pairs_of",
 ]  # fmt: skip
 
+_RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
+_RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
 _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
 
 
@@ -40,7 +43,7 @@ def compare(
     alpha: float = 0.05,
     test: Test = "auto",
     correction: Family = "holm",
-    margin: float | Mapping[str, float] | None = None,
+    margin: Margin = None,
     missing: Missing = "error",
     n_resamples: int | None = None,
     seed: int = 0,
@@ -76,9 +79,10 @@ def compare(
         For the primary measure: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``, ``none``,
         or one of two that test all pairs together, not over groups: ``max_t`` (sign flips) and
         ``tukey`` (randomised Tukey, for all pairs).
-    margin : float or mapping of measure to float, optional
-        The largest difference that does not matter. Pairs whose difference is significantly
-        smaller (two one-sided tests at alpha) are equivalent.
+    margin : float, str, or mapping of measure to these, optional
+        The largest difference that does not matter: a number, or a share of the baseline's mean,
+        ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
+        ``p_non_inferior`` says whether a system loses less than that.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result and none in another. Users without a
         value in any result are left out, and counted.
@@ -131,7 +135,8 @@ def compare(
     groups = {None: named} if by is None else _in_groups(named, by)
     families = [
         Pairs(members, group, pairs, len(pairs) * len(groups), float(alpha), test, correction,
-              margin, missing, n_resamples, int(seed))
+              margin, missing, n_resamples, int(seed),
+              max(len(pairs) * len(groups) * (len(cells) - 1), 1))
         for group, members in groups.items()
     ]  # fmt: skip
     asked = {main} if measures is None else set(cells)
@@ -194,16 +199,24 @@ def _check_options(
         )
 
 
-def margins_by_cell(
-    margin: float | Mapping[str, float] | None, result: Result
-) -> float | dict[str, float] | None:
+def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
     """Return margins by the canonical names of measures, or the one margin of all measures."""
     if isinstance(margin, Mapping):
-        for size in margin.values():
-            check_number("margin", size)
-        return {result.cell(name): float(size) for name, size in margin.items() if size is not None}
-    check_number("margin", margin)
-    return None if margin is None else float(margin)
+        return {result.cell(name): _margin(size) for name, size in margin.items()
+                if size is not None}  # fmt: skip
+    return None if margin is None else _margin(margin)
+
+
+def _margin(size: float | str) -> float | str:
+    """Check a margin: a number, or a share of the baseline's mean as ``"1%"``."""
+    if isinstance(size, str):
+        text = size.strip().removesuffix("%")
+        with contextlib.suppress(ValueError):
+            if size.strip().endswith("%") and 0 < float(text) < math.inf:
+                return size.strip()
+        raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
+    check_number("margin", size)
+    return float(size)
 
 
 def _source(result: Result) -> str | None:
@@ -274,10 +287,16 @@ def correct_rows(
     stands in for tests of all pairs together where there are no per-user values.
     """
     exploratory = [row for row in rows if not row["primary"]]
+    primary = [row for row in rows if row["primary"]]
+    method: Any = "holm" if correction in JOINT else correction
     set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
     if not joint:  # else adjusted already
-        primary = [row for row in rows if row["primary"]]
-        method: Any = "holm" if correction in JOINT else correction
         set_adjusted(primary, adjust([row["p"] for row in primary], method))
+    families: list[tuple[list[dict[str, Any]], Any]] = [(exploratory, "bh"), (primary, method)]
+    for family, by in families:
+        same = adjust([row["p_equivalence"] for row in family], by)
+        for row, p in zip(family, same, strict=True):
+            row |= {"p_equivalence_adjusted": float(p), "within_margin": bool(p < alpha),
+                    "error_rate": _RATES[by]}  # fmt: skip
     for row in rows:
         row["verdict"] = verdict(row, alpha)

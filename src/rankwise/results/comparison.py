@@ -20,9 +20,9 @@ from rankwise.results.plots.plots import ComparisonPlots
 from rankwise.results.report.make import make_report
 from rankwise.results.report.page import Report
 from rankwise.results.result import Result
-from rankwise.stats.bootstrap import usual_interval
 from rankwise.stats.clusters import jackknife
 from rankwise.stats.differences import (
+    MANY,
     Differences,
     Interval,
     PairStatistics,
@@ -30,7 +30,9 @@ from rankwise.stats.differences import (
     never_zero,
 )
 from rankwise.stats.effects import cliffs_delta, lift_interval
-from rankwise.stats.paired import equivalence_of
+from rankwise.stats.equivalence import equivalence_of
+from rankwise.stats.non_inferiority import non_inferiority_of
+from rankwise.stats.paired import smallest_p
 from rankwise.stats.power import minimum_detectable
 
 __all__ = ["Comparison", "jackknife_row", "make_row", "row_of", "verdict"]
@@ -39,56 +41,83 @@ _COLUMNS: dict[str, Any] = {
     "measure": pl.String, "group": pl.String, "baseline": pl.String, "system": pl.String,
     "primary": pl.Boolean,
     "mean_baseline": pl.Float64, "mean_system": pl.Float64, "difference": pl.Float64,
-    "low": pl.Float64, "high": pl.Float64, "lift": pl.Float64, "lift_low": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "low_together": pl.Float64,
+    "high_together": pl.Float64, "lift": pl.Float64, "lift_low": pl.Float64,
     "lift_high": pl.Float64, "test": pl.String, "p": pl.Float64, "p_adjusted": pl.Float64,
-    "verdict": pl.String, "d_z": pl.Float64, "cliffs_delta": pl.Float64, "wins": pl.Int64,
-    "ties": pl.Int64, "losses": pl.Int64, "users": pl.Int64, "users_dropped": pl.Int64,
-    "dropped_because": pl.String, "users_not_zero": pl.Int64,
-    "minimum_detectable": pl.Float64, "p_equivalence": pl.Float64, "flags": pl.List(pl.String),
+    "verdict": pl.String, "error_rate": pl.String, "d_z": pl.Float64, "cliffs_delta": pl.Float64,
+    "wins": pl.Int64, "ties": pl.Int64, "losses": pl.Int64, "users": pl.Int64,
+    "users_dropped": pl.Int64, "dropped_because": pl.String, "users_not_zero": pl.Int64,
+    "minimum_detectable": pl.Float64, "p_equivalence": pl.Float64,
+    "p_equivalence_adjusted": pl.Float64, "within_margin": pl.Boolean,
+    "p_non_inferior": pl.Float64, "users_needed": pl.Int64, "flags": pl.List(pl.String),
 }  # fmt: skip
 
 
 def make_row(
     cell: str, pair: tuple[str, str], differences: Differences, tested: TestResult,
-    aligned: Aligned, *, alpha: float, margin: float | None, better: bool | None, tests: int,
-    seed: int,
+    aligned: Aligned, intervals: tuple[Interval, Interval], *, alpha: float, margin: float | None,
+    better: bool | None, tests: int, largest: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the row of one pair of a family of ``tests``; x is the system, y the baseline."""
-    x, y = differences.x, differences.y
-    interval = usual_interval(x, y, confidence=1 - alpha, seed=seed)
+    """Return the row of one pair of a family of ``tests``; x is the system, y the baseline.
+
+    ``intervals`` are that of the pair alone and that of all pairs of the family together.
+    """
     return row_of(
-        cell, pair, differences, tested, interval, alpha=alpha, margin=margin, better=better,
-        tests=tests, dropped=(aligned.users, aligned.reasons), delta=cliffs_delta(x, y),
+        cell, pair, differences, tested, intervals, alpha=alpha, margin=margin, better=better,
+        tests=tests, dropped=(aligned.users, aligned.reasons), largest=largest,
+        delta=cliffs_delta(differences.x, differences.y),
     )  # fmt: skip
 
 
 def row_of(
     cell: str, pair: tuple[str, str], pairs: PairStatistics, tested: TestResult,
-    interval: Interval, *, alpha: float, margin: float | None, better: bool | None, tests: int,
-    dropped: tuple[int, str], delta: float = math.nan,
+    intervals: tuple[Interval, Interval], *, alpha: float, margin: float | None,
+    better: bool | None, tests: int, dropped: tuple[int, str], largest: float,
+    delta: float = math.nan,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the row of one pair, from pairs or their sums.
 
     ``dropped`` has the number of users that any result has, and why some were left out; ``delta``
-    is Cliff's, which sums do not tell.
+    is Cliff's, which sums do not tell; ``largest`` the largest difference that is possible.
     """
     n, (baseline_mean, system_mean) = pairs.n, pairs.means[::-1]
+    interval, together = intervals
     lift, lift_low, lift_high = lift_interval(pairs, confidence=1 - alpha)
-    same = None if margin is None else equivalence_of(pairs, margin=margin, alpha=alpha)
+    same = (
+        None if margin is None
+        else equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
+    )  # fmt: skip
+    no_worse = (
+        None if margin is None or better is None
+        else non_inferiority_of(
+            pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better
+        )
+    )  # fmt: skip
+    flags = [*tested.flags, *(flag for flag in interval.flags if flag not in tested.flags)]
     return {
         "measure": cell, "baseline": pair[0], "system": pair[1],
         "mean_baseline": baseline_mean, "mean_system": system_mean, "difference": pairs.mean,
         "low": interval.low, "high": interval.high,
+        "low_together": together.low, "high_together": together.high,
         "lift": lift, "lift_low": lift_low, "lift_high": lift_high,
         "test": tested.test, "p": tested.p,
         "d_z": pairs.d_z, "cliffs_delta": delta,
         "wins": pairs.wins, "ties": n - pairs.nonzero, "losses": pairs.losses,
         "users": n, "users_dropped": dropped[0] - n, "dropped_because": dropped[1],
         "users_not_zero": pairs.not_zero,
-        "minimum_detectable": minimum_detectable(n, alpha=alpha / tests) * pairs.deviation,
+        "minimum_detectable": _detectable(pairs, alpha / tests),
         "p_equivalence": math.nan if same is None else same.p,
-        "flags": list(tested.flags), "_better": better,
+        "p_non_inferior": math.nan if no_worse is None else no_worse.p,
+        "users_needed": None if no_worse is None else no_worse.users_needed,
+        "flags": flags, "_better": better,
     }  # fmt: skip
+
+
+def _detectable(pairs: PairStatistics, alpha: float) -> float:
+    """Return the difference found with power 0.8; NaN if too few pairs differ for any outcome."""
+    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
+        return math.nan
+    return minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation
 
 
 def jackknife_row(
@@ -121,7 +150,7 @@ def jackknife_row(
         else:
             p = 1.0 if difference == 0 else math.nan
             flags.append("identical" if difference == 0 else "zero variance")
-    undefined = dict.fromkeys(("wins", "ties", "losses", "users_not_zero"))
+    undefined = dict.fromkeys(("wins", "ties", "losses", "users_not_zero", "users_needed"))
     return dict.fromkeys(_COLUMNS, math.nan) | undefined | {
         "measure": cell, "baseline": pair[0], "system": pair[1],
         "mean_baseline": before, "mean_system": after, "difference": difference,
@@ -133,11 +162,12 @@ def jackknife_row(
 
 
 def verdict(row: Mapping[str, Any], alpha: float) -> str:
-    """Return what a row shows: better, worse, different, equivalent or undecided."""
-    if row["p_equivalence"] < alpha:
-        return "equivalent"
+    """Return what a row shows: better, worse, different, equivalent or undecided.
+
+    A significant difference is never hidden: within the margin it is better or worse all the same.
+    """
     if not row["p_adjusted"] < alpha:
-        return "undecided"
+        return "equivalent" if row["p_equivalence_adjusted"] < alpha else "undecided"
     if row["_better"] is None:
         return "different"
     return "better" if (row["difference"] > 0) == row["_better"] else "worse"
@@ -153,7 +183,10 @@ class Comparison:
         One row per measure, group of users (null without ``by``) and pair: both means,
         ``difference`` (system minus baseline) with its
         confidence interval, relative ``lift`` with its interval (Fieller), test, p-value,
-        ``p_adjusted``, ``verdict`` (better, worse, different, equivalent, undecided), effect sizes
+        ``p_adjusted``, ``verdict`` (better, worse, different, equivalent, undecided) with the
+        ``error_rate`` that it controls, ``within_margin``, the interval of all pairs of the primary
+        measure together (``low_together``, ``high_together``, by Bonferroni), with a margin
+        ``p_non_inferior`` and the ``users_needed`` to show that nothing is lost, effect sizes
         d_z and Cliff's delta, wins, ties and losses, users compared, users left out and why, users
         whose values are not both 0, the minimum detectable difference (power 0.8), and flags.
     values : polars.DataFrame

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,15 +14,27 @@ from rankwise.core.choices import Family, Missing, Test
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_users
 from rankwise.results.comparison import jackknife_row, make_row
+from rankwise.results.intervals import range_of
 from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
-from rankwise.stats.differences import MANY, Differences, TestResult, significant_digits
+from rankwise.stats.differences import (
+    MANY,
+    Differences,
+    Interval,
+    TestResult,
+    significant_digits,
+)
+from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
 
-__all__ = ["JOINT", "Pairs", "check_zero", "set_adjusted"]
+__all__ = [
+    "JOINT", "Margin", "Pairs", "check_zero", "largest_difference", "set_adjusted", "size_of",
+]  # fmt: skip
 
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
+Margin: TypeAlias = float | str | Mapping[str, float | str] | None
+"""The largest difference that does not matter: a number, or a share such as ``"1%"``."""
 _TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
 
 
@@ -29,7 +42,8 @@ _TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
 class Pairs:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
-    ``tests`` is the number of pairs that are corrected together, over all groups.
+    ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
+    of the rows of the exploratory measures, which are corrected together.
     """
 
     results: Mapping[str, Result]
@@ -39,10 +53,11 @@ class Pairs:
     alpha: float
     test: Test
     correction: Family
-    margin: float | Mapping[str, float] | None
+    margin: Margin
     missing: Missing
     n_resamples: int | None
     seed: int
+    others: int = 1
 
     def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
@@ -50,12 +65,16 @@ class Pairs:
         margin = self.margin.get(cell) if isinstance(self.margin, Mapping) else self.margin
         aligned = self._aligned(cell, better)
         if aligned is not None:
-            tests = self.tests if main else 1
-            rows = [
-                make_row(cell, pair, d, self._tested(d), aligned, margin=margin, better=better,
-                         alpha=self.alpha, tests=tests, seed=self.seed)
-                for pair, d in zip(self.pairs, self._differences(aligned), strict=True)
-            ]  # fmt: skip
+            largest = largest_difference(self.results, cell)
+            rows = []
+            for pair, d in zip(self.pairs, self._differences(aligned), strict=True):
+                tested = self._tested(d)
+                intervals = self._intervals(d, tested.p, largest, self.tests if main else 1)
+                rows.append(make_row(
+                    cell, pair, d, tested, aligned, intervals, margin=size_of(margin, d.means[1]),
+                    better=better, alpha=self.alpha, largest=largest,
+                    tests=self.tests if main else self.others,
+                ))  # fmt: skip
         else:
             rows = [jackknife_row(self.results, cell, p, self.alpha, better) for p in self.pairs]
         flags = ["margin not tested"] if aligned is None and margin is not None else []
@@ -65,6 +84,17 @@ class Pairs:
         if main and self.correction in JOINT and aligned is not None:
             set_adjusted(rows, self._together(aligned))
         return rows
+
+    def _intervals(
+        self, differences: Differences, p: float, largest: float, tests: int
+    ) -> tuple[Interval, Interval]:
+        """Return the interval of a pair, and that of all pairs of the family together."""
+        make = partial(
+            matching_interval, differences, self._test(differences), seed=self.seed,
+            n_resamples=self._resamples(), largest=largest, p=p,
+        )  # fmt: skip
+        alone = make(confidence=1 - self.alpha)
+        return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
 
     def _aligned(self, cell: str, better: bool | None) -> Aligned | None:
         """Return the users' values; None if the value is no mean of users."""
@@ -81,10 +111,14 @@ class Pairs:
         """Return the number of resamples: by default enough for a family of so many tests."""
         return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
 
+    def _test(self, differences: Differences) -> str:
+        """Return the test of a pair: with ``"auto"`` t from 1,000 users, sign flips below."""
+        if self.test != "auto":
+            return self.test
+        return "t" if differences.n >= MANY else "sign_flip"
+
     def _tested(self, differences: Differences) -> TestResult:
-        test = self.test
-        if test == "auto":
-            test = "t" if differences.n >= MANY else "sign_flip"
+        test = self._test(differences)
         if test in _TESTS:
             return _TESTS[test](differences.x, differences.y)
         draw = sign_flip if test == "sign_flip" else bootstrap_test
@@ -103,6 +137,23 @@ class Pairs:
         column = {name: index for index, name in enumerate(self.results)}
         p = tukey(significant_digits(aligned.values))
         return [p[column[baseline], column[system]] for baseline, system in self.pairs]
+
+
+def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
+    """Return a margin as a number; a share is one of the baseline's mean.
+
+    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0)
+    (0.01, 0.1, None)
+    """
+    if not isinstance(margin, str):
+        return margin
+    return float(margin.removesuffix("%")) / 100 * abs(baseline_mean) or None
+
+
+def largest_difference(results: Mapping[str, Result], cell: str) -> float:
+    """Return the largest difference of two users' values that the range of a measure allows."""
+    low, high = range_of((m for r in results.values() for m in r.measures), cell)
+    return float(high - low)
 
 
 def check_zero(cell: str, missing: Missing, better: bool | None) -> None:

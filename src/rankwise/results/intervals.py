@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures.measure import Measure
 from rankwise.stats.bootstrap import bootstrap, usual_interval
 from rankwise.stats.clusters import jackknife
-from rankwise.stats.differences import Interval
+from rankwise.stats.differences import Interval, check_level, differences
+from rankwise.stats.matching_interval import constant_interval
 from rankwise.stats.paired import t_interval
 
-__all__ = ["IntervalMethod", "interval_of"]
+__all__ = ["IntervalMethod", "interval_of", "range_of"]
 
 IntervalMethod: TypeAlias = Literal[
     "auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"
@@ -23,15 +27,19 @@ IntervalMethod: TypeAlias = Literal[
 def interval_of(
     cell: str, value: float, user_values: pl.Series | None, replicates: pl.DataFrame | None,
     confidence: float, method: IntervalMethod, n_resamples: int, seed: int,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval:  # fmt: skip
     """Return the confidence interval of a value; see `Result.interval`.
 
     ``user_values`` are the values that it is the mean of; None if it is no mean of users, so that
-    only the jackknife is valid.
+    only the jackknife is valid. ``bounds`` are those of one user's value.
     """
     check_choice("method", method, IntervalMethod)
     if method != "jackknife" and user_values is not None:
         values = user_values.drop_nans().to_numpy()
+        check_level("confidence", confidence)
+        if len(values) > 1 and not differences(values).deviation:  # nothing to resample
+            return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
         if method == "t":
             return t_interval(values, confidence=confidence)
         if method == "auto":
@@ -53,3 +61,9 @@ def interval_of(
             'method="jackknife" is right',
         )
     return jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
+
+
+def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
+    """Return the smallest and the largest value of a user; infinite for what is no measure."""
+    found = (measure.range for measure in measures if cell in measure.cells)
+    return next(found, (-math.inf, math.inf))

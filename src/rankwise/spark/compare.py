@@ -21,13 +21,14 @@ from rankwise.results.align_users import Aligned, align_values, some_missing
 from rankwise.results.comparability import check_questions, common_cells, different_truth
 from rankwise.results.compare import correct_rows, margins_by_cell, named_results, pairs_of
 from rankwise.results.comparison import Comparison, row_of
-from rankwise.results.family import check_zero
+from rankwise.results.family import Margin, check_zero, largest_difference, size_of
 from rankwise.results.result import Result
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import column
 from rankwise.stats.differences import MANY, Differences, check_level
+from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.pair_sums import PairSums
-from rankwise.stats.paired import t_interval_of, t_test
+from rankwise.stats.paired import t_test
 
 __all__ = ["compare"]
 
@@ -41,7 +42,7 @@ def compare(
     measures: str | Sequence[str] | None = None,
     alpha: float = 0.05,
     correction: Correction = "holm",
-    margin: float | Mapping[str, float] | None = None,
+    margin: Margin = None,
     missing: Missing = "error",
     force: bool = False,
 ) -> Comparison:
@@ -95,8 +96,9 @@ def compare(
     for cell, (users, _, dropped, _) in sums.users.items():
         if dropped and missing == "error":
             raise some_missing(cell, f"{dropped} such users of {users}")
+    others = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
-        _row(sums, named, cell, pair, len(pairs) if cell == main else None, alpha, margins)
+        _row(sums, named, cell, pair, len(pairs) if cell == main else None, others, alpha, margins)
         for cell in cells for pair in pairs
     ]  # fmt: skip
     correct_rows(rows, correction, alpha)
@@ -205,7 +207,7 @@ class _Work:
 
 def _row(
     sums: _Sums, results: Mapping[str, Result], cell: str, pair: tuple[str, str], tests: int | None,
-    alpha: float, margins: float | Mapping[str, float] | None,
+    others: int, alpha: float, margins: Margin,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other measures."""
     users, undefined, dropped, filled = sums.users[cell]
@@ -217,10 +219,15 @@ def _row(
     if known.n < MANY:
         few = f"t of fewer than {MANY} users"
         tested = replace(tested, flags=(*tested.flags, few))
+    largest = largest_difference(results, cell)
+    alone, together = (
+        matching_interval(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
+        for level in (alpha, alpha / (tests or 1))
+    )
     row = row_of(
-        cell, pair, known, tested, t_interval_of(known, confidence=1 - alpha), alpha=alpha,
-        margin=margin, better=first.direction(cell), tests=tests or 1,
-        dropped=(users, aligned.reasons),
+        cell, pair, known, tested, (alone, together), alpha=alpha,
+        margin=size_of(margin, known.means[1]), better=first.direction(cell), tests=tests or others,
+        dropped=(users, aligned.reasons), largest=largest,
     )  # fmt: skip
     flags = [*row["flags"], *([] if tests else ["exploratory"])]
     return {**row, "group": None, "primary": tests is not None, "flags": flags}

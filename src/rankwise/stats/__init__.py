@@ -12,6 +12,8 @@ from rankwise.stats.bootstrap import bootstrap, bootstrap_means
 from rankwise.stats.clusters import TwoLevel, clustered, finite_population, jackknife, two_level
 from rankwise.stats.differences import Interval, TestResult
 from rankwise.stats.effects import Effect, cliffs_delta, effect
+from rankwise.stats.equivalence import Equivalence, equivalence
+from rankwise.stats.flip_interval import flip_interval
 from rankwise.stats.many_sets import (
     Bayesian,
     Friedman,
@@ -22,10 +24,9 @@ from rankwise.stats.many_sets import (
     mann_whitney,
 )
 from rankwise.stats.multiple import adjust
+from rankwise.stats.non_inferiority import NonInferiority, non_inferiority
 from rankwise.stats.paired import (
-    Equivalence,
     bootstrap_test,
-    equivalence,
     paired_t,
     sign,
     sign_flip,
@@ -36,11 +37,12 @@ from rankwise.stats.power import minimum_detectable, power_of, users_needed
 from rankwise.stats.simple import PairedTTest, bootstrap_confidence_interval, paired_t_test
 
 __all__ = [
-    "Bayesian", "Effect", "Equivalence", "Friedman", "Interval", "PairTests", "PairedTTest",
-    "TestResult", "TwoLevel", "adjust", "bayesian_signed_rank", "bootstrap",
-    "bootstrap_confidence_interval", "bootstrap_means", "bootstrap_test", "cliffs_delta",
-    "clustered", "corrected_resampled_t", "effect", "equivalence", "finite_population", "friedman",
-    "jackknife", "kruskal_wallis", "mann_whitney", "max_t", "minimum_detectable", "paired_t",
+    "Bayesian", "Effect", "Equivalence", "Friedman", "Interval", "NonInferiority",
+    "PairTests", "PairedTTest", "TestResult", "TwoLevel", "adjust", "bayesian_signed_rank",
+    "bootstrap", "bootstrap_confidence_interval", "bootstrap_means", "bootstrap_test",
+    "cliffs_delta", "clustered", "corrected_resampled_t", "effect", "equivalence",
+    "finite_population", "flip_interval", "friedman", "jackknife", "kruskal_wallis",
+    "mann_whitney", "max_t", "minimum_detectable", "non_inferiority", "paired_t",
     "paired_t_of_all", "paired_t_test", "power_of", "sign", "sign_flip", "sign_flip_of_all",
     "t_interval", "tukey", "two_level", "users_needed", "wilcoxon",
 ]  # fmt: skip

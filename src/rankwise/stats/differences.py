@@ -12,9 +12,10 @@ import numpy as np
 from rankwise.errors import InputError, ParameterError
 
 __all__ = [
-    "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing", "PairStatistics",
-    "TestResult", "caveats", "check_level", "column", "differences", "never_zero", "numbers",
-    "significant_digits", "standardised", "t_around",
+    "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
+    "PairStatistics", "TestResult", "caveats", "check_level", "column", "differences",
+    "never_zero", "numbers", "significant_digits", "skewness", "standardised", "t_around",
+    "too_skewed",
 ]  # fmt: skip
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -24,6 +25,8 @@ LEAST = 5e-324
 """The smallest positive float: no p-value is 0."""
 MANY = 1000
 """Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
+SKEWED = 25
+"""Tests of means need more than so many times the squared skewness of pairs (Cochran's rule)."""
 DIGITS = 1e-12
 """Differences smaller than this, relative to the values, are rounding errors."""
 
@@ -243,7 +246,28 @@ def caveats(pairs: PairStatistics) -> tuple[str, ...]:
         flags.append("zero variance")
     elif pairs.nonzero < 30:
         flags.append(f"only {pairs.nonzero} pairs differ")
+    if too_skewed(pairs):
+        flags.append("too few pairs for the skewness of differences: p and interval approximate")
     return tuple(flags)
+
+
+def too_skewed(pairs: PairStatistics) -> bool:
+    """Return whether tests of the mean need more pairs, for all that these tell (Cochran's rule).
+
+    A small sample has rarely seen the tail: two standard errors are added to its skewness. Sums
+    do not tell the skewness.
+    """
+    if not isinstance(pairs, Differences) or pairs.n < 2 or not pairs.deviation:
+        return False
+    return bool(pairs.n < SKEWED * (abs(skewness(pairs)) + 2 * (6 / pairs.n) ** 0.5) ** 2)
+
+
+def skewness(pairs: PairStatistics) -> float:
+    """Return the skewness of differences: 0 if they are symmetric, do not vary, or are sums."""
+    if not isinstance(pairs, Differences) or pairs.n < 2 or not pairs.deviation:
+        return 0.0
+    scaled = (pairs.d - pairs.mean) / pairs.deviation
+    return float((scaled**3).mean())
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:

@@ -1,4 +1,4 @@
-"""Tests of paired differences: t, sign-flip, Wilcoxon, sign, bootstrap, equivalence.
+"""Tests of paired differences: t, sign-flip, Wilcoxon, sign, bootstrap.
 
 All are two-sided tests that the mean of x − y is 0, except Wilcoxon and sign, which are about the
 median. SciPy's tests are used where it has them.
@@ -7,13 +7,11 @@ median. SciPy's tests are used where it has them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rankwise.core.arguments import check_positive
-from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     LEAST,
     MANY,
@@ -32,8 +30,8 @@ from rankwise.stats.differences import (
 from rankwise.stats.resampling import sums
 
 __all__ = [
-    "Equivalence", "bootstrap_test", "equivalence", "equivalence_of", "paired_t", "sign",
-    "sign_flip", "smallest_p", "t_interval", "t_interval_of", "t_test", "wilcoxon",
+    "bootstrap_t_interval", "bootstrap_test", "paired_t", "sign", "sign_flip", "smallest_p",
+    "t_interval", "t_interval_of", "t_test", "wilcoxon",
 ]  # fmt: skip
 
 _EXACT = 20  # non-zero differences up to which all signs are enumerated
@@ -223,80 +221,34 @@ def bootstrap_test(
     n, mean, flags, t_test = pairs.n, pairs.mean, pairs.flags, paired_t(pairs.x, pairs.y)
     if n < 2 or not pairs.deviation:
         return TestResult("bootstrap t", mean, t_test.statistic, t_test.p, n, flags)
-    centred = pairs.d - mean
-    columns = np.stack([np.ones(n), centred, centred**2], axis=1)
-    count = 0
-    for panel in sums(columns, n_resamples, kind="weights", seed=seed, threads=threads):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means, squares = panel[:, 1] / panel[:, 0], panel[:, 2] / panel[:, 0]
-            errors = np.sqrt(np.maximum(squares - means**2, 0) / (panel[:, 0] - 1))
-            extreme = np.abs(means / errors) >= abs(t_test.statistic) * (1 - 1e-12)
-        count += int((extreme | ~(errors > 0)).sum())  # without variance |t*| is infinite
+    drawn = _bootstrap_t(pairs, n_resamples, seed, threads)
+    count = int((drawn >= abs(t_test.statistic) * (1 - 1e-12)).sum())
     p = (1 + count) / (1 + n_resamples)
     return TestResult("bootstrap t", mean, t_test.statistic, p, n, flags, n_resamples)
 
 
-@dataclass(frozen=True)
-class Equivalence:
-    """Whether a mean difference is small enough to be negligible.
-
-    Attributes
-    ----------
-    difference : float
-        The mean difference.
-    margin : float
-        The largest negligible difference.
-    p : float
-        The larger p-value of the two one-sided t tests that the difference exceeds the margin.
-    interval : Interval
-        The t interval of confidence 1 − 2 alpha: inside the margin exactly if p < alpha.
-    equivalent : bool
-        Whether p < alpha.
-    """
-
-    difference: float
-    margin: float
-    p: float
-    interval: Interval
-    equivalent: bool
+def bootstrap_t_interval(
+    pairs: Differences, *, confidence: float, n_resamples: int, seed: int
+) -> Interval:
+    """Return the interval of the differences that `bootstrap_test` does not reject."""
+    n, mean, name = pairs.n, pairs.mean, "bootstrap t"
+    if n < 2 or not pairs.deviation:
+        return Interval(mean, math.nan, math.nan, confidence, name, n, pairs.flags)
+    drawn = np.sort(_bootstrap_t(pairs, n_resamples, seed, None))[::-1]
+    # p is at least the level while at least so many of the drawn |t| are as large.
+    needed = math.ceil((1 - confidence) * (1 + n_resamples) - 1e-9) - 1
+    half = math.inf if needed < 1 else float(drawn[needed - 1]) * pairs.error
+    return Interval(mean, mean - half, mean + half, confidence, name, n, pairs.flags)
 
 
-def equivalence(
-    x: Any, y: Any = None, *, margin: float, alpha: float = 0.05, missing: Missing = "error"
-) -> Equivalence:
-    """Test whether two means differ by less than a margin, by two one-sided t tests (TOST).
-
-    Parameters
-    ----------
-    x, y, missing
-        As for `paired_t`.
-    margin : float
-        The largest negligible difference, above 0.
-    alpha : float, default=0.05
-        The significance level.
-
-    Examples
-    --------
-    >>> equivalence([0.5, 0.4, 0.6, 0.5], [0.5, 0.5, 0.5, 0.5], margin=0.3).equivalent
-    True
-    """
-    return equivalence_of(differences(x, y, missing=missing), margin=margin, alpha=alpha)
-
-
-def equivalence_of(pairs: PairStatistics, *, margin: float, alpha: float) -> Equivalence:
-    """Test whether two means differ by less than a margin, from pairs or their sums."""
-    from scipy.stats import t
-
-    check_level("alpha", alpha)
-    if alpha >= 0.5:
-        raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
-    if not isinstance(margin, int | float | np.number) or not margin > 0:
-        raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
-    if pairs.n < 2:
-        p = math.nan
-    elif not pairs.deviation:
-        p = max(0.0 if abs(pairs.mean) < margin else 1.0, smallest_p(pairs.n))
-    else:
-        p = never_zero(t.sf((margin - abs(pairs.mean)) / pairs.error, pairs.n - 1))
-    interval = t_interval_of(pairs, confidence=1 - 2 * alpha)
-    return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha))
+def _bootstrap_t(pairs: Differences, n_resamples: int, seed: int, threads: int | None) -> Floats:
+    """Return |t| of resamples of differences shifted to mean 0; infinite where they are equal."""
+    centred = pairs.d - pairs.mean
+    columns = np.stack([np.ones(pairs.n), centred, centred**2], axis=1)
+    drawn = []
+    for panel in sums(columns, n_resamples, kind="weights", seed=seed, threads=threads):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means, squares = panel[:, 1] / panel[:, 0], panel[:, 2] / panel[:, 0]
+            errors = np.sqrt(np.maximum(squares - means**2, 0) / (panel[:, 0] - 1))
+            drawn.append(np.where(errors > 0, np.abs(means / errors), np.inf))
+    return np.concatenate(drawn)

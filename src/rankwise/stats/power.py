@@ -21,7 +21,7 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
     >>> power_of(34, 0.5)
     0.8078
     """
-    from scipy.stats import nct, t
+    from scipy.stats import nct, norm, t
 
     check_positive(least=0, n=n)
     check_level("alpha", alpha)
@@ -31,7 +31,9 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
     if shift > limit + 9:  # the power differs from 1 by less than 10**-18
         return 1.0
     opposite = nct.cdf(-limit, n - 1, shift) if shift < 5 else 0.0  # SciPy may give NaN beyond
-    return float(nct.sf(limit, n - 1, shift) + opposite)
+    found = float(nct.sf(limit, n - 1, shift) + opposite)
+    # SciPy gives NaN for some large parameters, where the shifted normal is as good.
+    return float(norm.sf(limit - shift)) if math.isnan(found) else found
 
 
 def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> int:

@@ -19,19 +19,17 @@ _STYLES: tuple[Style, ...] = ("bold", "underlined")
 
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     """Return one row per pair of systems and measure, the primary measure first."""
-    rows = []
     ordered = table.sort("primary", descending=True, maintain_order=True)
-    for row in ordered.iter_rows(named=True):
-        detectable, verdict = row["minimum_detectable"], row["verdict"]
-        if verdict == "undecided" and not _missing(detectable):
-            verdict += f" (finds {number(detectable)} or more)"
-        rows.append((
+    rows = [
+        (
             f"{_measure(row, settings)}  {_pair(row)}",
             number(row["mean_baseline"]), number(row["mean_system"]), f"{row['difference']:+.4f}",
             f"{number(row['low'])} to {number(row['high'])}",
             "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", _p_value(row["p"]),
-            _p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", verdict,
-        ))  # fmt: skip
+            _p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", _verdict(row),
+        )
+        for row in ordered.iter_rows(named=True)
+    ]  # fmt: skip
     head = (
         "",
         "baseline",
@@ -46,6 +44,16 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         "verdict",
     )
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    """Return the verdict with what it must not be read without."""
+    verdict, detectable = str(row["verdict"]), row["minimum_detectable"]
+    if verdict == "undecided":
+        return verdict if _missing(detectable) else f"{verdict} (detectable: {number(detectable)})"
+    if verdict != "equivalent" and row["within_margin"]:
+        verdict += ", within the margin"
+    return verdict if row["primary"] else f"{verdict} (exploratory)"
 
 
 def _missing(value: float | None) -> bool:
@@ -80,7 +88,14 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     primary = f"primary measure: {settings['primary']}, corrected by {settings['correction']}"
     primary += "" if settings["by"] is None else f" over groups by {settings['by']}"
     level = f"{1 - settings['alpha']:.0%}"
-    notes = [f"{primary}; others are exploratory (bh). Tests: {_tests(table)}. Intervals: {level}."]
+    rate = next(iter(table.filter(pl.col("primary"))["error_rate"]), "")
+    notes = [
+        (
+            f"{primary} ({rate} error rate); others are exploratory (bh, false discovery rate). "
+            f"Tests: {_tests(table)}. Intervals: {level}, of each pair alone. Detectable: with "
+            "probability 0.8."
+        )
+    ]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, None] = {}

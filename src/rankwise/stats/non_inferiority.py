@@ -1,0 +1,120 @@
+"""Whether a system loses less than a margin against a baseline, and how many users show it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rankwise.errors import ParameterError
+from rankwise.stats.differences import (
+    Missing,
+    PairStatistics,
+    check_level,
+    differences,
+    never_zero,
+    skewness,
+    too_skewed,
+)
+from rankwise.stats.equivalence import FEW, skewed_t
+
+__all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of"]
+
+
+@dataclass(frozen=True)
+class NonInferiority:
+    """Whether a mean difference is above −margin.
+
+    Attributes
+    ----------
+    difference : float
+        The mean difference.
+    margin : float
+        The largest loss that does not matter.
+    p : float
+        The one-sided p-value of the hypothesis that the loss is the margin or more.
+    shown : bool
+        Whether p < alpha.
+    users_needed : int or None
+        Number of users with which it would be shown with probability 0.8, if the true difference
+        is the observed one; None if that is no better than −margin, or does not vary.
+    """
+
+    difference: float
+    margin: float
+    p: float
+    shown: bool
+    users_needed: int | None
+
+
+def non_inferiority(
+    x: Any,
+    y: Any = None,
+    *,
+    margin: float,
+    alpha: float = 0.05,
+    largest: float = math.inf,
+    missing: Missing = "error",
+) -> NonInferiority:
+    """Test whether x is worse than y by less than a margin; large values are good.
+
+    By a one-sided t test, corrected for skewness. Where fewer than 30 pairs differ, or they are too
+    skewed for t, the number of losses decides: a share q of users who lose at most ``largest``
+    each lowers the mean by no more than q times ``largest``.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`.
+    margin : float
+        The largest loss that does not matter, above 0.
+    alpha : float, default=0.05
+        The significance level.
+    largest : float, default=inf
+        The largest difference that is possible, 1 for values between 0 and 1. If it is not known,
+        nothing is shown where t is not valid.
+
+    Examples
+    --------
+    >>> new, old = [0.5, 0.25, 0.75, 0.5] * 50, [0.5, 0.5, 0.5, 0.5] * 50
+    >>> non_inferiority(new, old, margin=0.05).shown
+    True
+    >>> found = non_inferiority(new, old, margin=0.02)
+    >>> found.shown, found.users_needed
+    (False, 486)
+    """
+    pairs = differences(x, y, missing=missing)
+    return non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest)
+
+
+def non_inferiority_of(
+    pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf,
+    higher_is_better: bool = True,
+) -> NonInferiority:  # fmt: skip
+    """Test it for pairs or their sums; small values may be the good ones."""
+    from scipy.stats import binom, t
+
+    check_level("alpha", alpha)
+    if not isinstance(margin, int | float) or not margin > 0:
+        raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
+    side = 1 if higher_is_better else -1
+    if pairs.n < 2:
+        p = math.nan
+    elif pairs.nonzero < FEW or not pairs.deviation or too_skewed(pairs):
+        losses = pairs.losses if higher_is_better else pairs.wins
+        share = min(margin / largest, 1.0)
+        p = never_zero(binom.cdf(losses, pairs.n, share)) if share > 0 else 1.0
+    else:
+        statistic = side * skewed_t(pairs, -side * margin, skewness(pairs))
+        p = never_zero(t.sf(statistic, pairs.n - 1))
+    needed = _users(side * pairs.mean + margin, pairs.deviation, alpha)
+    return NonInferiority(pairs.mean, float(margin), p, bool(p < alpha), needed)
+
+
+def _users(gap: float, deviation: float, alpha: float) -> int | None:
+    """Return how many users show a gap above 0 with probability 0.8."""
+    from scipy.stats import norm
+
+    if not gap > 0 or not deviation > 0:
+        return None
+    return math.ceil(((norm.ppf(1 - alpha) + norm.ppf(0.8)) * deviation / gap) ** 2)

@@ -1,0 +1,254 @@
+"""No claim is stronger than the data: how often intervals, tests and verdicts are wrong.
+
+In worlds like ours: most users have no difference (recall, one relevant item), a tenth of them
+have heavy-tailed values, some of them skewed. Each rate is compared with its nominal value plus
+three Monte-Carlo standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise import stats
+
+RUNS = 600
+
+
+def recall(n, rng):
+    """Recall of one to five relevant items, found with a probability that users differ in."""
+    found = rng.beta(0.8, 2.5, n) * 0.35
+    relevant = rng.integers(1, 6, n)
+    return (rng.binomial(relevant, found) - rng.binomial(relevant, found)) / relevant
+
+
+def ndcg(n, rng):
+    """nDCG of one relevant item."""
+    found = rng.beta(0.6, 4, n) * 0.8
+    one, other = ((rng.random(n) < found) / np.log2(rng.integers(1, 11, n) + 1) for _ in range(2))
+    return one - other
+
+
+def heavy(n, rng):
+    """A tenth of the users buy, for amounts with a heavy tail."""
+    one, other = ((rng.random(n) < 0.1) * np.exp(rng.normal(0, 1.5, n)) for _ in range(2))
+    return one - other
+
+
+def skewed(n, rng):
+    """The same against a mild spread with the same mean."""
+    mean = 0.1 * math.exp(1.5**2 / 2)
+    return (rng.random(n) < 0.1) * np.exp(rng.normal(0, 1.5, n)) - rng.exponential(mean, n)
+
+
+def rare(n, rng):
+    """Hits of one system alone, for one user of fifty."""
+    return (rng.random(n) < 0.02) * 1.0
+
+
+WORLDS = {"recall": recall, "ndcg": ndcg, "heavy": heavy, "skewed": skewed}
+
+
+def most(rate, runs):
+    return rate + 3 * math.sqrt(rate * (1 - rate) / runs)
+
+
+def least(rate, runs):
+    return rate - 3 * math.sqrt(rate * (1 - rate) / runs)
+
+
+def default_route(d, seed):
+    """Return p and interval by the default route of a comparison."""
+    if len(d) >= 1000:
+        return stats.paired_t(d), stats.t_interval(d)
+    make = {"n_resamples": 499, "seed": seed}
+    return stats.sign_flip(d, **make), stats.flip_interval(d, **make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["recall", "ndcg", "heavy"])
+@pytest.mark.parametrize("n", [30, 100, 300, 1000])
+def test_intervals_of_differences_cover_and_never_contradict_p(name, n):
+    rng = np.random.default_rng(n)
+    runs, covered = 300, 0
+    for seed in range(runs):
+        d = WORLDS[name](n, rng)
+        test, interval = default_route(d, seed)
+        inside = not d.any() or interval.low <= 0 <= interval.high
+        covered += inside
+        assert inside == (test.p >= 0.05), (test, interval)
+    assert covered / runs >= least(0.945, runs)
+    # Few users differ in small samples, and signs of few have few outcomes: never too narrow.
+    assert covered / runs <= (1.0 if n == 30 else most(0.975, runs))
+
+
+def test_a_comparison_takes_this_route():
+    rng = np.random.default_rng(1)
+    for n in (100, 1000):
+        d = recall(n, rng)
+        frames = [pl.DataFrame({"user": range(n), "z": values}) for values in (np.zeros(n), d)]
+        row = rw.compare(*map(rw.from_per_user, frames), n_resamples=499)["B"]
+        test, interval = default_route(d, 0)
+        assert (row["p"], row["low"], row["high"]) == (test.p, interval.low, interval.high)
+        assert row["test"] == test.test
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 100, 1000])
+def test_too_many_errors_under_skew_are_flagged(n):
+    rng = np.random.default_rng(n)
+    runs, unflagged = 300, 0
+    for seed in range(runs):
+        test, _ = default_route(skewed(n, rng), seed)
+        unflagged += test.p < 0.05 and not any("skewness" in flag for flag in test.flags)
+    assert unflagged / runs <= most(0.08, runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [10, 30, 100, 300, 1000, 3000, 10_000])
+@pytest.mark.parametrize("name", ["rare", *WORLDS])
+def test_what_differs_by_the_margin_is_seldom_called_equivalent_or_not_worse(name, n):
+    runs = RUNS if n <= 1000 else 200
+    rng = np.random.default_rng(n + len(name))
+    bounded = name in ("rare", "recall", "ndcg")
+    equivalent = no_worse = 0
+    for _ in range(runs):
+        if name == "rare":
+            d, margin = rare(n, rng), 0.02
+        else:  # one user of many gains, so that the mean differs by the margin
+            size, margin = (0.5, 0.02) if bounded else (1.0, 0.1)
+            d = WORLDS[name](n, rng) + (rng.random(n) < margin / size) * size
+        largest = 1.5 if bounded else math.inf
+        equivalent += stats.equivalence(d, margin=margin, largest=largest).equivalent
+        no_worse += stats.non_inferiority(-d, margin=margin, largest=largest).shown
+    assert equivalent / runs <= most(0.06, runs)
+    assert no_worse / runs <= most(0.06, runs)
+
+
+def test_nothing_known_is_not_equivalent():
+    """30 users without a hit in either system say little about the others."""
+    nothing = [0.0] * 30
+    assert not stats.equivalence(nothing, nothing, margin=0.05, largest=1.0).equivalent
+    assert stats.equivalence(nothing * 10, nothing * 10, margin=0.05, largest=1.0).equivalent
+    assert not stats.equivalence(
+        nothing * 10, nothing * 10, margin=0.05
+    ).equivalent  # range unknown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1000])
+def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
+    """Of a primary pair, and of one of five exploratory ones beside four without a difference."""
+    rng = np.random.default_rng(7)
+    runs, found = 150, {"primary": 0, "exploratory": 0}
+    deviation = float(np.std(ndcg(200_000, rng), ddof=1))
+    sizes = {"primary": stats.minimum_detectable(n) * deviation,
+             "exploratory": stats.minimum_detectable(n, alpha=0.05 / 5) * deviation}  # fmt: skip
+    for _ in range(runs):
+        columns = {f"m{at}": ndcg(n, rng) for at in range(5)}
+        columns["m0"] = columns["m0"] + sizes["exploratory"]
+        main = ndcg(n, rng) + sizes["primary"]
+        one = pl.DataFrame(
+            {"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n))
+        )
+        other = pl.DataFrame({"user": range(n), "main": main} | columns)
+        table = rw.compare(
+            rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t"
+        ).table
+        verdicts = dict(zip(table["measure"], table["p_adjusted"], strict=True))
+        found["primary"] += verdicts["main"] < 0.05
+        found["exploratory"] += verdicts["m0"] < 0.05
+    for name, count in found.items():
+        assert abs(count / runs - 0.8) <= 0.05 + 3 * math.sqrt(0.16 / runs), (name, count / runs)
+
+
+def test_printed_detectable_differences_are_of_the_level_that_decides():
+    rng = np.random.default_rng(8)
+    frames = [pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)})
+              for _ in range(3)]  # fmt: skip
+    table = rw.compare(dict(zip("abc", map(rw.from_per_user, frames), strict=True))).table
+    for row in table.iter_rows(named=True):
+        one, other = (frames["abc".index(row[side])][row["measure"]].to_numpy()
+                      for side in ("baseline", "system"))  # fmt: skip
+        tests = 3 if row["primary"] else 15
+        expected = stats.minimum_detectable(500, alpha=0.05 / tests) * (other - one).std(ddof=1)
+        assert row["minimum_detectable"] == pytest.approx(expected)
+
+
+def test_no_interval_has_width_0_where_values_could_vary():
+    truth = {user: {1} for user in range(30)}
+    lists = {user: [2, 3] for user in range(30)}
+    one = rw.evaluate(lists, truth, ["recall@2", "dcg@2"])
+    found = one.interval("recall@2")
+    assert (found.low, found.estimate) == (0.0, 0.0)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 30))
+    assert math.isnan(one.interval("dcg@2").high)  # without a bound nothing can be said
+    row = rw.compare(one, rw.evaluate(lists, truth, ["recall@2", "dcg@2"]))["recall@2", "B"]
+    assert row["high"] == -row["low"] == pytest.approx(1 - 0.025 ** (1 / 30))
+    assert (row["p"], row["verdict"]) == (1.0, "undecided")
+
+
+def test_a_significant_loss_within_the_margin_is_called_worse():
+    rng = np.random.default_rng(9)
+    old = rng.random(20_000)
+    new = old - 0.013 + rng.normal(0, 0.05, len(old))
+    frames = [pl.DataFrame({"user": range(len(old)), "recall@5": values}) for values in (old, new)]
+    found = rw.compare(*map(rw.from_per_user, frames), margin=0.03)
+    assert found["B"]["verdict"] == "worse"
+    assert found["B"]["within_margin"]
+    assert "worse, within the margin" in repr(found)
+    assert found["B"]["p_non_inferior"] < 0.05
+
+
+def test_equivalence_is_corrected_as_differences_are():
+    rng = np.random.default_rng(10)
+    frames = {f"s{at}": pl.DataFrame({"user": range(400), "z": rng.random(400)}) for at in range(4)}
+    table = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}, margin=0.08).table
+    expected = stats.adjust(table["p_equivalence"].to_numpy(), "holm")
+    assert table["p_equivalence_adjusted"].to_list() == pytest.approx(expected.tolist())
+
+
+def test_intervals_of_all_pairs_together_are_wider():
+    rng = np.random.default_rng(11)
+    for n in (200, 2000):
+        frames = {f"s{at}": pl.DataFrame({"user": range(n), "z": rng.random(n)}) for at in range(4)}
+        table = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}).table
+        assert (table["low_together"] < table["low"]).all()
+        assert (table["high_together"] > table["high"]).all()
+        x, y = (frames[table[0, side]]["z"].to_numpy() for side in ("system", "baseline"))
+        make = stats.t_interval if n >= 1000 else stats.flip_interval
+        expected = make(x, y, confidence=1 - 0.05 / 6)
+        assert table[0, "low_together"] == pytest.approx(expected.low)
+
+
+def test_margins_as_shares_of_the_baseline():
+    rng = np.random.default_rng(12)
+    old = rng.random(3000)
+    frames = [
+        pl.DataFrame({"user": range(3000), "z@5": v}) for v in (old, old + rng.normal(0, 0.1, 3000))
+    ]
+    results = [rw.from_per_user(frame) for frame in frames]
+    share = rw.compare(*results, margin="2%")["B"]
+    number = rw.compare(*results, margin=0.02 * float(old.mean()))["B"]
+    assert share["p_equivalence"] == pytest.approx(number["p_equivalence"])
+    for wrong in ("2", "-1%", "x%", "0%"):
+        with pytest.raises(rw.RankwiseError, match="a margin is a number, or a share"):
+            rw.compare(*results, margin=wrong)
+
+
+def test_every_verdict_names_the_error_rate_that_it_controls():
+    rng = np.random.default_rng(13)
+    frames = [pl.DataFrame({"user": range(300), "a": rng.random(300), "b": rng.random(300)})
+              for _ in range(2)]  # fmt: skip
+    results = [rw.from_per_user(frame) for frame in frames]
+    rates = {correction: rw.compare(*results, correction=correction).table["error_rate"].to_list()
+             for correction in ("holm", "none", "bh")}  # fmt: skip
+    assert rates == {
+        "holm": ["family-wise", "false discovery rate"],
+        "none": ["per comparison", "false discovery rate"],
+        "bh": ["false discovery rate", "false discovery rate"],
+    }
