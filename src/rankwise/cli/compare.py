@@ -58,6 +58,18 @@ __all__ = ["command"]
     help="A saved result or per-user table: exit 1 unless each system is shown to lose less than "
     "--margin against it.",
 )
+@click.option(
+    "--looks",
+    type=PATH,
+    metavar="FILE",
+    help="With --no-regression: keep a record of repeated looks at growing data, and decide such "
+    "that all looks together are valid.",
+)
+@click.option(
+    "--planned-users",
+    type=click.IntRange(1),
+    help="With --looks: users to plan for.  [default: four times those of the first look]",
+)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option("--test", kind=Test, default="auto")
 @choice_option(
@@ -119,6 +131,8 @@ def command(
     output: Path | None,
     save: Path | None,
     not_shown: str,
+    looks: Path | None,
+    planned_users: int | None,
     **options: Any,
 ) -> int:
     """Compare systems user by user.
@@ -131,6 +145,10 @@ def command(
     """  # fmt: skip
     read = partial(_read, measures=measures, train=train, users=users, by=by or (),
                    columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
+    if (looks is not None and gate is None) or (planned_users is not None and looks is None):
+        raise click.UsageError(
+            "--looks goes with --no-regression, --planned-users with --looks", ctx
+        )
     results = named_paths(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
@@ -145,6 +163,8 @@ def command(
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
+    if looks is not None:
+        return _look(comparison, looks, planned_users, not_shown)
     return 0 if gate is None else _hold(comparison, not_shown)
 
 
@@ -156,6 +176,18 @@ def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: An
     if truth is None:
         return open_result(path)
     return evaluate(path, truth, measures or DEFAULT_MEASURES, **options)
+
+
+def _look(comparison: Comparison, file: Path, planned: int | None, not_shown: str) -> int:
+    """Say what this look shows of every system, valid at all looks; 1 if one did not pass."""
+    from rankwise.results.looks import look_again
+
+    found = look_again(comparison, file, planned=planned)
+    for look in found:
+        pair = f"{look.system} against {look.baseline} in {look.measure}"
+        click.echo(printable(f"{look.outcome}: {pair}: {look.why}"), err=True)
+    wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
+    return int(any(look.outcome in wrong for look in found))
 
 
 def _margin(text: str | None) -> float | str | None:
