@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from rankwise.ranking.rank import Ranking, rank
     from rankwise.ranking.rank_relevant import Ranks, rank_relevant
     from rankwise.results.compare import Comparison, compare
+    from rankwise.results.decide import decide
+    from rankwise.results.decision import Decision
     from rankwise.results.per_user import from_per_user
     from rankwise.results.power import power, sample_size
     from rankwise.results.report.report import report
@@ -79,8 +81,10 @@ _HOME_OF = {
     "audit": "rankwise.splits.audit.audit",
     "compare": "rankwise.results.compare",
     "compute_metrics": "rankwise.functional.rated_lists",
+    "Decision": "rankwise.results.decision",
     "correct": "rankwise.evaluation.corrections",
     "curve": "rankwise.evaluation.curves",
+    "decide": "rankwise.results.decide",
     "evaluate": "rankwise.evaluation.evaluate",
     "evaluate_model": "rankwise.evaluation.evaluate_model",
     "evaluate_ratings": "rankwise.evaluation.evaluate_ratings",
@@ -99,11 +103,11 @@ _SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
 """Names of classes that the field writes in capitals; the registry knows what they stand for."""
 
 __all__ = [
-    "Audit", "Comparison", "Evaluator", "Measure", "Partial", "Ranking", "Ranks", "RankwiseError",
-    "RecommenderEvaluator", "Result", "__version__", "audit", "candidates", "compare",
-    "compute_metrics", "correct", "curve", "evaluate", "evaluate_model", "evaluate_ratings",
-    "from_per_user", "functional", "load", "models", "parse", "power", "rank", "rank_relevant",
-    "read_chunks", "report", "sample_size", "splits", "stats",
+    "Audit", "Comparison", "Decision", "Evaluator", "Measure", "Partial", "Ranking", "Ranks",
+    "RankwiseError", "RecommenderEvaluator", "Result", "__version__", "audit", "candidates",
+    "compare", "compute_metrics", "correct", "curve", "decide", "evaluate", "evaluate_model",
+    "evaluate_ratings", "from_per_user", "functional", "load", "models", "parse", "power",
+    "rank", "rank_relevant", "read_chunks", "report", "sample_size", "splits", "stats",
 ]  # fmt: skip
 
 

@@ -235,7 +235,7 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
         return "not shown", f"it is not shown to be better: {means}; {hint}"
     needed = row["users_needed"]
     more = (
-        "no number of users would show it if this is the true difference" if needed is None
-        else f"about {needed:,} users would show it if this is the true difference"
+        "" if needed is None
+        else f"; about {needed:,} users would show it if this is the true difference"
     )  # fmt: skip
-    return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}; {more}"
+    return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}{more}"

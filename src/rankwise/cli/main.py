@@ -31,6 +31,7 @@ _COMMANDS = {
     "audit": "Look for leakage in a split.",
     "check": "Validate a configuration file, and run nothing.",
     "compare": "Compare results user by user.",
+    "decide": "Ship, hold or stop: success, guardrails, slices.",
     "demo": "Run an end-to-end demo on synthetic data.",
     "evaluate": "Evaluate recommendations against the ground truth.",
     "init": "Write a commented configuration file from your files.",
@@ -74,8 +75,9 @@ class _Lazy(click.Group):
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
     )
-    + "\n\nExit codes: 0 done; 1 a gate or an audit failed; 2 wrong usage, or an output "
-    "that cannot be written; 3 bad input data; 4 an error inside rankwise; 130 interrupted; "
+    + "\n\nExit codes: 0 done; 1 a gate or an audit failed, or decide says stop; 2 wrong usage, an "
+    "output that cannot be written, or decide says hold; 3 bad input data; 4 an error inside "
+    "rankwise; 130 interrupted; "
     "141 the reader of the output went away.",
 )
 @click.version_option(__version__, prog_name="rankwise")

@@ -25,12 +25,13 @@ __all__ = ["command", "read"]
 @click.argument("config", type=PATH)
 @click.option("-o", "--output", type=PATH, metavar="DIR",
               help="The folder to write to, in place of the file's output.folder.")  # fmt: skip
-def command(config: Path, output: Path | None) -> None:
+def command(config: Path, output: Path | None) -> int:
     """Run everything that the YAML file CONFIG describes.
 
     It names tables, systems, measures, comparisons and outputs; paths in it are relative to it.
     The folder of the results gets every result, the comparison, the report, and a resolved
     config.yaml that runs again to the same bits. `rankwise init` writes a file to begin with.
+    With a section `decision` the exit code is that of `rankwise decide`.
     """  # fmt: skip
     experiment = read(config)
     from rankwise.evaluation.config.execute import execute
@@ -42,6 +43,10 @@ def command(config: Path, output: Path | None) -> None:
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)
+    if outcome.decision is None:
+        return 0
+    click.echo(f"\n{outcome.decision!r}")
+    return outcome.decision.exit_code
 
 
 def read(config: Path) -> Experiment:

@@ -21,8 +21,8 @@ from rankwise.results.display.comparison_view import marks
 from rankwise.results.family import JOINT, Margin, Pairs, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
 from rankwise.results.result import Result, Values
-from rankwise.stats.differences import check_level
 from rankwise.stats.multiple import adjust
+from rankwise.stats.values import check_level
 
 __all__ = [
     "Comparison", "Family", "Test", "compare", "correct_rows", "margins_by_cell", "named_results",

@@ -17,15 +17,10 @@ from rankwise.results.comparison import jackknife_row, make_row
 from rankwise.results.intervals import range_of
 from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
-from rankwise.stats.differences import (
-    MANY,
-    Differences,
-    Interval,
-    TestResult,
-    significant_digits,
-)
+from rankwise.stats.differences import MANY, Differences, Interval, TestResult
 from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
+from rankwise.stats.values import significant_digits
 
 __all__ = [
     "JOINT", "Margin", "Pairs", "check_zero", "largest_difference", "set_adjusted", "size_of",

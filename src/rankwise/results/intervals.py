@@ -13,9 +13,10 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.measure import Measure
 from rankwise.stats.bootstrap import bootstrap, usual_interval
 from rankwise.stats.clusters import jackknife
-from rankwise.stats.differences import Interval, check_level, differences
+from rankwise.stats.differences import Interval, differences
 from rankwise.stats.matching_interval import constant_interval
 from rankwise.stats.paired import t_interval
+from rankwise.stats.values import check_level
 
 __all__ = ["IntervalMethod", "interval_of", "range_of"]
 

@@ -25,10 +25,11 @@ from rankwise.results.family import Margin, check_zero, largest_difference, size
 from rankwise.results.result import Result
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import column
-from rankwise.stats.differences import MANY, Differences, check_level
+from rankwise.stats.differences import MANY, Differences
 from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.pair_sums import PairSums
 from rankwise.stats.paired import t_test
+from rankwise.stats.values import check_level
 
 __all__ = ["compare"]
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import LEAST, Floats, numbers
+from rankwise.stats.differences import LEAST, Floats
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.resampling import sums
+from rankwise.stats.values import numbers
 
 __all__ = ["PairTests", "TukeyMethod", "max_t", "paired_t_of_all", "sign_flip_of_all", "tukey"]
 

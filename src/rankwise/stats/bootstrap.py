@@ -9,17 +9,10 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import (
-    MANY,
-    Floats,
-    Interval,
-    Missing,
-    check_level,
-    differences,
-    numbers,
-)
+from rankwise.stats.differences import MANY, Floats, Interval, Missing, differences
 from rankwise.stats.paired import t_interval
 from rankwise.stats.resampling import projections
+from rankwise.stats.values import check_level, numbers
 
 __all__ = ["BootstrapMethod", "bootstrap", "bootstrap_means", "usual_interval"]
 

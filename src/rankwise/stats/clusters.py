@@ -11,7 +11,8 @@ import polars as pl
 
 from rankwise.core.arguments import check_count
 from rankwise.errors import InputError
-from rankwise.stats.differences import Interval, check_level, column, numbers, t_around
+from rankwise.stats.differences import Interval, t_around
+from rankwise.stats.values import check_level, column, numbers
 
 __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
 

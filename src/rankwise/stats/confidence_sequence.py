@@ -6,14 +6,8 @@ import math
 from typing import Any
 
 from rankwise.core.arguments import check_count
-from rankwise.stats.differences import (
-    Interval,
-    Missing,
-    PairStatistics,
-    check_level,
-    differences,
-    too_skewed,
-)
+from rankwise.stats.differences import Interval, Missing, PairStatistics, differences, too_skewed
+from rankwise.stats.values import check_level
 
 __all__ = ["confidence_sequence", "confidence_sequence_of"]
 

@@ -10,15 +10,15 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
+from rankwise.stats.values import Floats, column
 
 __all__ = [
     "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
-    "PairStatistics", "TestResult", "caveats", "check_level", "column", "differences",
-    "never_zero", "numbers", "significant_digits", "skewness", "standardised", "t_around",
+    "PairStatistics", "TestResult", "caveats", "differences",
+    "never_zero", "skewness", "standardised", "t_around",
     "too_skewed",
 ]  # fmt: skip
 
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Missing: TypeAlias = Literal["error", "omit"]
 
 LEAST = 5e-324
@@ -301,43 +301,6 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
     return Differences(first[~gaps], second[~gaps], int(gaps.sum()))
 
 
-def significant_digits(values: Floats, digits: int = 12) -> Floats:
-    """Round to significant digits, so that values that differ only by rounding become equal.
-
-    >>> bool(significant_digits(np.array([0.1 + 0.2]))[0] == 0.3)
-    True
-    """
-    with np.errstate(divide="ignore"):
-        exponents = np.floor(np.log10(np.abs(values)))
-    exponents = np.where(np.isfinite(exponents), np.clip(exponents, -280, 280), 0)
-    scale = 10.0 ** (digits - 1 - exponents)
-    out: Floats = np.round(values * scale) / scale
-    return out
-
-
-def numbers(name: str, values: Any) -> Floats:
-    """Return values as an array of floats; raise if they are anything else."""
-    if np.ma.isMaskedArray(values):
-        raise InputError(f"{name} is a masked array, and its mask would be ignored",
-                         hint="pass the values that are not masked: x.compressed()")  # fmt: skip
-    try:
-        if np.asarray(values).dtype.kind != "c":  # their imaginary parts would be dropped
-            return np.asarray(values, dtype=np.float64)
-        raise TypeError("complex numbers")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} holds no numbers", found=repr(values)[:80]) from error
-
-
-def column(name: str, values: Any) -> Floats:
-    """Return values as an array of floats, shape (n,); raise if they are anything else."""
-    out = numbers(name, values)
-    if out.ndim != 1:
-        raise InputError(f"{name} is one number a user", found=f"shape {out.shape}")
-    if np.isinf(out).any():
-        raise InputError(f"{name} holds an infinite value")
-    return out
-
-
 def never_zero(p: Any) -> float:
     """Return a p-value, or the smallest positive float where it underflowed to 0.
 
@@ -362,10 +325,3 @@ def t_around(
 
     half = float(t.ppf((1 + confidence) / 2, freedom)) * error if freedom > 0 else float("nan")
     return Interval(estimate, estimate - half, estimate + half, confidence, method, n, flags)
-
-
-def check_level(name: str, level: object) -> None:
-    """Raise unless a level lies between 0 and 1."""
-    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
-    if not number or not 0 < level < 1:  # type: ignore[operator]
-        raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={level!r}")

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import (
-    Differences,
-    Missing,
-    PairStatistics,
-    column,
-    differences,
-    significant_digits,
-)
+from rankwise.stats.differences import Differences, Missing, PairStatistics, differences
+from rankwise.stats.values import column, significant_digits
 
 __all__ = ["Effect", "cliffs_delta", "effect", "lift_interval", "magnitude"]
 

@@ -13,13 +13,13 @@ from rankwise.stats.differences import (
     Interval,
     Missing,
     PairStatistics,
-    check_level,
     differences,
     never_zero,
     skewness,
     too_skewed,
 )
 from rankwise.stats.paired import t_interval_of
+from rankwise.stats.values import check_level
 
 __all__ = ["FEW", "Equivalence", "equivalence", "equivalence_of", "skewed_t"]
 

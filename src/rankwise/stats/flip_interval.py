@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.arguments import check_positive
-from rankwise.stats.differences import (
-    Differences,
-    Floats,
-    Interval,
-    Missing,
-    check_level,
-    differences,
-)
+from rankwise.stats.differences import Differences, Floats, Interval, Missing, differences
 from rankwise.stats.paired import sign_flip
 from rankwise.stats.resampling import projections
+from rankwise.stats.values import check_level
 
 __all__ = ["flip_interval", "flip_interval_of"]
 

@@ -10,18 +10,10 @@ import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.differences import (
-    Floats,
-    Missing,
-    TestResult,
-    check_level,
-    column,
-    differences,
-    never_zero,
-    numbers,
-)
+from rankwise.stats.differences import Floats, Missing, TestResult, differences, never_zero
 from rankwise.stats.multiple import Correction, adjust
 from rankwise.stats.paired import smallest_p, wilcoxon
+from rankwise.stats.values import check_level, column, numbers
 
 __all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_t", "friedman",
            "kruskal_wallis", "mann_whitney"]  # fmt: skip

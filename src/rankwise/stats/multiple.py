@@ -8,7 +8,8 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, numbers
+from rankwise.stats.differences import Floats
+from rankwise.stats.values import numbers
 
 __all__ = ["Correction", "adjust"]
 

@@ -10,13 +10,13 @@ from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     Missing,
     PairStatistics,
-    check_level,
     differences,
     never_zero,
     skewness,
     too_skewed,
 )
 from rankwise.stats.equivalence import FEW, skewed_t
+from rankwise.stats.values import check_level
 
 __all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of"]
 
@@ -37,7 +37,8 @@ class NonInferiority:
         Whether p < alpha.
     users_needed : int or None
         Number of users with which it would be shown with probability 0.8, if the true difference
-        is the observed one; None if that is no better than −margin, or does not vary.
+        is the observed one; None if that is no better than −margin, does not vary, or cannot be
+        told from so few.
     """
 
     difference: float
@@ -108,6 +109,8 @@ def non_inferiority_of(
         statistic = side * skewed_t(pairs, -side * margin, skewness(pairs))
         p = never_zero(t.sf(statistic, pairs.n - 1))
     needed = _users(side * pairs.mean + margin, pairs.deviation, alpha)
+    if needed is not None and needed <= pairs.n and not p < alpha:
+        needed = None  # t would have shown it, but is not valid yet
     return NonInferiority(pairs.mean, float(margin), p, bool(p < alpha), needed)
 
 

@@ -21,13 +21,12 @@ from rankwise.stats.differences import (
     Missing,
     PairStatistics,
     TestResult,
-    check_level,
     differences,
     never_zero,
-    significant_digits,
     t_around,
 )
 from rankwise.stats.resampling import sums
+from rankwise.stats.values import check_level, significant_digits
 
 __all__ = [
     "bootstrap_t_interval", "bootstrap_test", "paired_t", "sign", "sign_flip", "smallest_p",

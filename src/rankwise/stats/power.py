@@ -6,7 +6,7 @@ import math
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
-from rankwise.stats.differences import check_level
+from rankwise.stats.values import check_level
 
 __all__ = ["minimum_detectable", "power_of", "users_needed"]
 

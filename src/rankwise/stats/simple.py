@@ -8,9 +8,10 @@ from typing import Any
 
 from rankwise.core.arguments import check_count
 from rankwise.stats.bootstrap import bootstrap
-from rankwise.stats.differences import Interval, check_level
+from rankwise.stats.differences import Interval
 from rankwise.stats.effects import effect, magnitude
 from rankwise.stats.paired import paired_t
+from rankwise.stats.values import check_level
 
 __all__ = ["PairedTTest", "bootstrap_confidence_interval", "paired_t_test"]
 

@@ -66,6 +66,10 @@ RUNS = {
     "sampled": "data: {truth: split}\n"
     "systems: {near: near.csv, popular: {model: Popularity}}\n"
     "evaluation: {strategy: sampled, num_negatives: 7, seed: 5, metrics: [nDCG, HitRate], top_k: 5}\n",
+    "decision": "data: {truth: split, users: users.csv}\nsystems: [popular.csv, near.csv]\n"
+    "evaluation: {measures: [recall@5, hit_rate@10]}\n"
+    "decision: {success: recall@5, guardrails: {hit_rate@10: 20%}, slices: activity,\n"
+    "           min_slice_size: 5}\n",
     "significance": "data: {truth: split}\nsystems: [popular.csv, near.csv]\n"
     "evaluation: {stat_significance: {paired_t_test: true, wilcoxon_test: true}, metrics: [MAP],\n"
     "             top_k: [5], save_per_user: true}\n",
@@ -135,6 +139,18 @@ def test_lists_without_any_candidate_are_an_error(files):
         over_candidates(read_table({"bob": ["x"]}, "recommendations"), drawn)
     with pytest.raises(ParameterError, match="different types"):
         over_candidates(read_table({1: [2]}, "recommendations"), drawn)
+
+
+def test_a_decision_is_that_of_the_library(files):
+    outcome = run(files, RUNS["decision"] + PLAIN)
+    by_hand = rw.decide(outcome.results, success="recall@5", guardrails={"hit_rate@10": "20%"},
+                        slices="activity", min_slice_size=5)  # fmt: skip
+    assert outcome.decision is not None
+    assert outcome.decision.text == by_hand.text
+    assert (outcome.folder / "decision.json").read_text(encoding="utf-8") == by_hand.text
+    done = rankwise_here(files, "run", "config.yaml")
+    assert done.returncode == by_hand.exit_code
+    assert f"Decision: {by_hand.outcome}." in done.stdout
 
 
 def test_a_declared_format_is_read_so(files):

@@ -51,6 +51,12 @@ def test_every_option_of_the_library_is_a_key(files):
     assert all(known[name]["description"] for name in known)
 
 
+def test_every_option_of_decisions_is_a_key():
+    known = json_schema()["$defs"]["Decision"]["properties"]
+    parameters = inspect.signature(rw.decide).parameters.values()
+    assert known.keys() == {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
 def test_every_baseline_and_its_parameters_are_keys():
     known = json_schema()["$defs"]["Baseline"]["properties"]
     for model in MODELS.values():
@@ -192,6 +198,9 @@ engine: sprk
     ("evaluation: {jackknife: 1}\n", "jackknife must be a whole number from 2"),
     ("evaluation: {validation_metric: ndgc@10}\n", "did you mean 'ndcg'?"),
     ("comparison: {primary: 'ndcg@@'}\n", "comparison.primary"),
+    ("decision: {success: ndcg@5, system: nere}\n", "did you mean 'near'?"),
+    ("decision: {guardrails: {ndcg@5: 1}}\n", "decision.success: this key is missing"),
+    ("decision: {success: ndgc@5}\n", "did you mean 'ndcg'?"),
     ("split: {rule: GlobalTime, share: 0.2}\n", "there are no interactions to split"),
     ("engine: {master: 'local[2]'}\n", "are of the engine spark"),
     ("engine: {name: spark}\nevaluation: {strategy: sampled}\n", "sampling needs the engine local"),

@@ -14,6 +14,8 @@ from rankwise.evaluation.config.outputs import write_report, write_results
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
+from rankwise.results.decide import decide
+from rankwise.results.decision import Decision
 from rankwise.results.result import Result
 from rankwise.splits.audit.audit import audit
 from rankwise.splits.audit.findings import Audit
@@ -50,6 +52,8 @@ class Outcome:
         What was compared, the first one for the report; empty for a single system.
     audit : Audit or None
         What was found in the split.
+    decision : Decision or None
+        Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
     """
@@ -59,6 +63,7 @@ class Outcome:
     comparisons: Sequence[Comparison]
     audit: Audit | None
     missing: Mapping[str, str]
+    decision: Decision | None = None
 
 
 def execute(
@@ -96,9 +101,10 @@ def execute(
         results[name] = evaluate(runs[name], inputs.truth, experiment.settings.measures, options)
     comparisons = _compared(experiment, results, say)
     found = _audited(experiment, inputs, say)
-    write_results(experiment, out, results, comparisons)
-    missing = write_report(experiment, out, results, comparisons, found, inputs, runs)
-    return Outcome(out, results, comparisons, found, missing)
+    decision = None if experiment.decision is None else decide(results, **experiment.decision)
+    write_results(experiment, out, results, comparisons, decision)
+    missing = write_report(experiment, out, results, comparisons, found, inputs, runs, decision)
+    return Outcome(out, results, comparisons, found, missing, decision)
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

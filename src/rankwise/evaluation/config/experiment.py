@@ -18,7 +18,7 @@ from rankwise.evaluation.config.named_tables import (
     check_tools,
     systems_of,
 )
-from rankwise.evaluation.config.requested import comparisons_of, measures_of
+from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
 from rankwise.evaluation.config.schema import Config, Source, json_schema
 from rankwise.evaluation.settings import Settings, option_fields
 from rankwise.splits.rules import from_dict
@@ -50,6 +50,8 @@ class Experiment:
         The rule that splits the interactions.
     sampled : tuple of int or None
         Number of sampled negatives, and their seed.
+    decision : dict or None
+        The options of `rankwise.decide`.
     notes : sequence of str
         What a reader should know: keys without effect, defaults that were chosen.
     """
@@ -61,6 +63,7 @@ class Experiment:
     comparisons: Sequence[dict[str, Any]]
     splitter: SingleSplitter | None
     sampled: tuple[int, int] | None
+    decision: dict[str, Any] | None = None
     notes: Sequence[str] = field(default_factory=tuple)
 
     def path(self, source: Source) -> Path:
@@ -97,7 +100,8 @@ def read_experiment(path: str | Path) -> Experiment:
     check_tools(config, mistakes)
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
-    settings = _settings(config, comparisons, mistakes)
+    decision = decision_of(config, systems, mistakes)
+    settings = _settings(config, comparisons, decision, mistakes)
     mistakes.check()
     assert settings is not None
     evaluation = config.evaluation
@@ -107,7 +111,7 @@ def read_experiment(path: str | Path) -> Experiment:
     return Experiment(
         folder=folder, config=config, settings=settings, systems=systems, comparisons=comparisons,
         splitter=splitter, sampled=sampled if evaluation.strategy == "sampled" else None,
-        notes=notes,
+        decision=decision, notes=notes,
     )  # fmt: skip
 
 
@@ -158,8 +162,9 @@ def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
 
 
 def _settings(
-    config: Config, comparisons: Sequence[dict[str, Any]], mistakes: Mistakes
-) -> Settings | None:
+    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None,
+    mistakes: Mistakes,
+) -> Settings | None:  # fmt: skip
     """Return the settings of the evaluation, with what single tables say of their columns."""
     evaluation = config.evaluation
     options = {name: getattr(evaluation, name) for name in option_fields()
@@ -177,7 +182,9 @@ def _settings(
             columns[f"{role}.{key}"] = name
     if columns:
         options["columns"] = columns
-    wanted = sorted({by for one in comparisons if (by := one.get("by"))})
+    sliced = (decision or {}).get("slices") or []
+    named = {by for one in comparisons if (by := one.get("by"))}
+    wanted = sorted(named | ({sliced} if isinstance(sliced, str) else set(sliced)))
     if wanted:  # groups are compared where they were evaluated
         given = options.get("by") or []
         listed = [given] if isinstance(given, str) else list(given)

@@ -11,6 +11,7 @@ from rankwise.evaluation.config.inputs import Inputs
 from rankwise.evaluation.config.resolved import resolved_text
 from rankwise.results.comparison import Comparison
 from rankwise.results.comparison_folder import folder_names, write_comparison
+from rankwise.results.decision import Decision
 from rankwise.results.report.report import report
 from rankwise.results.result import Result
 from rankwise.splits.audit.findings import Audit
@@ -19,13 +20,14 @@ from rankwise.tables.table import Table
 
 __all__ = ["write_report", "write_results"]
 
-_OURS = ("comparison.json", "comparison-*.json", "table.md", "table.tex", "table.csv")
+_DECISION = "decision.json"
+_OURS = ("comparison.json", _DECISION, "comparison-*.json", "table.md", "table.tex", "table.csv")
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 
 
 def write_results(
     experiment: Experiment, out: Path, results: Mapping[str, Result],
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[Comparison], decision: Decision | None,
 ) -> None:  # fmt: skip
     """Write results, comparisons, tables and the resolved configuration."""
     output = experiment.config.output
@@ -40,6 +42,8 @@ def write_results(
     else:
         for name, folder in folder_names(list(results)).items():
             results[name].save(out / "results" / folder)
+    if decision is not None:
+        decision.save(out / _DECISION)
     for form in output.tables:
         shown: Any = comparisons[0] if comparisons else next(iter(results.values()))
         write_text(out / f"table.{_SUFFIXES[form]}", shown.export(form))
@@ -62,7 +66,7 @@ def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> N
 def write_report(
     experiment: Experiment, out: Path, results: Mapping[str, Result],
     comparisons: Sequence[Comparison], found: Audit | None, inputs: Inputs,
-    runs: Mapping[str, Any],
+    runs: Mapping[str, Any], decision: Decision | None,
 ) -> Mapping[str, str]:  # fmt: skip
     """Write the report, and return what it is without."""
     output = experiment.config.output
@@ -73,6 +77,7 @@ def write_report(
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     page = report(
         comparisons[0] if comparisons else dict(results), title=output.title, audit=found,
+        decision=decision,
         recommendations=local, **options,
     )  # fmt: skip
     page.save(out / (output.report if isinstance(output.report, str) else "report.html"))

@@ -15,7 +15,7 @@ from rankwise.evaluation.settings import DEFAULT_MEASURES
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse_all
 
-__all__ = ["comparisons_of", "measures_of"]
+__all__ = ["comparisons_of", "decision_of", "measures_of"]
 
 
 def comparisons_of(
@@ -45,6 +45,27 @@ def comparisons_of(
         for key in ("primary", "measures"):
             if one.get(key) is not None:
                 mistakes.tried((*place, key), partial(parse_all, one[key]))
+    return options
+
+
+def decision_of(
+    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
+) -> dict[str, Any] | None:
+    """Return the options of the decision, its names checked."""
+    if config.decision is None:
+        return None
+    options: dict[str, Any] = config.decision.model_dump(exclude_unset=True)
+    for key in ("baseline", "system"):
+        name = options.get(key)
+        if name is not None and name not in systems:
+            mistakes.add(("decision", key), f"there is no system {name!r}",
+                         nearest(str(name), systems))  # fmt: skip
+    if len(systems) > 2 and options.get("system") is None:
+        mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
+    for key in ("success", "guardrails", "deterioration"):
+        if options.get(key):
+            mistakes.tried(("decision", key), partial(parse_all, list(options[key])
+                           if not isinstance(options[key], str) else options[key]))  # fmt: skip
     return options
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import yaml
 
 from rankwise.core.version import __version__
 from rankwise.evaluation.config.experiment import Experiment
-from rankwise.evaluation.config.schema import Source, comparison_options
+from rankwise.evaluation.config.schema import Source, options_of
+from rankwise.results.compare import compare
+from rankwise.results.decide import decide
 from rankwise.tables.files import file_hash
 
 __all__ = ["resolved_text"]
@@ -58,8 +61,12 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if experiment.sampled is not None:
         n, seed = experiment.sampled
         values["evaluation"] |= {"strategy": "sampled", "num_negatives": n, "seed": seed}
-    usual = {name: default for name, (_, default, _) in comparison_options().items()}
+    usual = {name: default for name, (_, default, _) in options_of(compare).items()}
     values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
+    if experiment.decision is not None:
+        usual = {name: default for name, (_, default, _) in options_of(decide).items()
+                 if default is not inspect.Parameter.empty}  # fmt: skip
+        values["decision"] = _plain({**usual, **experiment.decision})
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:

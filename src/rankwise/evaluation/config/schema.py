@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
@@ -29,10 +29,11 @@ from rankwise.evaluation.settings import ListOptions, option_fields, option_type
 from rankwise.models import baselines
 from rankwise.models.baselines import ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
+from rankwise.results.decide import decide
 from rankwise.splits.rules import FILTERS, RULES
 from rankwise.tables.formats import FormatName
 
-__all__ = ["MODELS", "Config", "Source", "comparison_options", "json_schema"]
+__all__ = ["MODELS", "Config", "Source", "json_schema", "options_of"]
 
 MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours)}
 """The baselines that a system may name."""
@@ -181,12 +182,16 @@ def _texts(document: str) -> Mapping[str, str]:
     }
 
 
-def comparison_options() -> dict[str, tuple[Any, Any, str]]:
-    """Return the options of `rankwise.compare`: type, default and description of each."""
-    hints, texts = get_type_hints(compare), _texts(compare.__doc__ or "")
+def options_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any, str]]:
+    """Return the options of a function: type, default and description of each.
+
+    >>> sorted(options_of(decide))[:3]
+    ['alpha', 'baseline', 'deterioration']
+    """
+    hints, texts = get_type_hints(function), _texts(function.__doc__ or "")
     return {
         name: (_plain_type(hints[name]), parameter.default, texts.get(name, ""))
-        for name, parameter in inspect.signature(compare).parameters.items()
+        for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY
     }
 
@@ -232,10 +237,24 @@ Evaluation: Any = _made(
     ))} | WARPREC_FIELDS | _evaluation_options(),
 )  # fmt: skip
 
+
+def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options of a function as fields of a model."""
+    return {
+        name: (kind, Field(description=text) if default is inspect.Parameter.empty
+               else Field(list(default) if isinstance(default, tuple) else default,
+                          description=text))
+        for name, (kind, default, text) in options_of(function).items()
+    }  # fmt: skip
+
+
 Comparison: Any = _made(
     "Comparison", "How results are compared: every option of `rankwise.compare`.",
-    {name: (kind, Field(default, description=text))
-     for name, (kind, default, text) in comparison_options().items()},
+    _fields_of(compare),
+)  # fmt: skip
+Decision: Any = _made(
+    "Decision", "Whether a system is shipped: every option of `rankwise.decide`.",
+    _fields_of(decide),
 )  # fmt: skip
 
 
@@ -287,6 +306,7 @@ class Config(_Strict):
         list[Comparison] | None,
         BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None),
     ] = Field(default=None, description="How systems are compared; several comparisons are a list.")
+    decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     output: Output = Field(default_factory=lambda: Output(), description="What is written.")
     engine: Annotated[
         Engine,

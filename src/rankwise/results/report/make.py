@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.view import TableView
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.display.shown import ShownResult
 from rankwise.results.plots.estimates import Estimates
@@ -27,6 +28,7 @@ def make_report(
     runs: Mapping[str, Any] | None = None,
     given: Mapping[str, Any] | None = None,
     audit: Any = None,
+    decision: Any = None,
 ) -> Report:
     """Return the report of results, and of the table and settings of their comparison if any.
 
@@ -46,12 +48,16 @@ def make_report(
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit is what rankwise.audit returns", found=type(audit).__name__)
+    view = None if decision is None else getattr(decision, "view", None)
+    if decision is not None and not isinstance(view, TableView):
+        raise ParameterError("decision is what rankwise.decide returns",
+                             found=type(decision).__name__)  # fmt: skip
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: table for role, table in (given or {}).items() if table is not None}
     material = Material(
         Estimates(results), main, table, not_compared, settings,
-        Lists(results, dict(runs or {}), tables), checks,
+        Lists(results, dict(runs or {}), tables), checks, view,
     )  # fmt: skip
     heading = (
         title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"

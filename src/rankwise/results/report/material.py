@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.view import TableView
 from rankwise.measures.describe import FAMILIES, Description
 from rankwise.measures.measure import Measure
 from rankwise.results.display.shown import ShownResult
@@ -39,6 +40,8 @@ class Material:
         The recommendation lists and tables, where they can be had.
     audit : polars.DataFrame or None
         The checks of an audit of the split.
+    decision : TableView or None
+        The checks of a decision, under its outcome.
     """
 
     estimates: Estimates
@@ -48,6 +51,7 @@ class Material:
     settings: Mapping[str, Any]
     lists: Lists
     audit: pl.DataFrame | None
+    decision: TableView | None = None
 
     @property
     def results(self) -> Mapping[str, ShownResult]:

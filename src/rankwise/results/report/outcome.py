@@ -29,7 +29,7 @@ from rankwise.results.report.material import Material
 from rankwise.stats.differences import Floats
 
 __all__ = [
-    "all_values", "curves", "differences", "distribution", "leaderboard", "pair_table",
+    "all_values", "curves", "decision", "differences", "distribution", "leaderboard", "pair_table",
     "trade_offs", "verdict",
 ]  # fmt: skip
 
@@ -80,6 +80,15 @@ def _not_compared(material: Material) -> list[Block]:
         return [Text("One system was evaluated: nothing is compared. Is it better than another? "
                      "Add the other's result.")]  # fmt: skip
     return [Missing("the comparison", material.not_compared)]
+
+
+def decision(material: Material) -> list[Block]:
+    """Return the outcome of a decision, why, and its checks."""
+    view = material.decision
+    if view is None:
+        raise MeasureError("no decision was asked for", hint="pass decision=rw.decide(…)")
+    grid = TableView(view.head, view.rows, left=view.left)
+    return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
 
 
 def leaderboard(material: Material) -> list[Block]:

@@ -44,8 +44,12 @@ _ROWS = 100  # of a chart's data on the page: all of them are among the assets
 def sections_of(material: Material) -> list[Section]:
     """Return the sections of a report, in the order in which a reader asks."""
     m = material
+    decided = [] if m.decision is None else [
+        section("decision", "Decision", ("the decision", lambda: outcome.decision(m)))
+    ]  # fmt: skip
     return [
         section("verdict", "Verdict", ("the verdict", lambda: outcome.verdict(m))),
+        *decided,
         section("leaderboard", "Leaderboard",
                 ("the leaderboard", lambda: outcome.leaderboard(m)),
                 ("all values", lambda: outcome.all_values(m))),

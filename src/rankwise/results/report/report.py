@@ -28,6 +28,7 @@ def report(
     train: Any = None,
     items: Any = None,
     audit: Any = None,
+    decision: Any = None,
 ) -> Report:
     """Make a report: verdict, leaderboard, differences, trade-offs, groups, users, provenance.
 
@@ -51,6 +52,8 @@ def report(
         The ground truth, the training interactions, and the items with their titles.
     audit : Audit, optional
         What `rankwise.audit` found in the split.
+    decision : Decision, optional
+        What `rankwise.decide` decided.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def report(
     return make_report(
         named, None if comparison is None else (comparison.table, comparison.settings),
         not_compared=why, primary=primary, title=title, runs=recommendations or {},
-        given={"truth": truth, "train": train, "items": items}, audit=audit,
+        given={"truth": truth, "train": train, "items": items}, audit=audit, decision=decision,
     )  # fmt: skip
 
 

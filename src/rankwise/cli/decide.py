@@ -1,0 +1,74 @@
+"""``rankwise decide``: ship, hold or stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankwise.cli.options import PATH, examples, named_paths
+
+__all__ = ["command"]
+
+
+def _margins(
+    _ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, float | str]:
+    margins: dict[str, float | str] = {}
+    for text in given:
+        measure, equals, margin = text.rpartition("=")
+        if not equals or not measure.strip():
+            raise click.BadParameter(f"{text!r} is not MEASURE=MARGIN")
+        try:
+            margins[measure.strip()] = margin if margin.strip().endswith("%") else float(margin)
+        except ValueError:
+            raise click.BadParameter(
+                f"{margin!r} is neither a number nor a share such as 1%"
+            ) from None
+    return margins
+
+
+@click.command(
+    "decide",
+    epilog=examples(
+        "rankwise decide results/popularity results/neighbours --success ndcg@10",
+        "rankwise decide old=results/popularity new=results/neighbours --success mrr@10",
+    ),
+)
+@click.argument("baseline", metavar="[NAME=]BASELINE")
+@click.argument("system", metavar="[NAME=]SYSTEM")
+@click.option("--success", multiple=True, required=True, metavar="MEASURE",
+              help="One of these has to improve; may be repeated.")  # fmt: skip
+@click.option("--guardrail", "guardrails", multiple=True, metavar="MEASURE=MARGIN",
+              callback=_margins, help="It must not lose the margin: 'recall@10=1%', "
+              "'mrr@10=0.002'; may be repeated.")  # fmt: skip
+@click.option("--deterioration", multiple=True, metavar="MEASURE",
+              help="It must not get significantly worse; may be repeated.")  # fmt: skip
+@click.option("--slices", multiple=True, metavar="COLUMN",
+              help="Check each group of users as well; results need --by.")  # fmt: skip
+@click.option("--min-slice-size", type=click.IntRange(2), default=100, show_default=True,
+              help="Groups with fewer users are named and not checked.")  # fmt: skip
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@click.option("--record", type=PATH, metavar="FILE",
+              help="Write the decision as canonical JSON with a digest.")  # fmt: skip
+@click.pass_context
+def command(
+    ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any
+) -> int:
+    """Decide whether SYSTEM is shipped in place of BASELINE.
+
+    Both are folders that `rankwise evaluate --save` wrote, or tables of users' values. Ship if a
+    success measure is better and every guardrail is shown to hold; stop if something is worse;
+    else hold. Exit codes: ship 0, stop 1, hold 2.
+    """  # fmt: skip
+    from rankwise.results.decide import decide
+    from rankwise.results.per_user import open_result
+
+    results = named_paths(ctx, (baseline, system), open_result)
+    options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}
+    found = decide(results, **options)
+    if record is not None:
+        click.echo(f"written to {found.save(record)}", err=True)
+    click.echo(repr(found))
+    return found.exit_code

@@ -1,0 +1,305 @@
+"""Ship, hold or stop: one decision from success measures, guardrails and slices."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.arguments import check_count
+from rankwise.core.version import __version__
+from rankwise.core.view import finite
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.compare import compare
+from rankwise.results.comparison import Comparison
+from rankwise.results.decision import CHECKS, Decision, Outcome
+from rankwise.results.result import Result
+from rankwise.stats.multiple import adjust
+from rankwise.stats.values import check_level
+
+__all__ = ["decide"]
+
+
+def decide(
+    results: Comparison | Mapping[str, Result],
+    *,
+    success: str | Sequence[str],
+    guardrails: Mapping[str, float | str] | None = None,
+    deterioration: str | Sequence[str] = (),
+    slices: str | Sequence[str] = (),
+    min_slice_size: int = 100,
+    alpha: float = 0.05,
+    baseline: str | None = None,
+    system: str | None = None,
+) -> Decision:
+    """Decide whether to ship a system: success, guardrails, and no deterioration.
+
+    * **Ship** if at least one success measure is significantly better (Holm over the success
+      measures), and every guardrail is shown to lose less than its margin, over all users and in
+      every slice that is large enough.
+    * **Stop** if any success, guardrail or deterioration measure is significantly worse, over all
+      users or in a slice (Holm over all of them), unless a guardrail is shown to be within its
+      margin there.
+    * **Hold** otherwise: too little is shown.
+
+    Guardrails are not corrected for their number, because all of them have to hold; the users that
+    they need are for a power of 1 − 0.2 / number of guardrails, so that a harmless system passes
+    all of them with probability 0.8.
+
+    Parameters
+    ----------
+    results : Comparison, or mapping of str to Result
+        Results by name.
+    success : str or list of str
+        The measures of which one has to improve.
+    guardrails : mapping of measure to margin, optional
+        The measures that must not get worse by the margin: a number, or a share such as ``"1%"``.
+    deterioration : str or list of str, optional
+        Further measures that must not get significantly worse.
+    slices : str or list of str, optional
+        What groups of users were made by, ``evaluate(…, by=…)``: guardrails and deterioration are
+        checked in each group as well.
+    min_slice_size : int, default=100
+        Groups with fewer users are not checked, and named.
+    alpha : float, default=0.05
+        The significance level.
+    baseline, system : str, optional
+        Which result is compared with which; by default the second with the first.
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    ParameterError, MeasureError
+        If a name is unknown, or a measure has no direction or no per-user values.
+
+    References
+    ----------
+    Schultzberg, Ankargren & Frånberg 2024, Risk-aware product decisions in A/B tests with multiple
+    metrics, arXiv:2402.11609.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {user: {user % 7, 9} for user in range(700)}
+    >>> old = rw.evaluate({u: [9, 8] for u in truth}, truth, ["recall@2", "mrr@2"])
+    >>> new = rw.evaluate({u: [9, u % 7] for u in truth}, truth, ["recall@2", "mrr@2"])
+    >>> found = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
+    >>> found.outcome, found.exit_code
+    ('ship', 0)
+    """
+    check_level("alpha", alpha)
+    check_count(least=2, min_slice_size=min_slice_size)
+    named = dict(results.results if isinstance(results, Comparison) else results)
+    rule = _Rule(
+        _names(success), dict(guardrails or {}), _names(deterioration), _names(slices),
+        int(min_slice_size), float(alpha), *_pair(results, named, baseline, system),
+    )  # fmt: skip
+    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+
+
+@dataclass(frozen=True)
+class _Rule:
+    success: list[str]
+    guardrails: dict[str, float | str]
+    deterioration: list[str]
+    slices: list[str]
+    min_slice_size: int
+    alpha: float
+    baseline: str
+    system: str
+
+    def canonical(self, result: Result) -> _Rule:
+        """Return the rule with the canonical names of measures."""
+        cells = {name: result.cell(name) for name in
+                 (*self.success, *self.guardrails, *self.deterioration)}  # fmt: skip
+        for name, cell in cells.items():
+            if result.direction(cell) is None:
+                raise MeasureError(f"{name} has no better direction, so it cannot decide")
+        return _Rule(
+            [cells[n] for n in self.success], {cells[n]: m for n, m in self.guardrails.items()},
+            [cells[n] for n in self.deterioration], self.slices, self.min_slice_size, self.alpha,
+            self.baseline, self.system,
+        )  # fmt: skip
+
+    @property
+    def measures(self) -> list[str]:
+        return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"success": self.success, "guardrails": self.guardrails,
+                "deterioration": self.deterioration, "slices": self.slices,
+                "min_slice_size": self.min_slice_size, "alpha": self.alpha,
+                "baseline": self.baseline, "system": self.system}  # fmt: skip
+
+
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _pair(
+    results: Comparison | Mapping[str, Result], named: Mapping[str, Result], baseline: str | None,
+    system: str | None,
+) -> tuple[str, str]:  # fmt: skip
+    """Return the names of baseline and system."""
+    if baseline is None and isinstance(results, Comparison):
+        baseline = results.settings["baseline"]
+    known = list(named)
+    for name in (baseline, system):
+        if name is not None and name not in named:
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(known))
+    if len(known) < 2:
+        raise ParameterError("a decision needs two results", found=", ".join(known) or "none")
+    first = known[0] if baseline is None else baseline
+    others = [name for name in known if name != first]
+    if system is None and len(others) > 1:
+        raise ParameterError("a decision is about one system", found=", ".join(others),
+                             hint="say which: system=")  # fmt: skip
+    return first, others[0] if system is None else system
+
+
+def _decided(rule: _Rule, results: dict[str, Result]) -> Decision:
+    rule = rule.canonical(results[rule.baseline])
+    if not rule.success:
+        raise ParameterError("a decision needs a measure of success", found="success=[]")
+    small: list[str] = []
+    rows = list(_rows(rule, results, small))
+    checks = [*_success(rule, rows), *_guardrails(rule, rows)]
+    checks += _deterioration(rule, rows, checks)
+    outcome, reasons = _outcome(checks)
+    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks],
+                         schema=CHECKS, orient="row")  # fmt: skip
+    record = {
+        "rankwise": __version__, "rule": rule.to_dict(), "outcome": outcome, "reasons": reasons,
+        "small_slices": small, "checks": finite(table.to_dicts()),
+        "inputs": {name: _inputs(result) for name, result in results.items()},
+    }  # fmt: skip
+    return Decision(outcome, reasons, table, small, record)
+
+
+def _rows(rule: _Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of comparisons over all users and in every slice that is large enough."""
+    for by in (None, *rule.slices):
+        found = compare(
+            results, baseline=rule.baseline, measures=rule.measures, by=by, alpha=rule.alpha,
+            correction="none", margin=rule.guardrails or None,
+        )  # fmt: skip
+        seen: dict[str | None, None] = {}
+        for row in found.table.iter_rows(named=True):
+            if by is not None and row["users"] < rule.min_slice_size:
+                seen[row["group"]] = None
+                continue
+            yield {**row, "by": by, "up": found.settings["directions"][row["measure"]]}
+        small += [f"{by}={group}" for group in seen]
+
+
+def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
+    return {**{name: row.get(name) for name in CHECKS}, "role": role, "p": p,
+            "outcome": outcome, "margin": None, "users_needed": None}  # fmt: skip
+
+
+def _success(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the checks of success over all users, corrected for the number of measures."""
+    whole = [row for row in rows if row["by"] is None and row["measure"] in rule.success]
+    adjusted = adjust([row["p"] for row in whole], "holm")
+    return [
+        _check(row, "success", float(p),
+               "passed" if p < rule.alpha and _gains(row) else "not shown")
+        for row, p in zip(whole, adjusted, strict=True)
+    ]  # fmt: skip
+
+
+def _gains(row: Mapping[str, Any]) -> bool:
+    return bool((row["difference"] > 0) == row["up"])
+
+
+def _guardrails(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the checks of guardrails, over all users and in slices."""
+    checks = []
+    for row in rows:
+        if row["measure"] in rule.guardrails:
+            p = row["p_non_inferior"]
+            shown = p < rule.alpha
+            check = _check(row, "guardrail", p, "passed" if shown else "not shown")
+            margin = rule.guardrails[row["measure"]]
+            check["margin"] = (
+                float(margin) if not isinstance(margin, str)
+                else float(margin.strip().removesuffix("%")) / 100 * abs(row["mean_baseline"])
+            )  # fmt: skip
+            check["users_needed"] = _needed(row, check["margin"], rule)
+            checks.append(check)
+    return checks
+
+
+def _needed(row: Mapping[str, Any], margin: float, rule: _Rule) -> int | None:
+    """Return the users that show a guardrail, with a power shared among all guardrails."""
+    from scipy.stats import norm
+
+    gap = (row["difference"] if row["up"] else -row["difference"]) + margin
+    d_z = row["d_z"]
+    if not gap > 0 or d_z is None or not math.isfinite(d_z) or not d_z:
+        return None
+    deviation = row["difference"] / d_z
+    power = 1 - 0.2 / len(rule.guardrails)
+    needed = ((norm.ppf(1 - rule.alpha) + norm.ppf(power)) * deviation / gap) ** 2
+    users = math.ceil(float(needed))
+    return users if users > row["users"] else None  # too few for what the estimate rests on
+
+
+def _deterioration(
+    rule: _Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the checks that nothing is significantly worse, anywhere; corrected together."""
+    adjusted = adjust([row["p"] for row in rows], "holm")
+    harmless = {
+        (c["measure"], c["by"], c["group"]) for c in checks
+        if c["role"] == "guardrail" and c["outcome"] == "passed"
+    }  # fmt: skip
+    found = []
+    for row, p in zip(rows, adjusted, strict=True):
+        worse = p < rule.alpha and not _gains(row)
+        place = (row["measure"], row["by"], row["group"])
+        if worse and place not in harmless:
+            found.append(_check(row, "deterioration", float(p), "failed"))
+        elif row["measure"] in rule.deterioration:
+            found.append(_check(row, "deterioration", float(p), "passed"))
+    return found
+
+
+def _outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
+    """Return the outcome, and why."""
+
+    def said(check: Mapping[str, Any]) -> str:
+        inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
+        return f"{check['measure']}{inside} ({check['difference']:+.4f})"
+
+    worse = [check for check in checks if check["outcome"] == "failed"]
+    if worse:
+        return "stop", [f"worse: {said(check)}" for check in worse]
+    better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
+    open_ = [c for c in checks if c["role"] == "guardrail" and c["outcome"] != "passed"]
+    reasons = [f"better: {said(check)}" for check in better]
+    reasons += [] if better else ["no success measure is shown to be better"]
+    for check in open_:
+        needed = check["users_needed"]
+        more = "" if needed is None else f"; about {needed:,} users would show it"
+        reasons.append(f"not shown to be within its margin: {said(check)}{more}")
+    if better and not open_:
+        return "ship", [*reasons, "every guardrail is within its margin"]
+    return "hold", reasons
+
+
+def _inputs(result: Result) -> dict[str, Any]:
+    """Return the hashes of what a result was made from, and of its users' values."""
+    cards = result.provenance.get("inputs", {})
+    values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
+    return {
+        "tables": {role: card.get("sha256") for role, card in cards.items()},
+        "settings": finite(result.provenance.get("settings", {})), "per_user": values,
+    }  # fmt: skip

@@ -1,0 +1,188 @@
+"""Decisions: each outcome for its reason, on cases made for it, and how often they are wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from command_line import rankwise_here
+from rankwise import stats
+from rankwise.errors import MeasureError, MissingValueError, ParameterError
+
+
+def pair(n=2000, gain=0.0, rail=0.0, seed=0, groups=None, spread=0.1):
+    """Return two results: the system gains so much in ndcg@5, and so much in the guardrail."""
+    rng = np.random.default_rng(seed)
+    old, guard = rng.random(n), rng.random(n)
+    extra = {} if groups is None else {"group(team)": groups}
+    noise = rng.normal(0, spread, (2, n))
+    frames = [
+        pl.DataFrame({"user": range(n), "ndcg@5": old, "recall@5": guard} | extra),
+        pl.DataFrame({"user": range(n), "ndcg@5": old + gain + noise[0],
+                      "recall@5": guard + rail + noise[1]} | extra),
+    ]  # fmt: skip
+    return dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+
+
+RULE = {"success": "ndcg@5", "guardrails": {"recall@5": 0.02}}
+
+
+@pytest.mark.parametrize(("options", "outcome", "reason"), [
+    ({"gain": 0.05}, "ship", "better: ndcg@5"),
+    ({"gain": 0.0}, "hold", "no success measure is shown to be better"),
+    ({"gain": 0.05, "rail": -0.05}, "stop", "worse: recall@5"),
+    ({"gain": -0.05}, "stop", "worse: ndcg@5"),
+    ({"gain": 0.05, "n": 60, "rail": -0.01}, "hold", "not shown to be within its margin: recall@5"),
+    ({"gain": 0.05, "rail": -0.012, "n": 20_000}, "ship", "every guardrail is within its margin"),
+])  # fmt: skip
+def test_outcomes(options, outcome, reason):
+    found = rw.decide(pair(**options), **RULE)
+    assert found.outcome == outcome
+    assert any(reason in text for text in found.reasons), found.reasons
+    assert found.exit_code == {"ship": 0, "stop": 1, "hold": 2}[outcome]
+    assert f"Decision: {outcome}." in repr(found)
+    assert f"Decision: {outcome}." in found._repr_html_()
+
+
+def test_the_numbers_are_those_of_the_tests():
+    results = pair(n=3000, gain=0.02, rail=-0.001)
+    found = rw.decide(results, **RULE)
+    values = {name: result.per_user["recall@5"].to_numpy() for name, result in results.items()}
+    expected = stats.non_inferiority(values["new"], values["old"], margin=0.02, largest=1.0)
+    (rail,) = found.checks.filter(pl.col("role") == "guardrail").to_dicts()
+    assert rail["p"] == pytest.approx(expected.p)
+    assert rail["margin"] == 0.02
+    row = rw.compare(results, measures=["ndcg@5"])["new"]
+    (success,) = found.checks.filter(pl.col("role") == "success").to_dicts()
+    assert (success["difference"], success["low"], success["p"]) == (
+        row["difference"], row["low"], pytest.approx(row["p"]),
+    )  # fmt: skip
+
+
+def test_guardrails_hold_in_every_slice_that_is_large_enough():
+    groups = ["a"] * 950 + ["b"] * 950 + ["c"] * 50 + ["b"] * 50
+    results = pair(gain=0.05, groups=groups)
+    found = rw.decide(results, **RULE, slices="team", min_slice_size=100)
+    assert found.outcome == "ship"
+    assert found.small_slices == ["team=c"]
+    assert "too small to be checked: team=c" in repr(found)
+    assert found.checks.filter(pl.col("by") == "team")["group"].to_list() == ["a", "b"]
+    hurt = results["new"].per_user.with_columns(
+        pl.when(pl.col("group(team)") == "b").then(pl.col("recall@5") - 0.1)
+        .otherwise(pl.col("recall@5") + 0.1).alias("recall@5")
+    )  # fmt: skip
+    found = rw.decide(
+        {"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"]
+    )
+    assert found.outcome == "stop"
+    assert any("recall@5 in team=b" in reason for reason in found.reasons)
+
+
+def test_lower_is_better():
+    rng = np.random.default_rng(1)
+    old = rng.random(2000)
+    frames = [pl.DataFrame({"user": range(2000), "rmse": v, "mae": v})
+              for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))]  # fmt: skip
+    results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+    assert rw.decide(results, success="rmse", guardrails={"mae": "1%"}).outcome == "ship"
+    assert rw.decide(results, success="rmse", baseline="new").outcome == "stop"
+
+
+def test_success_is_corrected_for_its_number_and_guardrails_are_not():
+    rng = np.random.default_rng(2)
+    n, names = 400, [f"ndcg@{k}" for k in range(1, 11)]
+    old = {name: rng.random(n) for name in names}
+    new = {name: values + rng.normal(0, 0.1, n) for name, values in old.items()}
+    results = {"old": rw.from_per_user(pl.DataFrame({"user": range(n)} | old)),
+               "new": rw.from_per_user(pl.DataFrame({"user": range(n)} | new))}  # fmt: skip
+    found = rw.decide(results, success=names, guardrails=dict.fromkeys(names, 0.05))
+    raw = rw.compare(results, correction="none").table.sort("measure")["p"].to_numpy()
+    success = found.checks.filter(pl.col("role") == "success").sort("measure")["p"].to_numpy()
+    assert success == pytest.approx(stats.adjust(raw, "holm"))
+    rails = found.checks.filter(pl.col("role") == "guardrail")
+    assert (rails["outcome"] == "passed").all()
+
+
+@pytest.mark.slow
+def test_how_often_it_ships_or_stops_for_nothing():
+    """No difference, two success measures' worth of chances and one guardrail: ship and stop rarely."""
+    runs, outcomes = 200, {"ship": 0, "hold": 0, "stop": 0}
+    for seed in range(runs):
+        outcomes[rw.decide(pair(n=1000, seed=seed), **RULE).outcome] += 1
+    limit = 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+    assert outcomes["ship"] / runs <= limit
+    assert outcomes["stop"] / runs <= limit
+
+
+def test_the_record_is_canonical_and_checks_itself(tmp_path):
+    results = pair(gain=0.05)
+    found = rw.decide(results, **RULE)
+    text = found.save(tmp_path / "d.json").read_text(encoding="utf-8")
+    assert text == found.text == rw.decide(results, **RULE).text
+    record = json.loads(text)
+    digest = record.pop("sha256")
+    canonical = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert hashlib.sha256(canonical.encode()).hexdigest() == digest
+    assert record["rule"]["guardrails"] == {"recall@5": 0.02}
+    assert set(record["inputs"]) == {"old", "new"}
+    other = rw.decide(pair(gain=0.05, seed=9), **RULE)
+    assert json.loads(other.text)["inputs"] != record["inputs"]
+
+
+@pytest.mark.parametrize(("options", "kind", "said"), [
+    ({"success": []}, ParameterError, "needs a measure of success"),
+    ({"success": "map@5"}, MissingValueError, "was not evaluated"),
+    ({"success": "ndcg@5", "baseline": "x"}, ParameterError, "there is no result 'x'"),
+    ({"success": "ndcg@5", "slices": "team"}, ParameterError, "groups of users"),
+    ({"success": "ndcg@5", "alpha": 2}, ParameterError, "alpha"),
+    ({"success": "ndcg@5", "min_slice_size": 1}, ParameterError, "min_slice_size"),
+    ({"success": "ndcg@5", "guardrails": {"recall@5": -1}}, ParameterError, "margin"),
+])  # fmt: skip
+def test_what_it_refuses(options, kind, said):
+    with pytest.raises(kind, match=said):
+        rw.decide(pair(n=50), **options)
+
+
+def test_it_is_about_one_system_and_about_measures_with_a_direction():
+    results = pair(n=50)
+    with pytest.raises(ParameterError, match="about one system"):
+        rw.decide(results | {"third": results["new"]}, success="ndcg@5")
+    assert rw.decide(results | {"third": results["new"]}, success="ndcg@5", system="new")
+    with pytest.raises(ParameterError, match="needs two results"):
+        rw.decide({"old": results["old"]}, success="ndcg@5")
+    odd = {
+        name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()
+    }
+    with pytest.raises(MeasureError, match="no better direction"):
+        rw.decide(odd, success="odd")
+
+
+def test_the_command_line(tmp_path):
+    for name, result in pair(gain=0.05).items():
+        result.save(tmp_path / name)
+    ask = ["decide", "old", "new", "--success", "ndcg@5"]
+    done = rankwise_here(tmp_path, *ask, "--guardrail", "recall@5=5%", "--record", "d.json")
+    assert done.returncode == 0, done.stderr
+    assert "Decision: ship." in done.stdout
+    assert json.loads((tmp_path / "d.json").read_text())["outcome"] == "ship"
+    assert rankwise_here(tmp_path, *ask, "--guardrail", "recall@5=0.0001").returncode == 2
+    assert rankwise_here(tmp_path, "decide", "new", "old", "--success", "ndcg@5").returncode == 1
+    for wrong in ("recall@5", "recall@5=x", "=1%"):
+        done = rankwise_here(tmp_path, *ask, "--guardrail", wrong)
+        assert (done.returncode, "Usage" in done.stderr) == (2, True), wrong
+
+
+def test_a_report_shows_the_decision():
+    results = pair(gain=0.05)
+    decision = rw.decide(results, **RULE)
+    page = rw.report(results, decision=decision)
+    assert [section.name for section in page.sections][:2] == ["verdict", "decision"]
+    assert "Decision: ship." in page.html
+    with pytest.raises(ParameterError, match=r"what rankwise\.decide returns"):
+        rw.report(results, decision="ship")
