@@ -252,3 +252,31 @@ def test_every_verdict_names_the_error_rate_that_it_controls():
         "none": ["per comparison", "false discovery rate"],
         "bh": ["false discovery rate", "false discovery rate"],
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_intervals_over_rows_of_very_unequal_users_cover(n):
+    """Users with few and with very many rows, and hits that depend on the user."""
+    rng = np.random.default_rng(n)
+    runs, covered = 400, 0
+    for _ in range(runs):
+        size = np.maximum(1, np.round(np.exp(rng.normal(1, 1.5, n)))).astype(int)
+        rate = np.repeat(rng.beta(0.5, 2, n), size)
+        found = stats.clustered((rng.random(len(rate)) < rate) * 1.0, np.repeat(np.arange(n), size))
+        covered += found.low <= 0.2 <= found.high
+    assert covered / runs >= least(0.94, runs)
+
+
+def test_degrees_of_freedom_of_clusters_against_the_matrix():
+    from rankwise.stats.clusters import _satterthwaite
+
+    rng = np.random.default_rng(14)
+    for sizes in ([3.0] * 8, rng.integers(1, 60, 25).astype(float), [1.0, 500.0, 2.0]):
+        m = np.array(sizes)
+        p, q, w = m / m.sum(), m**2, 1 / (1 - m / m.sum())
+        inner = np.diag(q) - np.outer(q, p) - np.outer(p, q) + q.sum() * np.outer(p, p)
+        matrix = np.sqrt(np.outer(w, w)) * inner
+        expected = max(np.trace(matrix) ** 2 / (matrix**2).sum(), 1.0)
+        assert _satterthwaite(m) == pytest.approx(expected)
+    assert _satterthwaite(np.full(8, 3.0)) == pytest.approx(7)  # of equal users n - 1, as before

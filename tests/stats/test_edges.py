@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as t_quantile
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
@@ -247,9 +248,12 @@ def test_clusters_by_hand():
     values, cluster = [1.0, 0.0, 1.0, 1.0], ["a", "a", "b", "c"]
     found = stats.clustered(values, cluster)
     residuals = np.array([1 - 0.75 * 2, 1 - 0.75, 1 - 0.75])
-    error = (3 / 2 * (residuals**2).sum()) ** 0.5 / 4
+    error = (residuals**2 / (1 - np.array([0.5, 0.25, 0.25]))).sum() ** 0.5 / 4
+    freedom = (16 / 3) ** 2 / (160 / 9)  # tr(K)² / tr(K²), of K = [3, …], [7/6, -1/6], … by hand
     assert found.estimate == 0.75
-    assert found.high - found.estimate == pytest.approx(4.302653 * error, rel=1e-5)
+    assert found.high - found.estimate == pytest.approx(
+        t_quantile.ppf(0.975, freedom) * error, rel=1e-5
+    )
 
 
 def test_a_sample_of_a_known_whole():

@@ -12,7 +12,7 @@ import polars as pl
 from rankwise.core.arguments import check_count
 from rankwise.errors import InputError
 from rankwise.stats.differences import Interval, t_around
-from rankwise.stats.values import check_level, column, numbers
+from rankwise.stats.values import Floats, check_level, column, numbers
 
 __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
 
@@ -20,10 +20,14 @@ __all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
     r"""Return the confidence interval of a mean over rows, several of which belong to one user.
 
-    With :math:`a_u` the sum and :math:`m_u` the number of user u's rows,
-    :math:`\theta = \sum a_u / \sum m_u` has standard error
+    With :math:`a_u` the sum and :math:`m_u` the number of user u's rows, M of all rows,
+    :math:`\theta = \sum a_u / M` has the bias-reduced standard error (CR2)
 
-    .. math:: \sqrt{\tfrac{n}{n - 1} \textstyle\sum_u (a_u - \theta m_u)^2} / \sum_u m_u .
+    .. math:: \frac{1}{M} \sqrt{\sum_u \frac{(a_u - \theta m_u)^2}{1 - m_u / M}}
+
+    and Satterthwaite's degrees of freedom for rows that are equal within users. With clusters of
+    very different sizes the usual n − 1 degrees of freedom promise too much: intervals for 95 %
+    then cover the mean in 76 to 91 % of samples.
 
     Parameters
     ----------
@@ -33,6 +37,11 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
         The user of each row.
     confidence : float, default=0.95
         The confidence level.
+
+    References
+    ----------
+    Bell & McCaffrey 2002, Bias reduction in standard errors for linear regression with multi-stage
+    samples, Survey Methodology 28.
 
     Examples
     --------
@@ -56,8 +65,28 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     if n < 2:
         flags = ("fewer than two clusters",)
         return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, flags)
-    error = math.sqrt(n / (n - 1) * float(((total - mean * size) ** 2).sum())) / float(size.sum())
-    return t_around(mean, error, n - 1, confidence=confidence, method="clustered t", n=n)
+    rows = float(size.sum())
+    spread = (total - mean * size) ** 2 / (1 - size / rows)
+    error = math.sqrt(float(spread.sum())) / rows
+    freedom = _satterthwaite(size.astype(np.float64))
+    return t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
+
+
+def _satterthwaite(size: Floats) -> float:
+    r"""Return the degrees of freedom of CR2 for a mean, if the rows of a cluster are all equal.
+
+    With :math:`p = m / M`, :math:`q = m^2`, :math:`Q = \sum q` and :math:`w = 1 / (1 - p)` the
+    matrix :math:`K_{uv} = \sqrt{w_u w_v} (\delta_{uv} q_u - q_u p_v - p_u q_v + Q p_u p_v)` gives
+    :math:`\operatorname{tr}(K)^2 / \operatorname{tr}(K^2)`; its square has a closed sum.
+    """
+    share, square = size / size.sum(), size**2
+    weight, whole = 1 / (1 - share), float((size**2).sum())
+    cross = whole * share**2 - 2 * square * share  # the diagonal without q
+    trace = float((weight * (square + cross)).sum())
+    a, b, c = (float((weight * x).sum()) for x in (square**2, share**2, square * share))
+    outer = 2 * a * b + 2 * c**2 + whole**2 * b**2 - 4 * whole * b * c
+    diagonal = float((weight**2 * ((square + cross) ** 2 - cross**2)).sum())
+    return max(trace**2 / (outer + diagonal), 1.0)
 
 
 def finite_population(values: Any, population: int, *, confidence: float = 0.95) -> Interval:
