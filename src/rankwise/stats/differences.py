@@ -15,7 +15,7 @@ from rankwise.stats.values import Floats, column
 __all__ = [
     "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
     "PairStatistics", "TestResult", "caveats", "differences",
-    "never_zero", "skewness", "standardised", "t_around",
+    "never_zero", "standardised", "t_around",
     "too_skewed",
 ]  # fmt: skip
 
@@ -146,6 +146,13 @@ class Differences:
         spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
         return 0.0 if spread <= DIGITS else spread * most
 
+    @cached_property
+    def skewness(self) -> float:
+        """The skewness of the differences: 0 if they are symmetric, or do not vary."""
+        if self.n < 2 or not self.deviation:
+            return 0.0
+        return float((((self.d - self.mean) / self.deviation) ** 3).mean())
+
     @property
     def error(self) -> float:
         """The standard error of the mean difference."""
@@ -217,6 +224,8 @@ class PairStatistics(Protocol):
     @property
     def deviation(self) -> float: ...  # noqa: D102
     @property
+    def skewness(self) -> float: ...  # noqa: D102
+    @property
     def error(self) -> float: ...  # noqa: D102
     @property
     def covariance(self) -> Floats: ...  # noqa: D102
@@ -254,20 +263,11 @@ def caveats(pairs: PairStatistics) -> tuple[str, ...]:
 def too_skewed(pairs: PairStatistics) -> bool:
     """Return whether tests of the mean need more pairs, for all that these tell (Cochran's rule).
 
-    A small sample has rarely seen the tail: two standard errors are added to its skewness. Sums
-    do not tell the skewness.
+    A small sample has rarely seen the tail: two standard errors are added to its skewness.
     """
-    if not isinstance(pairs, Differences) or pairs.n < 2 or not pairs.deviation:
+    if pairs.n < 2 or not pairs.deviation:
         return False
-    return bool(pairs.n < SKEWED * (abs(skewness(pairs)) + 2 * (6 / pairs.n) ** 0.5) ** 2)
-
-
-def skewness(pairs: PairStatistics) -> float:
-    """Return the skewness of differences: 0 if they are symmetric, do not vary, or are sums."""
-    if not isinstance(pairs, Differences) or pairs.n < 2 or not pairs.deviation:
-        return 0.0
-    scaled = (pairs.d - pairs.mean) / pairs.deviation
-    return float((scaled**3).mean())
+    return bool(pairs.n < SKEWED * (abs(pairs.skewness) + 2 * (6 / pairs.n) ** 0.5) ** 2)
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:

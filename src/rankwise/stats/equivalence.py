@@ -15,7 +15,6 @@ from rankwise.stats.differences import (
     PairStatistics,
     differences,
     never_zero,
-    skewness,
     too_skewed,
 )
 from rankwise.stats.paired import t_interval_of
@@ -117,7 +116,7 @@ def equivalence_of(
         share = min(margin / largest, 1.0)
         p = never_zero(binom.cdf(pairs.nonzero, pairs.n, share)) if share > 0 else 1.0
     else:
-        above, below = (skewed_t(pairs, side * margin, skewness(pairs)) for side in (1, -1))
+        above, below = (skewed_t(pairs, side * margin, pairs.skewness) for side in (1, -1))
         p = never_zero(max(t.cdf(above, pairs.n - 1), t.sf(below, pairs.n - 1)))
     interval = t_interval_of(pairs, confidence=1 - 2 * alpha)
     return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha), method)

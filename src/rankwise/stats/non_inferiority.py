@@ -12,7 +12,6 @@ from rankwise.stats.differences import (
     PairStatistics,
     differences,
     never_zero,
-    skewness,
     too_skewed,
 )
 from rankwise.stats.equivalence import FEW, skewed_t
@@ -106,7 +105,7 @@ def non_inferiority_of(
         share = min(margin / largest, 1.0)
         p = never_zero(binom.cdf(losses, pairs.n, share)) if share > 0 else 1.0
     else:
-        statistic = side * skewed_t(pairs, -side * margin, skewness(pairs))
+        statistic = side * skewed_t(pairs, -side * margin, pairs.skewness)
         p = never_zero(t.sf(statistic, pairs.n - 1))
     needed = _users(side * pairs.mean + margin, pairs.deviation, alpha)
     if needed is not None and needed <= pairs.n and not p < alpha:

@@ -26,8 +26,9 @@ class PairSums:
         Number of pairs, of those in which x or y is larger, and of those that are not both 0.
     largest : float
         The largest absolute difference.
-    x, y, d, xx, yy, xy, dd : ExactTotal
-        Sums of the values, of the differences, and of their squares and products.
+    x, y, d, xx, yy, xy, dd, ddd : ExactTotal
+        Sums of the values, of the differences, of their squares and products, and of the cubes of
+        differences, each rounded once.
     """
 
     n: int
@@ -42,6 +43,7 @@ class PairSums:
     yy: ExactTotal
     xy: ExactTotal
     dd: ExactTotal
+    ddd: ExactTotal
     omitted: int = 0
 
     @classmethod
@@ -54,12 +56,13 @@ class PairSums:
             not_zero=int(((x != 0) | (y != 0)).sum()),
             largest=float(np.abs(d).max(initial=0.0)), x=total(x), y=total(y), d=total(d),
             xx=products(x, x), yy=products(y, y), xy=products(x, y), dd=products(d, d),
+            ddd=products(d * d, d),
             omitted=pairs.omitted,
         )  # fmt: skip
 
     def __add__(self, other: PairSums) -> PairSums:
         names = ("n", "wins", "losses", "not_zero", "x", "y", "d", "xx", "yy", "xy", "dd",
-                 "omitted")  # fmt: skip
+                 "ddd", "omitted")  # fmt: skip
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
         return PairSums(largest=max(self.largest, other.largest), **sums)
 
@@ -82,6 +85,15 @@ class PairSums:
             return float("nan")
         spread = max(_covariance(self.d, self.d, self.dd, self.n), 0.0) ** 0.5
         return 0.0 if spread <= DIGITS * self.largest else spread
+
+    @property
+    def skewness(self) -> float:
+        """The skewness of the differences: 0 if they are symmetric, or do not vary."""
+        deviation, n, mean = self.deviation, self.n, self.mean
+        if n < 2 or not deviation:
+            return 0.0
+        third = self.ddd.value / n - 3 * mean * self.dd.value / n + 2 * mean**3
+        return third / deviation**3
 
     @property
     def covariance(self) -> Floats:
