@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import FileError, OutputError
-from rankwise.results.comparison_folder import HEAD, folder_names, is_comparison
+from rankwise.results.comparison_folder import HEAD, _digest, folder_names, is_comparison
 
 NAMES = ["../../x", "a/b", "a:b", "", "😀", "A/B", "con", "x" * 300, "..", "a\x00b"]
 TRUTH = {user: {1, 2, 3} for user in range(40)}
@@ -74,9 +74,28 @@ def test_a_comparison_names_nothing_outside_its_folder(comparison, tmp_path, whe
     folder = comparison.save(tmp_path / "folder")
     comparison.results["a/b"].save(tmp_path / "outside")
     head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
-    head["results"]["a/b"] = where
+    head["results"]["a/b"]["folder"] = where
+    del head["sha256"]
+    head["sha256"] = _digest(head)  # as somebody would who means it
     (folder / HEAD).write_text(json.dumps(head), encoding="utf-8")
     with pytest.raises(FileError, match="outside its folder"):
+        rw.Comparison.load(folder)
+
+
+def test_what_was_edited_since_is_an_error(comparison, tmp_path):
+    folder = comparison.save(tmp_path)
+    text = (folder / HEAD).read_text(encoding="utf-8")
+    head = json.loads(text)
+    head["pairs"][0]["verdict"] = "banana"
+    (folder / HEAD).write_text(json.dumps(head), encoding="utf-8")
+    with pytest.raises(FileError, match="changed after the comparison was saved"):
+        rw.Comparison.load(folder)
+    (folder / HEAD).write_text(json.dumps(json.loads(text)), encoding="utf-8")  # another layout
+    rw.Comparison.load(folder)
+    other = list(comparison.results.values())[1]
+    part = json.loads(text)["results"][next(iter(comparison.results))]["folder"]
+    other.save(folder / part)  # another result in its place
+    with pytest.raises(FileError, match="changed after the comparison was saved"):
         rw.Comparison.load(folder)
 
 

@@ -163,6 +163,56 @@ def test_it_is_about_one_system_and_about_measures_with_a_direction():
         rw.decide(odd, success="odd")
 
 
+def test_what_nobody_has_a_value_of_is_not_shown():
+    groups = ["AT"] * 1000 + ["DE"] * 1000
+    results = pair(gain=0.05, groups=groups)
+    holes = {
+        name: rw.from_per_user(r.per_user.with_columns(
+            pl.when(pl.col("group(team)") == "AT").then(float("nan")).otherwise(pl.col("recall@5"))
+            .alias("recall@5")))
+        for name, r in results.items()
+    }  # fmt: skip
+    found = rw.decide(holes, **RULE, slices="team")
+    assert found.outcome == "hold"
+    assert any("recall@5 in team=AT" in reason for reason in found.reasons)
+    nothing = {name: rw.from_per_user(r.per_user.with_columns(pl.lit(float("nan")).alias("recall@5")))
+               for name, r in results.items()}  # fmt: skip
+    found = rw.decide(nothing, success="ndcg@5", deterioration="recall@5")
+    assert found.outcome == "hold"
+    assert "not shown to be no worse: recall@5" in " ".join(found.reasons)
+
+
+def test_what_is_better_is_within_its_margin():
+    """25 of 400 users gain and nobody loses: too few for t, and the sign flips say better."""
+    rng = np.random.default_rng(5)
+    old = rng.random(400) / 2
+    frames = [pl.DataFrame({"user": range(400), "ndcg@5": values})
+              for values in (old, old + 0.5 * (np.arange(400) < 25))]  # fmt: skip
+    results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+    found = rw.decide(results, success="ndcg@5", guardrails={"ndcg@5": 0.001})
+    assert found.outcome == "ship"
+
+
+def test_a_guardrail_stands_once():
+    with pytest.raises(ParameterError, match="a guardrail stands twice"):
+        rw.decide(pair(n=50), success="ndcg@5", guardrails={"recall@5": "1%", "Recall@5": 0.9})
+
+
+def test_a_share_of_nothing_is_no_margin():
+    zero = {name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5")))
+            for name, r in pair(n=50).items()}  # fmt: skip
+    with pytest.raises(ParameterError, match="a share of a baseline of 0"):
+        rw.compare(zero, measures=["recall@5"], margin="1%")
+
+
+def test_a_report_is_about_the_systems_of_its_decision():
+    results = pair(n=200)
+    decision = rw.decide(results, success="ndcg@5")
+    with pytest.raises(ParameterError, match="the decision is about 'new'"):
+        rw.report({"old": results["old"], "other": results["new"]}, decision=decision)
+    assert "new in place of old" in repr(decision)
+
+
 def test_the_command_line(tmp_path):
     for name, result in pair(gain=0.05).items():
         result.save(tmp_path / name)
@@ -173,8 +223,9 @@ def test_the_command_line(tmp_path):
     assert json.loads((tmp_path / "d.json").read_text())["outcome"] == "ship"
     assert rankwise_here(tmp_path, *ask, "--guardrail", "recall@5=0.0001").returncode == 2
     assert rankwise_here(tmp_path, "decide", "new", "old", "--success", "ndcg@5").returncode == 1
-    for wrong in ("recall@5", "recall@5=x", "=1%"):
-        done = rankwise_here(tmp_path, *ask, "--guardrail", wrong)
+    for wrong in (["recall@5"], ["recall@5=x"], ["=1%"], ["recall@5=1", "recall@5=2"]):
+        rails = [part for text in wrong for part in ("--guardrail", text)]
+        done = rankwise_here(tmp_path, *ask, *rails)
         assert (done.returncode, "Usage" in done.stderr) == (2, True), wrong
 
 

@@ -45,6 +45,18 @@ def test_lower_is_better_turns_the_sides(tmp_path):
     assert look_again(found, tmp_path / "a.json")[0].outcome == "failed"
 
 
+@pytest.mark.parametrize("options", [{"margin": 0.02}, {"alpha": 0.4}, {"missing": "common"}])
+def test_another_question_is_refused(tmp_path, options):
+    file = tmp_path / "looks.json"
+    look_again(compared(1000), file)
+    before = file.read_text()
+    with pytest.raises(ParameterError, match="another question was asked at the first look"):
+        look_again(compared(2000, **options), file)
+    with pytest.raises(ParameterError, match="planned: 4000 before, 7 now"):
+        look_again(compared(2000), file, planned=7)
+    assert file.read_text() == before
+
+
 def test_what_is_refused(tmp_path):
     file = tmp_path / "looks.json"
     look_again(compared(1000), file)

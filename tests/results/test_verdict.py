@@ -107,7 +107,7 @@ def test_of_errors_the_smallest_leads():
 def test_against_a_baseline():
     rows = table(pair("b", "a", "better", 0.2, 0.1), pair("c", "a", "worse", 0.05, 0.1))
     settings = {**SETTINGS, "baseline": "a"}
-    assert verdict_sentences(rows, settings)[0] == "1 of 2 systems beat a on ndcg@10, 1 are worse."
+    assert verdict_sentences(rows, settings)[0] == "1 of 2 systems beat a on ndcg@10, worse: 1."
 
 
 def test_groups():

@@ -56,7 +56,7 @@ __all__ = ["command"]
     "gate",
     metavar="FILE",
     help="A saved result or per-user table: exit 1 unless each system is shown to lose less than "
-    "--margin against it.",
+    "--margin against it, in the first --measure.",
 )
 @click.option(
     "--looks",
@@ -223,14 +223,14 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
         return "not shown", "it could not be tested: fewer than two users, or no variance"
     if row["verdict"] == "different":
         return "failed", "they differ, and neither direction of this measure is better"
+    if row["verdict"] == "better":
+        return "passed", f"it is better: {means}"
     if p == p and p < alpha:
         return "passed", f"it loses less than the margin: {means}, p = {p:.3g} < {alpha:g}"
     if row["verdict"] == "worse":
         shown = f"adjusted p = {row['p_adjusted']:.3g} < {alpha:g}"
         return "failed", f"it is worse: {means}, {shown}"
     if p != p:
-        if row["verdict"] == "better":
-            return "passed", f"it is better: {means}"
         hint = "say --margin, the largest loss that does not matter"
         return "not shown", f"it is not shown to be better: {means}; {hint}"
     needed = row["users_needed"]

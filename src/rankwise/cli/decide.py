@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from rankwise.cli.options import PATH, examples, named_paths
+from rankwise.cli.options import PATH, choice_option, examples, named_paths
+from rankwise.core.choices import Missing
 
 __all__ = ["command"]
 
@@ -20,6 +21,8 @@ def _margins(
         measure, equals, margin = text.rpartition("=")
         if not equals or not measure.strip():
             raise click.BadParameter(f"{text!r} is not MEASURE=MARGIN")
+        if measure.strip() in margins:
+            raise click.BadParameter(f"{measure.strip()!r} is given twice")
         try:
             margins[measure.strip()] = margin if margin.strip().endswith("%") else float(margin)
         except ValueError:
@@ -50,6 +53,8 @@ def _margins(
 @click.option("--min-slice-size", type=click.IntRange(2), default=100, show_default=True,
               help="Groups with fewer users are named and not checked.")  # fmt: skip
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@choice_option("--missing", kind=Missing, default="error",
+               help="Users with a value in one result and none in the other.")  # fmt: skip
 @click.option("--record", type=PATH, metavar="FILE",
               help="Write the decision as canonical JSON with a digest.")  # fmt: skip
 @click.pass_context

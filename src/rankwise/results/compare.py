@@ -25,8 +25,8 @@ from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
 
 __all__ = [
-    "Comparison", "Family", "Test", "compare", "correct_rows", "margins_by_cell", "named_results",
-    "pairs_of",
+    "Comparison", "Family", "Test", "check_margin", "compare", "correct_rows", "margins_by_cell",
+    "named_results", "pairs_of",
 ]  # fmt: skip
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
@@ -202,12 +202,12 @@ def _check_options(
 def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
     """Return margins by the canonical names of measures, or the one margin of all measures."""
     if isinstance(margin, Mapping):
-        return {result.cell(name): _margin(size) for name, size in margin.items()
+        return {result.cell(name): check_margin(size) for name, size in margin.items()
                 if size is not None}  # fmt: skip
-    return None if margin is None else _margin(margin)
+    return None if margin is None else check_margin(margin)
 
 
-def _margin(size: float | str) -> float | str:
+def check_margin(size: float | str) -> float | str:
     """Check a margin: a number, or a share of the baseline's mean as ``"1%"``."""
     if isinstance(size, str):
         text = size.strip().removesuffix("%")
@@ -216,6 +216,8 @@ def _margin(size: float | str) -> float | str:
                 return size.strip()
         raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
     check_number("margin", size)
+    if not size > 0:
+        raise ParameterError("margin must be above 0", found=f"margin={size!r}")
     return float(size)
 
 

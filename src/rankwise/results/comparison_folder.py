@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from rankwise.errors import FileError
 from rankwise.results.result import Result
 from rankwise.results.saving import load
 from rankwise.tables.atomic_files import output_errors, write_text
+from rankwise.tables.files import file_hash
 
 __all__ = ["HEAD", "folder_names", "is_comparison", "read_comparison", "write_comparison"]
 
@@ -50,10 +52,14 @@ def write_comparison(
     paths = {name: folder / _RESULTS / part for name, part in folder_names(results).items()}
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / HEAD).unlink(missing_ok=True)  # until all results are there it would be of others
+        where = {}
         for name, result in results.items():
-            result.save(paths[name])
-        where = {name: path.relative_to(folder).as_posix() for name, path in paths.items()}
-        write_text(folder / HEAD, as_json({**content, "results": where}))
+            saved = result.save(paths[name]) / "result.json"
+            where[name] = {"folder": paths[name].relative_to(folder).as_posix(),
+                           "sha256": file_hash(saved)}  # fmt: skip
+        whole = {**content, "results": where}
+        write_text(folder / HEAD, as_json({**whole, "sha256": _digest(json.loads(as_json(whole)))}))
     return paths
 
 
@@ -76,7 +82,9 @@ def read_comparison(
             {name: value if name == "measure" else _value(value, pl.Float64)
              for name, value in row.items()} for row in content["values"]
         ], infer_schema_length=None)  # fmt: skip
-        settings, where = dict(content["settings"]), dict(content["results"])
+        settings = dict(content["settings"])
+        where = {n: (str(r["folder"]), str(r["sha256"])) for n, r in content["results"].items()}
+        digest = content.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
             pl.exceptions.PolarsError) as error:  # fmt: skip
         raise FileError(
@@ -84,7 +92,30 @@ def read_comparison(
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="Comparison.save writes it, and so does rankwise run",
         ) from error  # fmt: skip
-    return table, values, settings, {n: load(_inside(folder, p)) for n, p in where.items()}
+    if digest != _digest(content):
+        raise _changed(path)
+    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
+
+
+def _result(folder: Path, name: str, sha256: str) -> Result:
+    """Return a result, if it is the one that was compared."""
+    path = _inside(folder, name)
+    head = path / "result.json"
+    if head.is_file() and file_hash(head) != sha256:
+        raise _changed(head)
+    return load(path)
+
+
+def _changed(path: Path) -> FileError:
+    return FileError(
+        "this file was changed after the comparison was saved", where=str(path),
+        hint="compare again, and save that",
+    )  # fmt: skip
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """Return a hash of plain values, whatever the layout of their JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _value(value: Any, kind: Any) -> Any:

@@ -11,12 +11,15 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_count
+from rankwise.core.choices import Missing
 from rankwise.core.version import __version__
 from rankwise.core.view import finite
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
 from rankwise.results.decision import CHECKS, Decision, Outcome
+from rankwise.results.family import size_of
+from rankwise.results.group_columns import group_column, shared_groups
 from rankwise.results.result import Result
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
@@ -33,6 +36,7 @@ def decide(
     slices: str | Sequence[str] = (),
     min_slice_size: int = 100,
     alpha: float = 0.05,
+    missing: Missing = "error",
     baseline: str | None = None,
     system: str | None = None,
 ) -> Decision:
@@ -67,6 +71,8 @@ def decide(
         Groups with fewer users are not checked, and named.
     alpha : float, default=0.05
         The significance level.
+    missing : {"error", "zero", "common"}, default="error"
+        What to do with users who have a value in one result only, as for `rankwise.compare`.
     baseline, system : str, optional
         Which result is compared with which; by default the second with the first.
 
@@ -96,10 +102,18 @@ def decide(
     """
     check_level("alpha", alpha)
     check_count(least=2, min_slice_size=min_slice_size)
-    named = dict(results.results if isinstance(results, Comparison) else results)
+    given = results.results if isinstance(results, Comparison) else results
+    if not isinstance(given, Mapping):
+        raise ParameterError("results come by name", found=type(results).__name__,
+                             hint="pass {name: result, …}, or a comparison")  # fmt: skip
+    named = dict(given)
+    if not isinstance(guardrails, Mapping | None):
+        raise ParameterError("guardrails map measures to margins", found=repr(guardrails)[:80],
+                             hint='pass guardrails={"recall@10": "1%"}')  # fmt: skip
     rule = _Rule(
-        _names(success), dict(guardrails or {}), _names(deterioration), _names(slices),
-        int(min_slice_size), float(alpha), *_pair(results, named, baseline, system),
+        _names("success", success), dict(guardrails or {}), _names("deterioration", deterioration),
+        list(dict.fromkeys(_names("slices", slices))),
+        int(min_slice_size), float(alpha), missing, *_pair(results, named, baseline, system),
     )  # fmt: skip
     return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
 
@@ -112,6 +126,7 @@ class _Rule:
     slices: list[str]
     min_slice_size: int
     alpha: float
+    missing: Missing
     baseline: str
     system: str
 
@@ -122,9 +137,17 @@ class _Rule:
         for name, cell in cells.items():
             if result.direction(cell) is None:
                 raise MeasureError(f"{name} has no better direction, so it cannot decide")
+            if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
+                raise MeasureError(f"{name} is no mean of users, so it cannot decide")
+        twice = [
+            n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1
+        ]
+        if twice:
+            raise ParameterError("a guardrail stands twice", found=", ".join(twice))
         return _Rule(
             [cells[n] for n in self.success], {cells[n]: m for n, m in self.guardrails.items()},
             [cells[n] for n in self.deterioration], self.slices, self.min_slice_size, self.alpha,
+            self.missing,
             self.baseline, self.system,
         )  # fmt: skip
 
@@ -135,12 +158,15 @@ class _Rule:
     def to_dict(self) -> dict[str, Any]:
         return {"success": self.success, "guardrails": self.guardrails,
                 "deterioration": self.deterioration, "slices": self.slices,
-                "min_slice_size": self.min_slice_size, "alpha": self.alpha,
+                "min_slice_size": self.min_slice_size, "alpha": self.alpha, "missing": self.missing,
                 "baseline": self.baseline, "system": self.system}  # fmt: skip
 
 
-def _names(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _names(option: str, names: str | Sequence[str]) -> list[str]:
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple) or not all(isinstance(name, str) for name in listed):
+        raise ParameterError(f"{option} is a name, or a list of names", found=repr(names)[:80])
+    return list(listed)
 
 
 def _pair(
@@ -188,15 +214,34 @@ def _rows(rule: _Rule, results: Mapping[str, Result], small: list[str]) -> Itera
     for by in (None, *rule.slices):
         found = compare(
             results, baseline=rule.baseline, measures=rule.measures, by=by, alpha=rule.alpha,
-            correction="none", margin=rule.guardrails or None,
+            correction="none", margin=rule.guardrails or None, missing=rule.missing,
         )  # fmt: skip
-        seen: dict[str | None, None] = {}
-        for row in found.table.iter_rows(named=True):
-            if by is not None and row["users"] < rule.min_slice_size:
-                seen[row["group"]] = None
+        directions = found.settings["directions"]
+        rows = {(row["group"], row["measure"]): row for row in found.table.iter_rows(named=True)}
+        sizes = {None: None} if by is None else _sizes(results, by)
+        for group, size in sizes.items():
+            if size is not None and size < rule.min_slice_size:
+                small.append(f"{by}={'–' if group is None else group}")
                 continue
-            yield {**row, "by": by, "up": found.settings["directions"][row["measure"]]}
-        small += [f"{by}={group}" for group in seen]
+            for measure in rule.measures:
+                row = rows.get((group, measure)) or _without_values(measure, group)
+                yield {**row, "by": by, "up": directions.get(measure, True)}
+
+
+def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
+    """Return the number of users of each group."""
+    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
+    users = pl.concat([t.select("user", group_column(by)) for t in tables.values()]).unique()
+    counts = users.group_by(group_column(by)).len().sort(group_column(by), nulls_last=True)
+    return dict(counts.rows())
+
+
+def _without_values(measure: str, group: str | None) -> dict[str, Any]:
+    """Return the row of a measure that no user of a group has a value of: nothing is shown."""
+    numbers = dict.fromkeys(
+        ("difference", "low", "high", "p", "p_non_inferior", "d_z", "mean_baseline"), math.nan
+    )
+    return {**numbers, "measure": measure, "group": group, "users": 0}
 
 
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
@@ -225,23 +270,21 @@ def _guardrails(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
     for row in rows:
         if row["measure"] in rule.guardrails:
             p = row["p_non_inferior"]
-            shown = p < rule.alpha
+            better = row["p"] < rule.alpha and _gains(row)  # all the more it is no worse
+            shown = better or p < rule.alpha
             check = _check(row, "guardrail", p, "passed" if shown else "not shown")
             margin = rule.guardrails[row["measure"]]
-            check["margin"] = (
-                float(margin) if not isinstance(margin, str)
-                else float(margin.strip().removesuffix("%")) / 100 * abs(row["mean_baseline"])
-            )  # fmt: skip
-            check["users_needed"] = _needed(row, check["margin"], rule)
+            check["margin"] = size_of(margin, row["mean_baseline"])
+            check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
             checks.append(check)
     return checks
 
 
-def _needed(row: Mapping[str, Any], margin: float, rule: _Rule) -> int | None:
+def _needed(row: Mapping[str, Any], margin: float | None, rule: _Rule) -> int | None:
     """Return the users that show a guardrail, with a power shared among all guardrails."""
     from scipy.stats import norm
 
-    gap = (row["difference"] if row["up"] else -row["difference"]) + margin
+    gap = (row["difference"] if row["up"] else -row["difference"]) + (margin or math.nan)
     d_z = row["d_z"]
     if not gap > 0 or d_z is None or not math.isfinite(d_z) or not d_z:
         return None
@@ -268,7 +311,8 @@ def _deterioration(
         if worse and place not in harmless:
             found.append(_check(row, "deterioration", float(p), "failed"))
         elif row["measure"] in rule.deterioration:
-            found.append(_check(row, "deterioration", float(p), "passed"))
+            tested = "passed" if p == p and row["users"] > 1 else "not shown"
+            found.append(_check(row, "deterioration", float(p), tested))
     return found
 
 
@@ -283,15 +327,17 @@ def _outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
     if worse:
         return "stop", [f"worse: {said(check)}" for check in worse]
     better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
-    open_ = [c for c in checks if c["role"] == "guardrail" and c["outcome"] != "passed"]
+    open_ = [c for c in checks if c["role"] != "success" and c["outcome"] != "passed"]
     reasons = [f"better: {said(check)}" for check in better]
     reasons += [] if better else ["no success measure is shown to be better"]
     for check in open_:
         needed = check["users_needed"]
         more = "" if needed is None else f"; about {needed:,} users would show it"
-        reasons.append(f"not shown to be within its margin: {said(check)}{more}")
+        what = "within its margin" if check["role"] == "guardrail" else "no worse"
+        reasons.append(f"not shown to be {what}: {said(check)}{more}")
     if better and not open_:
-        return "ship", [*reasons, "every guardrail is within its margin"]
+        rails = any(check["role"] == "guardrail" for check in checks)
+        return "ship", [*reasons, *(["every guardrail is within its margin"] if rails else [])]
     return "hold", reasons
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.core.view import Marked, TableView, html, number, plain
+from rankwise.core.view import Cell, Marked, TableView, html, number, plain
 from rankwise.tables.atomic_files import output_errors, write_text
 
 __all__ = ["CHECKS", "Decision", "Outcome"]
@@ -82,25 +82,36 @@ class Decision:
     def view(self) -> TableView:
         """The checks as a table."""
         head = ["check", "slice", "users", "difference", "interval", "margin", "p", "outcome"]
-        rows: list[list[str | Marked]] = [
-            [f"{row['role']}: {row['measure']}",
-             "all users" if row["by"] is None else f"{row['by']}={row['group']}",
+        rows: list[list[Cell]] = [
+            [f"{row['role']}: {row['measure']}", _slice(row),
              f"{row['users']:,}", f"{row['difference']:+.4f}",
              f"{number(row['low'])} to {number(row['high'])}", number(row["margin"]),
              "<0.0001" if row["p"] < 1e-4 else number(row["p"]),
              Marked(row["outcome"], "bold" if row["outcome"] == "failed" else "")]
             for row in self.checks.iter_rows(named=True)
         ]  # fmt: skip
-        notes = [*self.reasons]
+        notes, rule = [*self.reasons], self.record["rule"]
         if self.small_slices:
             notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
-        return TableView(head, rows, notes, caption=f"Decision: {self.outcome}.", left=(0, 1, 7))
+        return TableView(
+            head,
+            rows,
+            notes,
+            caption=f"Decision: {self.outcome}. {rule['system']} in place of {rule['baseline']}.",
+            left=(0, 1, 7),
+        )
 
     def __repr__(self) -> str:
         return plain(self.view)
 
     def _repr_html_(self) -> str:
         return html(self.view)
+
+
+def _slice(row: Mapping[str, Any]) -> str:
+    if row["by"] is None:
+        return "all users"
+    return f"{row['by']}={'–' if row['group'] is None else row['group']}"
 
 
 def _canonical(record: Mapping[str, Any]) -> str:

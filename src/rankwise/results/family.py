@@ -137,12 +137,23 @@ class Pairs:
 def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
     """Return a margin as a number; a share is one of the baseline's mean.
 
-    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0)
+    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of(None, 0.5)
     (0.01, 0.1, None)
+
+    Raises
+    ------
+    ParameterError
+        If a share is asked for of a mean of 0.
     """
     if not isinstance(margin, str):
         return margin
-    return float(margin.removesuffix("%")) / 100 * abs(baseline_mean) or None
+    if baseline_mean == 0:
+        raise ParameterError(
+            "a share of a baseline of 0 is no margin", found=f"margin={margin!r}",
+            hint="pass a number, or margins by measure",
+        )  # fmt: skip
+    size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
+    return None if math.isnan(size) else size
 
 
 def largest_difference(results: Mapping[str, Result], cell: str) -> float:

@@ -33,7 +33,7 @@ class Look:
     system, baseline, measure : str
         The pair, and the primary measure.
     outcome : {"passed", "failed", "not shown"}
-        Passed: the loss is below the margin, at any of the looks. Failed: the system is worse.
+        Passed: the loss is below the margin. Failed: the system is worse.
     why : str
         The interval of the sequence, and how many looks there were.
     """
@@ -79,10 +79,33 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
             continue
         key = f"{row['system']} − {row['baseline']}: {row['measure']}"
         pairs = _pairs(comparison, row)
-        known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "looks": []})
+        rule = {"alpha": settings["alpha"], "margin": _margin_of(settings, row["measure"]),
+                "missing": settings["missing"]}  # fmt: skip
+        known = record.setdefault(
+            key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []}
+        )
+        _check_rule(known, rule, planned)
         looks.append(_looked(comparison, row, pairs, known))
-    write_text(file, as_json({"version": _VERSION, "alpha": settings["alpha"], "pairs": record}))
+    write_text(file, as_json({"version": _VERSION, "pairs": record}))
     return looks
+
+
+def _margin_of(settings: Mapping[str, Any], measure: str) -> Any:
+    margin = settings["margin"]
+    return margin.get(measure) if isinstance(margin, Mapping) else margin
+
+
+def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
+    """Raise unless this look asks what the first one asked: else looks are not valid together."""
+    asked = {**rule, "planned": planned or known["planned"]}
+    before = {**known["rule"], "planned": known["planned"]}
+    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked
+             if asked[name] != before.get(name)]  # fmt: skip
+    if other:
+        raise ParameterError(
+            "another question was asked at the first look", found="; ".join(other),
+            hint="ask the same, or begin another file",
+        )  # fmt: skip
 
 
 def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
@@ -98,9 +121,8 @@ def _looked(
 ) -> Look:
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
-    alpha, margin = settings["alpha"], settings["margin"]
-    margin = margin.get(row["measure"]) if isinstance(margin, Mapping) else margin
-    size = size_of(margin, pairs.means[1])
+    alpha = settings["alpha"]
+    size = size_of(_margin_of(settings, row["measure"]), pairs.means[1])
     better = settings["directions"].get(row["measure"])
     if better is None or size is None:
         raise ParameterError(f"{row['measure']} has no direction, or no margin to clear")
@@ -135,6 +157,7 @@ def _read(file: Path) -> dict[str, Any]:
         pairs = content["pairs"]
         whole = content["version"] == _VERSION and all(
             isinstance(known["planned"], int)
+            and isinstance(known["rule"], dict)
             and all(isinstance(look["users"], int) for look in known["looks"])
             for known in pairs.values()
         )

@@ -10,7 +10,13 @@ import yaml
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.errors import EmptyError, FileError, ParameterError
+from rankwise.errors import (
+    EmptyError,
+    FileError,
+    MissingValueError,
+    OutputError,
+    ParameterError,
+)
 from rankwise.evaluation.config.execute import execute
 from rankwise.evaluation.config.experiment import read_experiment
 from rankwise.evaluation.config.inputs import over_candidates
@@ -191,6 +197,31 @@ output: {folder: out/deep, report: page.html, title: "My <title>", tables: [mark
         "a_b_b_.parquet",
         "near.parquet",
     ]
+
+
+@pytest.mark.parametrize("where", [".", "", "..", "../{name}"])
+def test_a_folder_with_inputs_is_not_written_to(files, where):
+    (files / "table.csv").write_text("mine")
+    text = (
+        f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
+    )
+    with pytest.raises(ParameterError, match="holds the configuration, or what it reads"):
+        run(files, text.replace("{name}", files.name))
+    assert (files / "table.csv").read_text() == "mine"
+    (files / "file").write_text("mine")
+    with pytest.raises(OutputError, match="a file, not a folder"):
+        run(
+            files,
+            "data: {truth: split}\nsystems: near.csv\noutput: {folder: file, report: false}\n",
+        )
+
+
+def test_results_are_kept_if_the_comparison_fails(files):
+    text = RUNS["plain"] + "evaluation: {measures: [ndcg@5]}\ncomparison: {primary: recall@5}\n"
+    with pytest.raises(MissingValueError):
+        run(files, text + PLAIN)
+    assert rw.load(files / "rankwise-results" / "results" / "near")["ndcg@5"] > 0
+    assert not (files / "rankwise-results" / "comparison.json").exists()
 
 
 def test_a_single_system_is_evaluated_without_a_comparison(files):

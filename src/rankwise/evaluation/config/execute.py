@@ -10,10 +10,11 @@ from typing import Any, Protocol
 from rankwise.errors import RankwiseError
 from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.inputs import Inputs, Say
-from rankwise.evaluation.config.outputs import write_report, write_results
+from rankwise.evaluation.config.outputs import clear, write_report, write_results
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
+from rankwise.results.comparison_folder import folder_names
 from rankwise.results.decide import decide
 from rankwise.results.decision import Decision
 from rankwise.results.result import Result
@@ -89,16 +90,19 @@ def execute(
         If a table cannot be evaluated as it is, or a file cannot be written.
     """
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
-    out.mkdir(parents=True, exist_ok=True)
+    clear(experiment, out)
     for note in experiment.notes:
         say(note)
     inputs = Inputs(experiment, out, say)
+    folders = folder_names(list(experiment.systems))
     runs, results = {}, {}
     for name, system in experiment.systems.items():
         say(f"evaluating {name} …")
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
         results[name] = evaluate(runs[name], inputs.truth, experiment.settings.measures, options)
+        # Kept before anything is compared: what follows may fail.
+        results[name].save(out / "results" / folders[name])
     comparisons = _compared(experiment, results, say)
     found = _audited(experiment, inputs, say)
     decision = None if experiment.decision is None else decide(results, **experiment.decision)

@@ -71,6 +71,12 @@ class Experiment:
         return self.folder / source.path
 
     @property
+    def sources(self) -> list[Source]:
+        """Every file that is read."""
+        data = (getattr(self.config.data, role) for role in type(self.config.data).model_fields)
+        return [s for s in (*data, *self.systems.values()) if isinstance(s, Source)]
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of `rankwise.evaluate`."""
         return {name: getattr(self.settings, name) for name in option_fields()}

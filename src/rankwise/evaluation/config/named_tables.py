@@ -56,7 +56,8 @@ def check_tables(config: Config, systems: Mapping[str, Any], mistakes: Mistakes)
     if fitted and data.truth is None and config.split is None:
         mistakes.add(("systems", fitted[0]), "a baseline recommends to the users of the truth",
                      "write data: {truth: …}, or split")  # fmt: skip
-    by = config.evaluation.by
+    sliced = None if config.decision is None else config.decision.slices
+    by = config.evaluation.by or sliced
     if by and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users",
                      "write data: {users: users.csv}")  # fmt: skip
@@ -100,6 +101,10 @@ def check_tools(config: Config, mistakes: Mistakes) -> None:
         if missing:
             mistakes.add(("output", "report"), f"a report needs {', '.join(missing)}",
                          'pip install "rankwise[report]", or write report: false')  # fmt: skip
+    name = config.output.report
+    if isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
+        mistakes.add(("output", "report"), f"{name!r} is no name of a file in the output folder",
+                     "write report: page.html")  # fmt: skip
     engine = config.engine
     if engine.name == "spark":
         if find_spec("pyspark") is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise.errors import OutputError, ParameterError
 from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.inputs import Inputs
-from rankwise.evaluation.config.resolved import resolved_text
+from rankwise.evaluation.config.resolved import HEAD, resolved_text
 from rankwise.results.comparison import Comparison
 from rankwise.results.comparison_folder import folder_names, write_comparison
 from rankwise.results.decision import Decision
@@ -18,11 +20,42 @@ from rankwise.splits.audit.findings import Audit
 from rankwise.tables.atomic_files import new_file, write_text
 from rankwise.tables.table import Table
 
-__all__ = ["write_report", "write_results"]
+__all__ = ["clear", "write_report", "write_results"]
 
 _DECISION = "decision.json"
-_OURS = ("comparison.json", _DECISION, "comparison-*.json", "table.md", "table.tex", "table.csv")
+_OURS = ("comparison.json", "comparison-*.json", _DECISION, "table.md", "table.tex", "table.csv",
+         "report.html", "results", "per_user", "runs", "split")  # fmt: skip
+"""What a run writes, and clears if it finds its own configuration beside it."""
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+def clear(experiment: Experiment, out: Path) -> None:
+    """Make a folder ready: nothing of an earlier run is left to be taken for this one's.
+
+    Raises
+    ------
+    ParameterError
+        If the folder holds the configuration or one of its inputs.
+    """
+    inputs = [experiment.path(source).resolve() for source in experiment.sources]
+    whole, here = out.resolve(), experiment.folder.resolve()
+    held = [path for path in inputs if path.is_relative_to(whole)]
+    if whole == here or here.is_relative_to(whole) or held:
+        raise ParameterError(
+            "the output folder holds the configuration, or what it reads", where=str(out),
+            found=str(held[0] if held else here), hint="name another: output: {folder: results}",
+        )  # fmt: skip
+    if out.exists() and not out.is_dir():
+        raise OutputError("this is a file, not a folder", where=str(out))
+    out.mkdir(parents=True, exist_ok=True)
+    config = out / "config.yaml"
+    if config.is_file() and config.read_text(encoding="utf-8").startswith(HEAD.split("{")[0]):
+        for name in _OURS:
+            for old in out.glob(name):
+                if old.is_dir():
+                    shutil.rmtree(old)
+                else:
+                    old.unlink()
 
 
 def write_results(
@@ -31,8 +64,6 @@ def write_results(
 ) -> None:  # fmt: skip
     """Write results, comparisons, tables and the resolved configuration."""
     output = experiment.config.output
-    for old in (path for pattern in _OURS for path in out.glob(pattern)):
-        old.unlink()  # of an earlier run: a reader would take it for this one's
     if comparisons:
         write_comparison(out, comparisons[0].to_dict(), results)
         for at, other in enumerate(comparisons[1:], start=2):

@@ -14,6 +14,8 @@ from rankwise.evaluation.config.warprec import complex_measure, tests_of
 from rankwise.evaluation.settings import DEFAULT_MEASURES
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse_all
+from rankwise.results.compare import check_margin
+from rankwise.stats.values import check_level
 
 __all__ = ["comparisons_of", "decision_of", "measures_of"]
 
@@ -40,6 +42,12 @@ def comparisons_of(
         if name is not None and name not in systems:
             mistakes.add((*place, "baseline"), f"there is no system {name!r}",
                          nearest(str(name), systems))  # fmt: skip
+        if "alpha" in one:
+            mistakes.tried((*place, "alpha"), partial(check_level, "alpha", one["alpha"]))
+        margin = one.get("margin")
+        for size in margin.values() if isinstance(margin, Mapping) else [margin]:
+            if size is not None:
+                mistakes.tried((*place, "margin"), partial(check_margin, size))
         if evaluation.validation_metric is not None:
             one.setdefault("primary", evaluation.validation_metric)
         for key in ("primary", "measures"):
@@ -62,10 +70,18 @@ def decision_of(
                          nearest(str(name), systems))  # fmt: skip
     if len(systems) > 2 and options.get("system") is None:
         mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
+    if not options.get("success"):
+        mistakes.add(("decision", "success"), "a decision needs a measure of success")
+    if len(systems) < 2:
+        mistakes.add(("decision",), "a decision compares two systems")
     for key in ("success", "guardrails", "deterioration"):
         if options.get(key):
-            mistakes.tried(("decision", key), partial(parse_all, list(options[key])
-                           if not isinstance(options[key], str) else options[key]))  # fmt: skip
+            names = options[key] if isinstance(options[key], str) else list(options[key])
+            mistakes.tried(("decision", key), partial(parse_all, names))
+    for name, margin in (options.get("guardrails") or {}).items():
+        mistakes.tried(("decision", "guardrails", name), partial(check_margin, margin))
+    if "alpha" in options:
+        mistakes.tried(("decision", "alpha"), partial(check_level, "alpha", options["alpha"]))
     return options
 
 

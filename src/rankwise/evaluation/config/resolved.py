@@ -16,9 +16,9 @@ from rankwise.results.compare import compare
 from rankwise.results.decide import decide
 from rankwise.tables.files import file_hash
 
-__all__ = ["resolved_text"]
+__all__ = ["HEAD", "resolved_text"]
 
-_HEAD = """\
+HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
 # `rankwise run` of this file gives the same bits, or says which file has changed.
 """
@@ -33,7 +33,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     text = yaml.safe_dump(
         _resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100
     )
-    return _HEAD.format(version=__version__) + text
+    return HEAD.format(version=__version__) + text
 
 
 def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from rankwise.tables.read import read_table
 __all__ = ["starter_text", "write_starter"]
 
 _SCHEMA = "rankwise.schema.json"
-_ACCURACY = ("ndcg@[5,10,20]", "recall@[5,10,20]", "map@10", "mrr@10", "hit_rate@10")
+_ACCURACY = ("ndcg@[5,10]", "recall@[5,10]", "map@10", "mrr@10", "hit_rate@10")
 _BEYOND = ("catalog_coverage@10", "gini@10")
 
 
@@ -46,7 +46,7 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
     split, threshold = "interactions" in tables, _threshold(tables)
     data = {role: _relative(path, folder) for role, path in tables.items()}
     has_train = split or "train" in tables or Path(tables["truth"]).is_dir()
-    measures = [*_ACCURACY, *_BEYOND, *(("novelty@10",) if has_train else ())]
+    measures = [*_ACCURACY, *_BEYOND]
     lines = [
         f"# yaml-language-server: $schema={_SCHEMA}",
         "# For `rankwise run`. Paths are relative to this file; `rankwise check` validates it.",

@@ -104,7 +104,7 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, measure: str) -> 
     """Return how many systems beat the baseline, and how many it beats."""
     count = {name: sum(row["verdict"] == name for row in rows) for name in ("better", "worse")}
     text = f"{count['better']} of {len(rows)} systems beat {baseline} on {measure}"
-    return text + (f", {count['worse']} are worse." if count["worse"] else ".")
+    return text + (f", worse: {count['worse']}." if count["worse"] else ".")
 
 
 def _would_find(difference: float) -> str:

@@ -52,6 +52,11 @@ def make_report(
     if decision is not None and not isinstance(view, TableView):
         raise ParameterError("decision is what rankwise.decide returns",
                              found=type(decision).__name__)  # fmt: skip
+    rule = {} if decision is None else decision.record["rule"]
+    others = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
+    if others:
+        raise ParameterError(f"the decision is about {others[0]!r}, which is no result here",
+                             found=", ".join(results))  # fmt: skip
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: table for role, table in (given or {}).items() if table is not None}
