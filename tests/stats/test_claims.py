@@ -16,7 +16,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 
-RUNS = 600
+RUNS = 400
 
 
 def recall(n, rng):
@@ -74,7 +74,7 @@ def default_route(d, seed):
 @pytest.mark.parametrize("n", [30, 100, 300, 1000])
 def test_intervals_of_differences_cover_and_never_contradict_p(name, n):
     rng = np.random.default_rng(n)
-    runs, covered = 300, 0
+    runs, covered = 200, 0
     for seed in range(runs):
         d = WORLDS[name](n, rng)
         test, interval = default_route(d, seed)
@@ -101,7 +101,7 @@ def test_a_comparison_takes_this_route():
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_too_many_errors_under_skew_are_flagged(n):
     rng = np.random.default_rng(n)
-    runs, unflagged = 300, 0
+    runs, unflagged = 150, 0
     for seed in range(runs):
         test, _ = default_route(skewed(n, rng), seed)
         unflagged += test.p < 0.05 and not any("skewness" in flag for flag in test.flags)
@@ -109,10 +109,10 @@ def test_too_many_errors_under_skew_are_flagged(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [10, 30, 100, 300, 1000, 3000, 10_000])
+@pytest.mark.parametrize("n", [10, 30, 100, 1000, 10_000])
 @pytest.mark.parametrize("name", ["rare", *WORLDS])
 def test_what_differs_by_the_margin_is_seldom_called_equivalent_or_not_worse(name, n):
-    runs = RUNS if n <= 1000 else 200
+    runs = RUNS if n <= 1000 else 150
     rng = np.random.default_rng(n + len(name))
     bounded = name in ("rare", "recall", "ndcg")
     equivalent = no_worse = 0
@@ -144,7 +144,7 @@ def test_nothing_known_is_not_equivalent():
 def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
     """Of a primary pair, and of one of five exploratory ones beside four without a difference."""
     rng = np.random.default_rng(7)
-    runs, found = 150, {"primary": 0, "exploratory": 0}
+    runs, found = 120, {"primary": 0, "exploratory": 0}
     deviation = float(np.std(ndcg(200_000, rng), ddof=1))
     sizes = {"primary": stats.minimum_detectable(n) * deviation,
              "exploratory": stats.minimum_detectable(n, alpha=0.05 / 5) * deviation}  # fmt: skip
@@ -259,7 +259,7 @@ def test_every_verdict_names_the_error_rate_that_it_controls():
 def test_intervals_over_rows_of_very_unequal_users_cover(n):
     """Users with few and with very many rows, and hits that depend on the user."""
     rng = np.random.default_rng(n)
-    runs, covered = 400, 0
+    runs, covered = 300, 0
     for _ in range(runs):
         size = np.maximum(1, np.round(np.exp(rng.normal(1, 1.5, n)))).astype(int)
         rate = np.repeat(rng.beta(0.5, 2, n), size)

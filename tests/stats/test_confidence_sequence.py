@@ -34,7 +34,7 @@ def looks(d):
 
 @pytest.mark.slow
 def test_false_alarms_over_twenty_looks():
-    runs = 300
+    runs = 200
     sequence = ever_wrong(lambda d: stats.confidence_sequence(d, planned=2000), runs)
     usual = ever_wrong(stats.t_interval, runs)
     assert sequence <= 0.05
