@@ -36,7 +36,7 @@ def _margins(
     "decide",
     epilog=examples(
         "rankwise decide results/popularity results/neighbours --success ndcg@10",
-        "rankwise decide old=results/popularity new=results/neighbours --success mrr@10",
+        "rankwise decide results/random results/popularity --success mrr@10",
     ),
 )
 @click.argument("baseline", metavar="[NAME=]BASELINE")
