@@ -10,7 +10,8 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import FileError, OutputError
-from rankwise.results.comparison_folder import HEAD, _digest, folder_names, is_comparison
+from rankwise.results.comparison_folder import HEAD, folder_names, is_comparison
+from rankwise.tables.files import json_hash
 
 NAMES = ["../../x", "a/b", "a:b", "", "😀", "A/B", "con", "x" * 300, "..", "a\x00b"]
 TRUTH = {user: {1, 2, 3} for user in range(40)}
@@ -76,7 +77,7 @@ def test_a_comparison_names_nothing_outside_its_folder(comparison, tmp_path, whe
     head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
     head["results"]["a/b"]["folder"] = where
     del head["sha256"]
-    head["sha256"] = _digest(head)  # as somebody would who means it
+    head["sha256"] = json_hash(head)  # as somebody would who means it
     (folder / HEAD).write_text(json.dumps(head), encoding="utf-8")
     with pytest.raises(FileError, match="outside its folder"):
         rw.Comparison.load(folder)

@@ -243,11 +243,11 @@ def test_data_files_that_were_changed(tmp_path, file):
 
 
 def rewrite(head, **changed):
-    from rankwise.results.folder import _digest
+    from rankwise.tables.files import json_hash
 
     data = {**json.loads(head.read_text()), **changed}
     del data["sha256"]
-    head.write_text(json.dumps({**data, "sha256": _digest(data)}))
+    head.write_text(json.dumps({**data, "sha256": json_hash(data)}))
 
 
 @pytest.mark.parametrize("name", ["../out/per_user-0123456789ab.parquet", "/etc/passwd", None, 3])

@@ -13,6 +13,7 @@ from rankwise.cli.options import (
     choice_option,
     column_option,
     examples,
+    margin,
     measures_option,
     named_paths,
     output_options,
@@ -81,7 +82,7 @@ __all__ = ["command"]
 @click.option(
     "--margin",
     metavar="SIZE",
-    callback=lambda _ctx, _option, text: _margin(text),
+    callback=lambda _ctx, _option, text: None if text is None else margin(text),
     help="Largest difference that does not matter: 0.005, or 1% of the baseline's mean.",
 )
 @click.option(
@@ -163,9 +164,13 @@ def command(
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
-    if looks is not None:
-        return _look(comparison, looks, planned_users, not_shown)
-    return 0 if gate is None else _hold(comparison, not_shown)
+    if gate is None:
+        return 0
+    found = _held(comparison) if looks is None else _looked(comparison, looks, planned_users)
+    for outcome, pair, why in found:
+        click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
+    wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
+    return int(any(outcome in wrong for outcome, _, _ in found))
 
 
 def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:
@@ -178,31 +183,17 @@ def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: An
     return evaluate(path, truth, measures or DEFAULT_MEASURES, **options)
 
 
-def _look(comparison: Comparison, file: Path, planned: int | None, not_shown: str) -> int:
-    """Say what this look shows of every system, valid at all looks; 1 if one did not pass."""
+def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tuple[str, str, str]]:
+    """Return outcome, pair and reason of every system in this look, valid at all looks."""
     from rankwise.results.looks import look_again
 
-    found = look_again(comparison, file, planned=planned)
-    for look in found:
-        pair = f"{look.system} against {look.baseline} in {look.measure}"
-        click.echo(printable(f"{look.outcome}: {pair}: {look.why}"), err=True)
-    wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
-    return int(any(look.outcome in wrong for look in found))
+    return [(look.outcome, f"{look.system} against {look.baseline} in {look.measure}", look.why)
+            for look in look_again(comparison, file, planned=planned)]  # fmt: skip
 
 
-def _margin(text: str | None) -> float | str | None:
-    """Return a margin as a number, or as the share that it is."""
-    if text is None or text.strip().endswith("%"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
-
-
-def _hold(comparison: Comparison, not_shown: str) -> int:
-    """Say of every system whether it passed; 1 if one did not."""
-    code = 0
+def _held(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return outcome, pair and reason of every system."""
+    found = []
     for row in comparison.table.iter_rows(named=True):
         if not row["primary"]:
             continue
@@ -210,10 +201,8 @@ def _hold(comparison: Comparison, not_shown: str) -> int:
         group = "" if by is None else f", {by}={row['group']}"
         outcome, why = _outcome(row, comparison.settings["alpha"])
         pair = f"{row['system']} against {row['baseline']} in {row['measure']}{group}"
-        click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
-        if outcome == "failed" or (outcome == "not shown" and not_shown == "fail"):
-            code = 1
-    return code
+        found.append((outcome, pair, why))
+    return found
 
 
 def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, examples, named_paths
+from rankwise.cli.options import PATH, choice_option, examples, margin, named_paths
 from rankwise.core.choices import Missing
 
 __all__ = ["command"]
@@ -18,17 +18,12 @@ def _margins(
 ) -> dict[str, float | str]:
     margins: dict[str, float | str] = {}
     for text in given:
-        measure, equals, margin = text.rpartition("=")
+        measure, equals, size = text.rpartition("=")
         if not equals or not measure.strip():
             raise click.BadParameter(f"{text!r} is not MEASURE=MARGIN")
         if measure.strip() in margins:
             raise click.BadParameter(f"{measure.strip()!r} is given twice")
-        try:
-            margins[measure.strip()] = margin if margin.strip().endswith("%") else float(margin)
-        except ValueError:
-            raise click.BadParameter(
-                f"{margin!r} is neither a number nor a share such as 1%"
-            ) from None
+        margins[measure.strip()] = margin(size)
     return margins
 
 

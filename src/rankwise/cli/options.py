@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 import click
 
 from rankwise.core.choices import TimeUnit
-from rankwise.evaluation.settings import option_fields, option_types
+from rankwise.evaluation.settings import option_fields, option_summary, option_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "PATH", "choice_option", "column_option", "examples", "measures_option", "named_paths",
-    "output_options", "settings_options", "time_unit_option", "write_out",
+    "PATH", "choice_option", "column_option", "examples", "margin", "measures_option",
+    "named_paths", "output_options", "settings_options", "time_unit_option", "write_out",
 ]  # fmt: skip
 
 PATH = click.Path(path_type=Path)
@@ -64,7 +64,6 @@ def settings_options(*names: str) -> Callable[[_F], _F]:
 
 def _settings_option(name: str) -> Callable[[_F], _F]:
     field, kind = option_fields()[name], option_types()[name]
-    text = field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", "")
     more: dict[str, Any] = {"default": field.default, "show_default": field.default is not None}
     if "by_default" in field.metadata:
         more["show_default"] = field.metadata["by_default"]
@@ -86,13 +85,23 @@ def _settings_option(name: str) -> Callable[[_F], _F]:
         more["type"] = click.IntRange(field.metadata.get("least", 1))
     elif float in members:
         more["type"] = float
-    return click.option(flag, name, help=f"{text}.", **more)
+    return click.option(flag, name, help=f"{option_summary(field)}.", **more)
 
 
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:
     """Return an option that takes one of the values of a `Literal`."""
     shown = "default" in more
     return click.option(*names, type=click.Choice(get_args(kind)), show_default=shown, **more)
+
+
+def margin(text: str) -> float | str:
+    """Return a margin as a number, or as the share that it is."""
+    if text.strip().endswith("%"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
 
 
 def measures_option(text: str) -> Callable[[_F], _F]:
@@ -152,11 +161,13 @@ def named_paths(
     ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
 ) -> dict[str, _R]:
     """Return what ``[NAME=]PATH`` name, by name: by default that of the file or folder."""
+    from rankwise.tables.files import plain_stem
+
     out: dict[str, _R] = {}
     for text in systems:
         name, equals, path = text.partition("=")
         if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
-            name, path = Path(text).name.split(".")[0] or text, text
+            name, path = plain_stem(text), text
         if not name or not path:
             raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
         if name in out:

@@ -12,7 +12,7 @@ from rankwise.cli.options import PATH, examples, named_paths
 if TYPE_CHECKING:
     from rankwise.results.report.page import Report
 
-__all__ = ["command", "write_report"]
+__all__ = ["command"]
 
 
 @click.command(
@@ -83,7 +83,7 @@ def command(
         recommendations=named_paths(ctx, runs, str), truth=truth, train=train, items=items,
         audit=_audit(ctx, train, truth) if audit else None,
     )  # fmt: skip
-    write_report(page, output, assets)
+    _write(page, output, assets)
 
 
 def _audit(ctx: click.Context, train: str | None, truth: str | None) -> Any:
@@ -94,7 +94,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None) -> Any:
     return audit(train, truth)
 
 
-def write_report(page: Report, output: Path, assets: Path | None = None) -> None:
+def _write(page: Report, output: Path, assets: Path | None) -> None:
     """Write a page and its charts, and say what it is without."""
     page.save(output)
     if assets is not None:

@@ -21,7 +21,7 @@ from rankwise.errors import HIDDEN, printable
 
 __all__ = [
     "Cell", "Format", "Marked", "Style", "TableView", "as_json", "csv_text", "export", "finite",
-    "html", "latex", "markdown", "number", "plain",
+    "float_of", "html", "latex", "markdown", "number", "plain",
 ]  # fmt: skip
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
@@ -344,3 +344,8 @@ def finite(data: Any) -> Any:
     if not isinstance(data, float) or math.isfinite(data):
         return data
     return None if math.isnan(data) else str(data)
+
+
+def float_of(value: Any) -> Any:
+    """Return a number of JSON, as `finite` wrote it, with NaN and infinity."""
+    return math.nan if value is None else float(value) if isinstance(value, str) else value

@@ -316,6 +316,11 @@ def option_fields() -> dict[str, Field[Any]]:
     return {entry.name: entry for entry in fields(Settings) if "text" in entry.metadata}
 
 
+def option_summary(field: Field[Any]) -> str:
+    """Return the first sentence about an option, without its full stop and markup."""
+    return str(field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", ""))
+
+
 @cache
 def option_types() -> dict[str, Any]:
     """Return the type of each option, by name."""

@@ -22,7 +22,7 @@ from rankwise.results.family import JOINT, Margin, Pairs, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
 from rankwise.results.result import Result, Values
 from rankwise.stats.multiple import adjust
-from rankwise.stats.values import check_level
+from rankwise.stats.values import check_above_zero, check_level
 
 __all__ = [
     "Comparison", "Family", "Test", "check_margin", "compare", "correct_rows", "margins_by_cell",
@@ -216,8 +216,7 @@ def check_margin(size: float | str) -> float | str:
                 return size.strip()
         raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
     check_number("margin", size)
-    if not size > 0:
-        raise ParameterError("margin must be above 0", found=f"margin={size!r}")
+    check_above_zero("margin", size)
     return float(size)
 
 

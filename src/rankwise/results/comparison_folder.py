@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from rankwise.core.view import as_json
+from rankwise.core.view import as_json, float_of
 from rankwise.errors import FileError
 from rankwise.results.result import Result
 from rankwise.results.saving import load
 from rankwise.tables.atomic_files import output_errors, write_text
-from rankwise.tables.files import file_hash
+from rankwise.tables.files import file_hash, json_hash
 
-__all__ = ["HEAD", "folder_names", "is_comparison", "read_comparison", "write_comparison"]
+__all__ = [
+    "HEAD", "folder_names", "is_comparison", "read_comparison", "result_folders",
+    "write_comparison", "write_head",
+]  # fmt: skip
 
 HEAD = "comparison.json"
 _RESULTS = "results"
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)  # on Windows
 
 
-def folder_names(systems: Mapping[str, Any] | list[str]) -> dict[str, str]:
+def folder_names(systems: Iterable[str]) -> dict[str, str]:
     """Return a name of a folder for each system, without what file systems refuse.
 
     >>> folder_names(["bpr", "a/b", "a:b"])
@@ -45,22 +46,32 @@ def folder_names(systems: Mapping[str, Any] | list[str]) -> dict[str, str]:
     return names
 
 
-def write_comparison(
-    folder: Path, content: dict[str, Any], results: Mapping[str, Result]
-) -> dict[str, Path]:
-    """Write a comparison and its results, the file that names them last; return their folders."""
-    paths = {name: folder / _RESULTS / part for name, part in folder_names(results).items()}
+def result_folders(folder: Path, systems: Iterable[str]) -> dict[str, Path]:
+    """Return where the result of each system lies beside its comparison."""
+    return {name: folder / _RESULTS / part for name, part in folder_names(systems).items()}
+
+
+def write_comparison(folder: Path, content: dict[str, Any], results: Mapping[str, Result]) -> None:
+    """Write a comparison and its results, the file that names them last."""
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / HEAD).unlink(missing_ok=True)  # until all results are there it would be of others
-        where = {}
-        for name, result in results.items():
-            saved = result.save(paths[name]) / "result.json"
-            where[name] = {"folder": paths[name].relative_to(folder).as_posix(),
-                           "sha256": file_hash(saved)}  # fmt: skip
+        for name, path in result_folders(folder, results).items():
+            results[name].save(path)
+    write_head(folder, content, results)
+
+
+def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) -> None:
+    """Write a comparison beside the results of its systems, which lie in `result_folders`."""
+    with output_errors(folder):
+        where = {
+            name: {"folder": path.relative_to(folder).as_posix(),
+                   "sha256": file_hash(path / "result.json")}
+            for name, path in result_folders(folder, systems).items()
+        }  # fmt: skip
         whole = {**content, "results": where}
-        write_text(folder / HEAD, as_json({**whole, "sha256": _digest(json.loads(as_json(whole)))}))
-    return paths
+        digest = json_hash(json.loads(as_json(whole)))
+        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
 
 
 def is_comparison(path: Path) -> bool:
@@ -75,11 +86,11 @@ def read_comparison(
     path = folder / HEAD
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        rows = [[_value(row[name], kind) for name, kind in schema.items()]
-                for row in content["pairs"]]  # fmt: skip
+        rows = [[float_of(row[name]) if kind == pl.Float64 else row[name]
+                 for name, kind in schema.items()] for row in content["pairs"]]  # fmt: skip
         table = pl.DataFrame(rows, schema=dict(schema), orient="row")
         values = pl.DataFrame([
-            {name: value if name == "measure" else _value(value, pl.Float64)
+            {name: value if name == "measure" else float_of(value)
              for name, value in row.items()} for row in content["values"]
         ], infer_schema_length=None)  # fmt: skip
         settings = dict(content["settings"])
@@ -92,7 +103,7 @@ def read_comparison(
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="Comparison.save writes it, and so does rankwise run",
         ) from error  # fmt: skip
-    if digest != _digest(content):
+    if digest != json_hash(content):
         raise _changed(path)
     return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
 
@@ -111,18 +122,6 @@ def _changed(path: Path) -> FileError:
         "this file was changed after the comparison was saved", where=str(path),
         hint="compare again, and save that",
     )  # fmt: skip
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    """Return a hash of plain values, whatever the layout of their JSON."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _value(value: Any, kind: Any) -> Any:
-    """Return a value of JSON, which has None for NaN and text for infinity."""
-    if kind != pl.Float64:
-        return value
-    return math.nan if value is None else float(value)
 
 
 def _inside(folder: Path, name: str) -> Path:

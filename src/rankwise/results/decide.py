@@ -22,6 +22,7 @@ from rankwise.results.family import size_of
 from rankwise.results.group_columns import group_column, shared_groups
 from rankwise.results.result import Result
 from rankwise.stats.multiple import adjust
+from rankwise.stats.non_inferiority import users_to_show
 from rankwise.stats.values import check_level
 
 __all__ = ["decide"]
@@ -282,17 +283,12 @@ def _guardrails(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
 
 def _needed(row: Mapping[str, Any], margin: float | None, rule: _Rule) -> int | None:
     """Return the users that show a guardrail, with a power shared among all guardrails."""
-    from scipy.stats import norm
-
     gap = (row["difference"] if row["up"] else -row["difference"]) + (margin or math.nan)
-    d_z = row["d_z"]
-    if not gap > 0 or d_z is None or not math.isfinite(d_z) or not d_z:
-        return None
-    deviation = row["difference"] / d_z
+    deviation = row["difference"] / row["d_z"] if row["d_z"] else math.nan
     power = 1 - 0.2 / len(rule.guardrails)
-    needed = ((norm.ppf(1 - rule.alpha) + norm.ppf(power)) * deviation / gap) ** 2
-    users = math.ceil(float(needed))
-    return users if users > row["users"] else None  # too few for what the estimate rests on
+    users = users_to_show(gap, deviation, rule.alpha, power=power)
+    # With fewer users than there are, the estimate rests on too little.
+    return users if users is not None and users > row["users"] else None
 
 
 def _deterioration(

@@ -14,6 +14,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_path
 from rankwise.core.view import Cell, Marked, TableView, html, number, plain
+from rankwise.results.display.p_values import p_value
 from rankwise.tables.atomic_files import output_errors, write_text
 
 __all__ = ["CHECKS", "Decision", "Outcome"]
@@ -86,7 +87,7 @@ class Decision:
             [f"{row['role']}: {row['measure']}", _slice(row),
              f"{row['users']:,}", f"{row['difference']:+.4f}",
              f"{number(row['low'])} to {number(row['high'])}", number(row["margin"]),
-             "<0.0001" if row["p"] < 1e-4 else number(row["p"]),
+             p_value(row["p"]),
              Marked(row["outcome"], "bold" if row["outcome"] == "failed" else "")]
             for row in self.checks.iter_rows(named=True)
         ]  # fmt: skip

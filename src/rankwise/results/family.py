@@ -23,7 +23,8 @@ from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wil
 from rankwise.stats.values import significant_digits
 
 __all__ = [
-    "JOINT", "Margin", "Pairs", "check_zero", "largest_difference", "set_adjusted", "size_of",
+    "JOINT", "Margin", "Pairs", "check_zero", "largest_difference", "margin_of", "set_adjusted",
+    "size_of",
 ]  # fmt: skip
 
 JOINT = ("max_t", "tukey")
@@ -57,7 +58,7 @@ class Pairs:
     def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
         better = next(iter(self.results.values())).direction(cell)
-        margin = self.margin.get(cell) if isinstance(self.margin, Mapping) else self.margin
+        margin = margin_of(self.margin, cell)
         aligned = self._aligned(cell, better)
         if aligned is not None:
             largest = largest_difference(self.results, cell)
@@ -132,6 +133,11 @@ class Pairs:
         column = {name: index for index, name in enumerate(self.results)}
         p = tukey(significant_digits(aligned.values))
         return [p[column[baseline], column[system]] for baseline, system in self.pairs]
+
+
+def margin_of(margin: Margin, cell: str) -> float | str | None:
+    """Return the margin of one measure, of those by measure or the one of all."""
+    return margin.get(cell) if isinstance(margin, Mapping) else margin
 
 
 def size_of(margin: float | str | None, baseline_mean: float) -> float | None:

@@ -22,6 +22,7 @@ import polars as pl
 from rankwise.core.view import as_json
 from rankwise.errors import FileError
 from rankwise.tables.atomic_files import STAMP, output_errors, workplace
+from rankwise.tables.files import file_hash, json_hash
 
 __all__ = ["read_folder", "write_folder"]
 
@@ -48,12 +49,10 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
         for name, frame in frames.items():
             path = folder / f"{name}-{stamp}.parquet"
             frame.write_parquet(path)
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            files[name] = {"name": path.name, "sha256": digest}
+            files[name] = {"name": path.name, "sha256": file_hash(path)}
         head = {**values, "files": files}
         part = folder / f".{_HEAD}.{stamp}.part"
-        text = as_json({**head, "sha256": _digest(json.loads(as_json(head)))})
+        text = as_json({**head, "sha256": json_hash(json.loads(as_json(head)))})
         part.write_text(text, encoding="utf-8")
         replaced = _in_use(folder)
         part.replace(folder / _HEAD)
@@ -105,7 +104,7 @@ def _read_head(folder: Path, version: int) -> dict[str, Any]:
             "this result was saved by another version of rankwise", where=str(path),
             found=f"schema {found!r}, this version reads {version}",
         )  # fmt: skip
-    if digest != _digest(head) or not _names_data(head):
+    if digest != json_hash(head) or not _names_data(head):
         raise _changed(path)
     return head
 
@@ -138,11 +137,6 @@ def _changed(path: Path) -> FileError:
         "this file was changed after the result was saved", where=str(path),
         hint="a result is read as it was written: restore the file, or evaluate and save again",
     )  # fmt: skip
-
-
-def _digest(values: dict[str, Any]) -> str:
-    """Return a hash of values, whatever the order and layout of their JSON."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _in_use(folder: Path) -> set[str] | None:

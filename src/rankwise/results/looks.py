@@ -13,7 +13,7 @@ from rankwise.core.view import as_json
 from rankwise.errors import FileError, ParameterError
 from rankwise.results.align_users import align_users
 from rankwise.results.comparison import Comparison
-from rankwise.results.family import size_of
+from rankwise.results.family import margin_of, size_of
 from rankwise.stats.confidence_sequence import confidence_sequence_of
 from rankwise.stats.differences import Differences
 from rankwise.tables.atomic_files import write_text
@@ -79,7 +79,7 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
             continue
         key = f"{row['system']} − {row['baseline']}: {row['measure']}"
         pairs = _pairs(comparison, row)
-        rule = {"alpha": settings["alpha"], "margin": _margin_of(settings, row["measure"]),
+        rule = {"alpha": settings["alpha"], "margin": margin_of(settings["margin"], row["measure"]),
                 "missing": settings["missing"]}  # fmt: skip
         known = record.setdefault(
             key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []}
@@ -88,11 +88,6 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
         looks.append(_looked(comparison, row, pairs, known))
     write_text(file, as_json({"version": _VERSION, "pairs": record}))
     return looks
-
-
-def _margin_of(settings: Mapping[str, Any], measure: str) -> Any:
-    margin = settings["margin"]
-    return margin.get(measure) if isinstance(margin, Mapping) else margin
 
 
 def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
@@ -122,7 +117,7 @@ def _looked(
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
     alpha = settings["alpha"]
-    size = size_of(_margin_of(settings, row["measure"]), pairs.means[1])
+    size = size_of(margin_of(settings["margin"], row["measure"]), pairs.means[1])
     better = settings["directions"].get(row["measure"])
     if better is None or size is None:
         raise ParameterError(f"{row['measure']} has no direction, or no margin to clear")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_path
 from rankwise.core.threads import check_not_forked
+from rankwise.core.view import float_of
 from rankwise.errors import FileError, UsageError
 from rankwise.measures.read import parse_all
 from rankwise.results.folder import read_folder
@@ -66,12 +66,7 @@ def load(folder: str | Path) -> Result:
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
-    """Return a row of numbers, of which JSON has None for NaN and text for infinity."""
-    return {name: math.nan if value is None else _number(value) for name, value in row.items()}
-
-
-def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) else value
+    return {name: float_of(value) for name, value in row.items()}
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from rankwise.results.align_users import Aligned, align_values, some_missing
 from rankwise.results.comparability import check_questions, common_cells, different_truth
 from rankwise.results.compare import correct_rows, margins_by_cell, named_results, pairs_of
 from rankwise.results.comparison import Comparison, row_of
-from rankwise.results.family import Margin, check_zero, largest_difference, size_of
+from rankwise.results.family import Margin, check_zero, largest_difference, margin_of, size_of
 from rankwise.results.result import Result
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import column
@@ -214,7 +214,6 @@ def _row(
     users, undefined, dropped, filled = sums.users[cell]
     aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
     first = next(iter(results.values()))
-    margin = margins.get(cell) if isinstance(margins, Mapping) else margins
     known = sums.pairs[cell, *pair]
     tested = t_test(known)
     if known.n < MANY:
@@ -227,8 +226,8 @@ def _row(
     )
     row = row_of(
         cell, pair, known, tested, (alone, together), alpha=alpha,
-        margin=size_of(margin, known.means[1]), better=first.direction(cell), tests=tests or others,
-        dropped=(users, aligned.reasons), largest=largest,
+        margin=size_of(margin_of(margins, cell), known.means[1]), better=first.direction(cell),
+        tests=tests or others, dropped=(users, aligned.reasons), largest=largest,
     )  # fmt: skip
     flags = [*row["flags"], *([] if tests else ["exploratory"])]
     return {**row, "group": None, "primary": tests is not None, "flags": flags}

@@ -15,7 +15,7 @@ from rankwise.stats.values import Floats, column
 __all__ = [
     "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
     "PairStatistics", "TestResult", "caveats", "differences",
-    "never_zero", "standardised", "t_around",
+    "never_zero", "standardised", "t_around", "t_is_valid",
     "too_skewed",
 ]  # fmt: skip
 
@@ -23,6 +23,8 @@ Missing: TypeAlias = Literal["error", "omit"]
 
 LEAST = 5e-324
 """The smallest positive float: no p-value is 0."""
+FEW = 30
+"""Pairs that differ below which the spread of differences is not known well enough for t."""
 MANY = 1000
 """Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
 SKEWED = 25
@@ -253,7 +255,7 @@ def caveats(pairs: PairStatistics) -> tuple[str, ...]:
         flags.append("identical")
     elif not pairs.deviation:
         flags.append("zero variance")
-    elif pairs.nonzero < 30:
+    elif pairs.nonzero < FEW:
         flags.append(f"only {pairs.nonzero} pairs differ")
     if too_skewed(pairs):
         flags.append("too few pairs for the skewness of differences: p and interval approximate")
@@ -268,6 +270,11 @@ def too_skewed(pairs: PairStatistics) -> bool:
     if pairs.n < 2 or not pairs.deviation:
         return False
     return bool(pairs.n < SKEWED * (abs(pairs.skewness) + 2 * (6 / pairs.n) ** 0.5) ** 2)
+
+
+def t_is_valid(pairs: PairStatistics) -> bool:
+    """Return whether enough pairs differ, and are not too skewed, for a one-sided t test."""
+    return pairs.nonzero >= FEW and bool(pairs.deviation) and not too_skewed(pairs)
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:

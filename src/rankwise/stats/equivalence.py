@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     Interval,
@@ -15,15 +13,12 @@ from rankwise.stats.differences import (
     PairStatistics,
     differences,
     never_zero,
-    too_skewed,
+    t_is_valid,
 )
 from rankwise.stats.paired import t_interval_of
-from rankwise.stats.values import check_level
+from rankwise.stats.values import check_above_zero, check_level
 
-__all__ = ["FEW", "Equivalence", "equivalence", "equivalence_of", "skewed_t"]
-
-FEW = 30
-"""Pairs that differ below which the spread of differences is not known well enough for t."""
+__all__ = ["Equivalence", "equivalence", "equivalence_of", "exact_p", "skewed_t"]
 
 
 @dataclass(frozen=True)
@@ -101,28 +96,37 @@ def equivalence_of(
     pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf
 ) -> Equivalence:
     """Test whether two means differ by less than a margin, from pairs or their sums."""
-    from scipy.stats import binom, t
+    from scipy.stats import t
 
     check_level("alpha", alpha)
     if alpha >= 0.5:
         raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
-    if not isinstance(margin, int | float | np.number) or not margin > 0:
-        raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
+    check_above_zero("margin", margin)
     method = "two one-sided t tests"
     if pairs.n < 2:
         p = math.nan
-    elif pairs.nonzero < FEW or not pairs.deviation or too_skewed(pairs):
-        method = "share of pairs that differ"
-        share = min(margin / largest, 1.0)
-        p = never_zero(binom.cdf(pairs.nonzero, pairs.n, share)) if share > 0 else 1.0
-    else:
-        above, below = (skewed_t(pairs, side * margin, pairs.skewness) for side in (1, -1))
+    elif t_is_valid(pairs):
+        above, below = (skewed_t(pairs, side * margin) for side in (1, -1))
         p = never_zero(max(t.cdf(above, pairs.n - 1), t.sf(below, pairs.n - 1)))
+    else:
+        method = "share of pairs that differ"
+        p = exact_p(pairs.nonzero, pairs.n, margin, largest)
     interval = t_interval_of(pairs, confidence=1 - 2 * alpha)
     return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha), method)
 
 
-def skewed_t(pairs: PairStatistics, hypothesis: float, skew: float) -> float:
+def exact_p(count: int, n: int, margin: float, largest: float) -> float:
+    """Return the p-value of a mean beyond the margin, if ``count`` of n pairs may move it.
+
+    It is the binomial probability of so few of them if a share of margin / largest had to.
+    """
+    from scipy.stats import binom
+
+    share = min(margin / largest, 1.0)
+    return never_zero(binom.cdf(count, n, share)) if share > 0 else 1.0
+
+
+def skewed_t(pairs: PairStatistics, hypothesis: float) -> float:
     r"""Return t of a one-sided hypothesis about the mean, corrected for skewness.
 
     .. math:: t_1 = \frac{\bar d - \mu + \gamma s / (6 n) + \gamma (\bar d - \mu)^2 / (3 s)}
@@ -131,7 +135,7 @@ def skewed_t(pairs: PairStatistics, hypothesis: float, skew: float) -> float:
     The plain t is too sure on the side of the long tail (Johnson 1978, Modified t tests and
     confidence intervals for asymmetrical populations, JASA 73).
     """
-    gap, deviation = pairs.mean - hypothesis, pairs.deviation
+    gap, deviation, skew = pairs.mean - hypothesis, pairs.deviation, pairs.skewness
     correction = skew * deviation / (6 * pairs.n) + skew * gap**2 / (3 * deviation)
     # Beyond its turning point the correction would reverse: it is kept at that.
     if skew and abs(gap) > 1.5 * deviation / abs(skew):

@@ -6,18 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     Missing,
     PairStatistics,
     differences,
     never_zero,
-    too_skewed,
+    t_is_valid,
 )
-from rankwise.stats.equivalence import FEW, skewed_t
-from rankwise.stats.values import check_level
+from rankwise.stats.equivalence import exact_p, skewed_t
+from rankwise.stats.values import check_above_zero, check_level
 
-__all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of"]
+__all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of", "users_to_show"]
 
 
 @dataclass(frozen=True)
@@ -92,31 +91,29 @@ def non_inferiority_of(
     higher_is_better: bool = True,
 ) -> NonInferiority:  # fmt: skip
     """Test it for pairs or their sums; small values may be the good ones."""
-    from scipy.stats import binom, t
+    from scipy.stats import t
 
     check_level("alpha", alpha)
-    if not isinstance(margin, int | float) or not margin > 0:
-        raise ParameterError("margin must be above 0", found=f"margin={margin!r}")
+    check_above_zero("margin", margin)
     side = 1 if higher_is_better else -1
     if pairs.n < 2:
         p = math.nan
-    elif pairs.nonzero < FEW or not pairs.deviation or too_skewed(pairs):
-        losses = pairs.losses if higher_is_better else pairs.wins
-        share = min(margin / largest, 1.0)
-        p = never_zero(binom.cdf(losses, pairs.n, share)) if share > 0 else 1.0
-    else:
-        statistic = side * skewed_t(pairs, -side * margin, pairs.skewness)
+    elif t_is_valid(pairs):
+        statistic = side * skewed_t(pairs, -side * margin)
         p = never_zero(t.sf(statistic, pairs.n - 1))
-    needed = _users(side * pairs.mean + margin, pairs.deviation, alpha)
+    else:
+        losses = pairs.losses if higher_is_better else pairs.wins
+        p = exact_p(losses, pairs.n, margin, largest)
+    needed = users_to_show(side * pairs.mean + margin, pairs.deviation, alpha)
     if needed is not None and needed <= pairs.n and not p < alpha:
         needed = None  # t would have shown it, but is not valid yet
     return NonInferiority(pairs.mean, float(margin), p, bool(p < alpha), needed)
 
 
-def _users(gap: float, deviation: float, alpha: float) -> int | None:
-    """Return how many users show a gap above 0 with probability 0.8."""
+def users_to_show(gap: float, deviation: float, alpha: float, *, power: float = 0.8) -> int | None:
+    """Return how many users show a gap above 0; None if there is none, or it does not vary."""
     from scipy.stats import norm
 
     if not gap > 0 or not deviation > 0:
         return None
-    return math.ceil(((norm.ppf(1 - alpha) + norm.ppf(0.8)) * deviation / gap) ** 2)
+    return math.ceil(((norm.ppf(1 - alpha) + norm.ppf(power)) * deviation / gap) ** 2)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
 
-__all__ = ["Floats", "check_level", "column", "numbers", "significant_digits"]
+__all__ = ["Floats", "check_above_zero", "check_level", "column", "numbers", "significant_digits"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -55,3 +56,9 @@ def check_level(name: str, level: object) -> None:
     number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
     if not number or not 0 < level < 1:  # type: ignore[operator]
         raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={level!r}")
+
+
+def check_above_zero(name: str, value: object) -> None:
+    """Raise unless a value is a number above 0."""
+    if not isinstance(value, Real) or not float(value) > 0:
+        raise ParameterError(f"{name} must be above 0", found=f"{name}={value!r}")

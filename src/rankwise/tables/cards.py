@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, get_args
 
 from rankwise.core.choices import TimeUnit
 from rankwise.errors import FileError
+from rankwise.tables.files import json_hash
 
 __all__ = [
     "CARD_FILE", "CARD_VERSION", "card_beside", "card_text", "in_words", "is_card", "is_deep",
@@ -85,7 +85,7 @@ def read_card(folder: Path) -> dict[str, Any] | None:
             "this split was saved by another version of rankwise", where=str(path),
             found=f"card {card['card_version']!r}, this version reads {CARD_VERSION}",
         )  # fmt: skip
-    if card.pop("sha256", None) != _digest(card) or not is_card(card) or "files" not in card:
+    if card.pop("sha256", None) != json_hash(card) or not is_card(card) or "files" not in card:
         raise FileError(
             "the card of this split is not as it was written", where=str(path),
             hint=f"restore {CARD_FILE}; without it, the files are read by their names",
@@ -114,13 +114,8 @@ def is_card(value: Any) -> bool:
 
 def card_text(card: Mapping[str, Any]) -> str:
     """Return a card as JSON, with a hash of itself."""
-    with_hash = {**card, "sha256": _digest(card)}
+    with_hash = {**card, "sha256": json_hash(card)}
     return json.dumps(with_hash, indent=2, ensure_ascii=False) + "\n"
-
-
-def _digest(card: Mapping[str, Any]) -> str:
-    """Return a hash of a card, whatever the layout of its JSON."""
-    return hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()
 
 
 def card_beside(file: str | Path, sha256: str) -> dict[str, Any] | None:

@@ -22,7 +22,9 @@ from rankwise.tables.compressed import read_bytes, unpacked
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
 
-__all__ = ["POLARS_FAILURES", "RawFile", "file_hash", "malformed", "read_file"]
+__all__ = [
+    "POLARS_FAILURES", "RawFile", "file_hash", "json_hash", "malformed", "plain_stem", "read_file",
+]  # fmt: skip
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises: a panic, which damaged files can cause, is no `Exception`."""
@@ -110,10 +112,24 @@ def _is_parquet(path: Path) -> bool:
         return False  # `read_bytes` says what is wrong with it
 
 
+def plain_stem(path: str) -> str:
+    """Return the name of a file without its folders and suffixes; the path where none is left.
+
+    >>> plain_stem("runs/bpr.csv.gz"), plain_stem(".")
+    ('bpr', '.')
+    """
+    return Path(path).name.split(".")[0] or path
+
+
 def file_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def json_hash(values: Any) -> str:
+    """Return the SHA-256 of plain values, whatever the order and layout of their JSON."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _head(data: bytes) -> bytes:

@@ -14,7 +14,7 @@ from rankwise.evaluation.config.outputs import clear, write_report, write_result
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
-from rankwise.results.comparison_folder import folder_names
+from rankwise.results.comparison_folder import result_folders
 from rankwise.results.decide import decide
 from rankwise.results.decision import Decision
 from rankwise.results.result import Result
@@ -94,7 +94,7 @@ def execute(
     for note in experiment.notes:
         say(note)
     inputs = Inputs(experiment, out, say)
-    folders = folder_names(list(experiment.systems))
+    folders = result_folders(out, experiment.systems)
     runs, results = {}, {}
     for name, system in experiment.systems.items():
         say(f"evaluating {name} …")
@@ -102,7 +102,7 @@ def execute(
         options = inputs.options(system)
         results[name] = evaluate(runs[name], inputs.truth, experiment.settings.measures, options)
         # Kept before anything is compared: what follows may fail.
-        results[name].save(out / "results" / folders[name])
+        results[name].save(folders[name])
     comparisons = _compared(experiment, results, say)
     found = _audited(experiment, inputs, say)
     decision = None if experiment.decision is None else decide(results, **experiment.decision)

@@ -16,6 +16,7 @@ from rankwise.evaluation.config.named_tables import (
     check_files,
     check_tables,
     check_tools,
+    sources_of,
     systems_of,
 )
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
@@ -73,8 +74,7 @@ class Experiment:
     @property
     def sources(self) -> list[Source]:
         """Every file that is read."""
-        data = (getattr(self.config.data, role) for role in type(self.config.data).model_fields)
-        return [s for s in (*data, *self.systems.values()) if isinstance(s, Source)]
+        return [source for _, source in sources_of(self.config, self.systems)]
 
     @property
     def options(self) -> dict[str, Any]:

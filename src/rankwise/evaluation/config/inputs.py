@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -57,9 +58,9 @@ class Inputs:
             options["columns"] = (options["columns"] or {}) | own
         return {"train": self.train, **self._others, **options}
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Any, Any]:
-        """Ground truth and training interactions, those of a split as well."""
+        """Ground truth and training interactions, those of a split as well; read once."""
         parts: tuple[Any, Any] = truth_and_train(
             self.truth, self.train, self.experiment.settings.columns
         )
@@ -122,7 +123,7 @@ class Inputs:
 
     def _fitted(self, name: str, system: Any) -> str:
         """Fit a baseline, and return the file of its lists, which a report can read again."""
-        truth, train = self._pairs("truth"), self._pairs("train")
+        truth, train = self._interactions
         cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
         k = system.k or max(cuts, default=10)
         if self.experiment.sampled is not None:
@@ -136,14 +137,18 @@ class Inputs:
         given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
         model = MODELS[system.model](**given).fit(train)
         lists = model.recommend(truth["user"].unique().sort(), k)
-        path = self.out / "runs" / f"{folder_names(list(self.experiment.systems))[name]}.parquet"
+        path = self.out / "runs" / f"{folder_names(self.experiment.systems)[name]}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         new_file(path, lists.write_parquet)
         return str(path)
 
-    def _pairs(self, role: TableRole) -> pl.DataFrame:
+    @cached_property
+    def _interactions(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Rows of the ground truth and of training, for all baselines; read once."""
         truth, train = self.parts
-        source = truth if role == "truth" else train
+        return self._rows(truth, "truth"), self._rows(train, "train")
+
+    def _rows(self, source: Any, role: TableRole) -> pl.DataFrame:
         if source is None:
             raise EmptyError(f"there are no {role} interactions for a baseline")
         return read_table(source, role, self.experiment.settings.columns).frame

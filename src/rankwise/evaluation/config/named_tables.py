@@ -11,8 +11,9 @@ from rankwise.errors import nearest
 from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import Mistakes
 from rankwise.evaluation.config.schema import MODELS, Config, Source
+from rankwise.tables.files import plain_stem
 
-__all__ = ["check_files", "check_tables", "check_tools", "systems_of"]
+__all__ = ["check_files", "check_tables", "check_tools", "sources_of", "systems_of"]
 
 
 def systems_of(config: Config, mistakes: Mistakes) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def systems_of(config: Config, mistakes: Mistakes) -> dict[str, Any]:
     if alone is not None and config.systems:
         mistakes.add(("data", "recommendations"), "systems name the recommendation lists already")
     if alone is not None:
-        return {Path(alone.path).name.split(".")[0] or alone.path: alone}
+        return {plain_stem(alone.path): alone}
     if not config.systems:
         mistakes.add(("systems",), "there is nothing to evaluate",
                      "write systems: {name: run.csv}")  # fmt: skip
@@ -63,7 +64,7 @@ def check_tables(config: Config, systems: Mapping[str, Any], mistakes: Mistakes)
                      "write data: {users: users.csv}")  # fmt: skip
 
 
-def _sources(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
+def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
     """Return every file that is named, and where."""
     named = [
         (("data", role), getattr(config.data, role)) for role in type(config.data).model_fields
@@ -78,7 +79,7 @@ def check_files(
     config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes
 ) -> None:
     """Check that files are there, and that what is said of their format makes sense."""
-    for place, source in _sources(config, systems):
+    for place, source in sources_of(config, systems):
         path = folder / source.path
         if not path.exists():
             near = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
@@ -95,9 +96,9 @@ def check_files(
 
 def check_tools(config: Config, mistakes: Mistakes) -> None:
     """Check that the libraries that the outputs need are installed, before any work."""
-    needs = {"jinja2": "report", "altair": "report", "vl_convert": "report"}
     if config.output.report is not False:
-        missing = [name for name in needs if find_spec(name) is None]
+        needed = ("jinja2", "altair", "vl_convert")
+        missing = [name for name in needed if find_spec(name) is None]
         if missing:
             mistakes.add(("output", "report"), f"a report needs {', '.join(missing)}",
                          'pip install "rankwise[report]", or write report: false')  # fmt: skip

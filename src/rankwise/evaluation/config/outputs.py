@@ -12,7 +12,7 @@ from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.inputs import Inputs
 from rankwise.evaluation.config.resolved import HEAD, resolved_text
 from rankwise.results.comparison import Comparison
-from rankwise.results.comparison_folder import folder_names, write_comparison
+from rankwise.results.comparison_folder import folder_names, write_head
 from rankwise.results.decision import Decision
 from rankwise.results.report.report import report
 from rankwise.results.result import Result
@@ -62,17 +62,14 @@ def write_results(
     experiment: Experiment, out: Path, results: Mapping[str, Result],
     comparisons: Sequence[Comparison], decision: Decision | None,
 ) -> None:  # fmt: skip
-    """Write results, comparisons, tables and the resolved configuration."""
+    """Write comparisons of saved results, tables and the resolved configuration."""
     output = experiment.config.output
     if comparisons:
-        write_comparison(out, comparisons[0].to_dict(), results)
+        write_head(out, comparisons[0].to_dict(), results)
         for at, other in enumerate(comparisons[1:], start=2):
             settings = other.settings
             name = f"comparison-{at}-{settings['test']}-{settings['correction']}.json"
             write_text(out / name, other.export("json"))
-    else:
-        for name, folder in folder_names(list(results)).items():
-            results[name].save(out / "results" / folder)
     if decision is not None:
         decision.save(out / _DECISION)
     for form in output.tables:
@@ -86,7 +83,7 @@ def write_results(
 
 def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> None:
     folder.mkdir(exist_ok=True)
-    for name, part in folder_names(list(results)).items():
+    for name, part in folder_names(results).items():
         frame = results[name].per_user
         writers: dict[str, Any] = {
             "csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json,

@@ -38,12 +38,7 @@ def comparisons_of(
     for at, one in enumerate(options):
         place: Place = ("comparison", at) if mistakes.document.has(("comparison", at)) else (
             "comparison",)  # fmt: skip
-        name = one.get("baseline")
-        if name is not None and name not in systems:
-            mistakes.add((*place, "baseline"), f"there is no system {name!r}",
-                         nearest(str(name), systems))  # fmt: skip
-        if "alpha" in one:
-            mistakes.tried((*place, "alpha"), partial(check_level, "alpha", one["alpha"]))
+        _check_names_and_alpha(one, ("baseline",), place, systems, mistakes)
         margin = one.get("margin")
         for size in margin.values() if isinstance(margin, Mapping) else [margin]:
             if size is not None:
@@ -63,11 +58,7 @@ def decision_of(
     if config.decision is None:
         return None
     options: dict[str, Any] = config.decision.model_dump(exclude_unset=True)
-    for key in ("baseline", "system"):
-        name = options.get(key)
-        if name is not None and name not in systems:
-            mistakes.add(("decision", key), f"there is no system {name!r}",
-                         nearest(str(name), systems))  # fmt: skip
+    _check_names_and_alpha(options, ("baseline", "system"), ("decision",), systems, mistakes)
     if len(systems) > 2 and options.get("system") is None:
         mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
     if not options.get("success"):
@@ -80,9 +71,21 @@ def decision_of(
             mistakes.tried(("decision", key), partial(parse_all, names))
     for name, margin in (options.get("guardrails") or {}).items():
         mistakes.tried(("decision", "guardrails", name), partial(check_margin, margin))
-    if "alpha" in options:
-        mistakes.tried(("decision", "alpha"), partial(check_level, "alpha", options["alpha"]))
     return options
+
+
+def _check_names_and_alpha(
+    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any],
+    mistakes: Mistakes,
+) -> None:  # fmt: skip
+    """Check that the systems that options name are there, and the significance level."""
+    for key in keys:
+        name = options.get(key)
+        if name is not None and name not in systems:
+            mistakes.add((*place, key), f"there is no system {name!r}",
+                         nearest(str(name), systems))  # fmt: skip
+    if "alpha" in options:
+        mistakes.tried((*place, "alpha"), partial(check_level, "alpha", options["alpha"]))
 
 
 def _cutoffs(config: Config, mistakes: Mistakes) -> list[int]:

@@ -31,6 +31,7 @@ from rankwise.models.baselines import ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
 from rankwise.results.decide import decide
 from rankwise.splits.rules import FILTERS, RULES
+from rankwise.tables.files import plain_stem
 from rankwise.tables.formats import FormatName
 
 __all__ = ["MODELS", "Config", "Source", "json_schema", "options_of"]
@@ -263,7 +264,7 @@ def _as_systems(value: Any) -> Any:
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list) and all(isinstance(path, str) for path in value):
-        return {re.split(r"[/\\]", path)[-1].split(".")[0] or path: path for path in value}
+        return {plain_stem(path.replace("\\", "/")): path for path in value}
     return value
 
 

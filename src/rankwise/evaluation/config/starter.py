@@ -13,9 +13,10 @@ import yaml
 
 from rankwise.errors import RankwiseError
 from rankwise.evaluation.config.schema import json_schema
-from rankwise.evaluation.settings import option_fields
+from rankwise.evaluation.settings import option_fields, option_summary
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.atomic_files import write_text
+from rankwise.tables.files import plain_stem
 from rankwise.tables.read import read_table
 
 __all__ = ["starter_text", "write_starter"]
@@ -74,7 +75,7 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
 
 
 def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
-    names = [Path(run).name.split(".")[0] or run for run in runs]
+    names = [plain_stem(run) for run in runs]
     if len(set(names)) < len(names):
         names = [f"{name}-{at}" for at, name in enumerate(names, start=1)]
     lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}"
@@ -99,9 +100,8 @@ def _options(chosen: Mapping[str, Any]) -> list[str]:
              if value is not None]  # fmt: skip
     for name, entry in option_fields().items():
         if name != "columns" and chosen.get(name) is None:
-            text = entry.metadata["text"].partition(". ")[0].rstrip(".").replace("``", "")
             default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
-            lines.append(f"  # {name}: {_scalar(default)}  # {text}")
+            lines.append(f"  # {name}: {_scalar(default)}  # {option_summary(entry)}")
     return lines
 
 

@@ -5,7 +5,7 @@ They name what to compute, not how: values follow rankwise's definitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -94,26 +94,13 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
     return options, refused
 
 
-def _first_and_second(params: dict[str, Any]) -> dict[str, Any]:
-    names = {"metric_name_1": "first", "metric_name_2": "second"}
-    return {names.get(key, key): value for key, value in params.items()}
-
-
-def _euclidean(params: dict[str, Any]) -> dict[str, Any]:
-    names = {"metric_names": "measures", "utopia_points": "utopia"}
-    return {names.get(key, key): value for key, value in params.items()}
-
-
-def _hypervolume(params: dict[str, Any]) -> dict[str, Any]:
-    names = {"metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions"}
-    return {names.get(key, key): value for key, value in params.items()}
-
-
-_PARAMETERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "f": _first_and_second,
-    "euclidean_distance": _euclidean,
-    "hypervolume": _hypervolume,
-}
+_PARAMETERS = {
+    "f": {"metric_name_1": "first", "metric_name_2": "second"},
+    "euclidean_distance": {"metric_names": "measures", "utopia_points": "utopia"},
+    "hypervolume": {
+        "metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions",
+    },
+}  # fmt: skip
 """Parameters that WarpRec calls otherwise, by measure."""
 
 
@@ -130,16 +117,16 @@ def complex_measure(metric: ComplexMetric, k: Sequence[int]) -> Any:
         If there is no such measure or parameter.
     """
     cls = registry.find(metric.name)
-    rename = _PARAMETERS.get(cls.name, dict)
-    params = rename(dict(metric.params))
-    known = cls().parameters
-    for name in params:
+    names, known = _PARAMETERS.get(cls.name, {}), cls().parameters
+    params = {}
+    for asked, value in metric.params.items():
+        name = names.get(asked, asked)
         if name not in known:
-            asked = next(key for key in metric.params if rename({key: 0}) == {name: 0})
             raise ParameterError(
                 f"{cls.name} has no parameter {asked!r}", found=", ".join(known) or "none",
                 hint=nearest(name, known),
             )  # fmt: skip
+        params[name] = value
     try:
         measure = cls(**params)
         return measure @ list(k) if k and cls.cutoff != "none" else measure

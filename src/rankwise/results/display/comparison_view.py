@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.view import Cell, Marked, Style, TableView, number
+from rankwise.results.display.p_values import p_value
 
 __all__ = ["marks", "pair_view", "system_view"]
 
@@ -25,8 +26,8 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
             f"{_measure(row, settings)}  {_pair(row)}",
             number(row["mean_baseline"]), number(row["mean_system"]), f"{row['difference']:+.4f}",
             f"{number(row['low'])} to {number(row['high'])}",
-            "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", _p_value(row["p"]),
-            _p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", _verdict(row),
+            "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", p_value(row["p"]),
+            p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", _verdict(row),
         )
         for row in ordered.iter_rows(named=True)
     ]  # fmt: skip
@@ -69,10 +70,6 @@ def _measure(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     if settings["by"] is None:
         return str(row["measure"])
     return f"{row['measure']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
-
-
-def _p_value(p: float) -> str:
-    return "<0.0001" if not _missing(p) and p < 1e-4 else number(p)
 
 
 def _tests(table: pl.DataFrame) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.view import number
+from rankwise.results.display.p_values import named_p
 
 __all__ = ["leader_first", "pair_sentence", "verdict_sentences"]
 
@@ -150,7 +151,7 @@ def _p(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     name = _CORRECTIONS.get(settings["correction"], "p") if row["primary"] else "adjusted p"
     if _missing(p):
         return "not testable"
-    return f"{name} < 0.0001" if p < 1e-4 else f"{name} = {number(p)}"
+    return named_p(name, p)
 
 
 def _size(row: Mapping[str, Any], *, signed: bool) -> str:

@@ -15,12 +15,13 @@ import polars as pl
 
 from rankwise.core.view import number
 from rankwise.errors import MeasureError, printable
+from rankwise.results.display.p_values import named_p
 from rankwise.results.display.shown import ShownResult
 from rankwise.results.plots.estimates import Estimate, Estimates
 from rankwise.stats.differences import Floats
 
 __all__ = [
-    "SLICES", "curve_frame", "curves_of", "difference_frame", "gains", "groups_of",
+    "SLICES", "changed_users", "curve_frame", "curves_of", "difference_frame", "gains", "groups_of",
     "histogram_frame", "limits", "lorenz_frame", "pareto_frame", "slice_frame",
 ]  # fmt: skip
 
@@ -125,7 +126,7 @@ def _p(row: Mapping[str, Any]) -> str:
     p = row["p_adjusted"]
     if p is None or math.isnan(p):
         return ""
-    return ", adjusted p < 0.0001" if p < 1e-4 else f", adjusted p = {number(p)}"
+    return f", {named_p('adjusted p', p)}"
 
 
 def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
@@ -133,17 +134,21 @@ def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
 
     Users without a difference, often nine in ten, would hide all others in a histogram.
     """
-    if not {cell} <= {*system.columns} & {*baseline.columns}:
-        raise MeasureError(f"{cell} has no per-user values")
-    one, other = (
-        frame.select(pl.col("user").cast(pl.String), value=cell) for frame in (system, baseline)
-    )
-    joined = one.join(other, on="user", suffix="_baseline")
-    differences = joined["value"] - joined["value_baseline"]
-    found = differences.filter(differences.is_not_nan() & (differences != 0)).to_numpy()
+    found = changed_users(system, baseline, cell)["difference"].to_numpy()
     if not len(found):
         raise MeasureError(f"no user has another {cell} in one system than in the other")
     return found
+
+
+def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
+    """Return the users whose values differ: ``user``, ``value``, ``baseline``, ``difference``."""
+    if not {cell} <= {*system.columns} & {*baseline.columns}:
+        raise MeasureError(f"{cell} has no per-user values")
+    one = system.select(pl.col("user").cast(pl.String), value=cell)
+    other = baseline.select(pl.col("user").cast(pl.String), baseline=cell)
+    joined = one.join(other, on="user")
+    joined = joined.with_columns(difference=pl.col("value") - pl.col("baseline"))
+    return joined.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
 
 
 def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) -> pl.DataFrame:

@@ -13,7 +13,14 @@ from rankwise.core.view import Marked, TableView, number
 from rankwise.errors import MeasureError
 from rankwise.measures.kinds import read_label
 from rankwise.results.intervals import interval_of, range_of
-from rankwise.results.plots.chart_data import SLICES, groups_of, limits, lorenz_frame, slice_frame
+from rankwise.results.plots.chart_data import (
+    SLICES,
+    changed_users,
+    groups_of,
+    limits,
+    lorenz_frame,
+    slice_frame,
+)
 from rankwise.results.plots.estimates import Estimate
 from rankwise.results.plots.plots import MOST_GROUPS, charts
 from rankwise.results.report.blocks import Block, Figure, Folded, Grid, Missing, Notes, Text
@@ -166,13 +173,9 @@ def _fairness_table(material: Material, name: str, labels: Sequence[str]) -> lis
 def examples(material: Material) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
     baseline, system = _most_telling(material)
-    one, other = material.results[system], material.results[baseline]
     cell = material.primary
-    values = one.per_user.select(pl.col("user").cast(pl.String), value=cell).join(
-        other.per_user.select(pl.col("user").cast(pl.String), other=cell), on="user"
-    )
-    values = values.with_columns(difference=pl.col("value") - pl.col("other"))
-    values = values.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+    one, other = (material.results[name].per_user for name in (system, baseline))
+    values = changed_users(one, other, cell)
     if values.is_empty():
         return [Text(f"No user has another {cell} in {system} than in {baseline}.")]
     better = material.direction(cell)
@@ -231,7 +234,7 @@ def _example(
         rows.append(["…", "", ""])
     named = [titles.get(item, item) for item in relevant[:_ITEMS]]
     more = f" and {len(relevant) - _ITEMS:,} more" if len(relevant) > _ITEMS else ""
-    change = f"{number(row['other'])} with {pair[0]}, {number(row['value'])} with {pair[1]}"
+    change = f"{number(row['baseline'])} with {pair[0]}, {number(row['value'])} with {pair[1]}"
     return Folded(f"User {row['user']}: {material.primary} {change}", [
         Text(f"Relevant: {', '.join(named)}{more}."),
         Grid(TableView(["rank", *pair], rows, left=(0, 1, 2))),
