@@ -142,3 +142,36 @@ def test_paths_with_an_equals_sign(folder):
     (folder / "weak").rename(folder / "lr=0.1" / "weak")
     done = rankwise(folder, "compare", "lr=0.1/weak", "strong", "-m", "ndcg@2")
     assert done.returncode == 0, done.stderr
+
+
+def test_seeds_and_data_sets(folder):
+    rng = np.random.default_rng(1)
+    for seed in (1, 2, 10):
+        frame = pl.DataFrame({"user": range(120), "ndcg@2": rng.random(120)})
+        rw.from_per_user(frame).save(folder / "seeds" / f"s{seed}")
+    seeds = [rw.load(folder / "seeds" / f"s{number}") for number in (1, 2, 10)]
+    expected = rw.compare({"weak": rw.load(folder / "weak"), "new": seeds}, primary="ndcg@2")
+    sources = [
+        ["new=seeds"], ["new=seeds/s*"], ["new=seeds/s1", "new=seeds/s2", "new=seeds/s10"],
+    ]  # fmt: skip
+    for source in sources:
+        done = rankwise(folder, "compare", "weak", *source, "-m", "ndcg@2", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        row = json.loads(done.stdout)["pairs"][0]
+        assert row["p"] == expected["new"]["p"]
+        assert (row["seeds_baseline"], row["seeds_system"]) == (1, 3)
+    names = ["a@x=weak", "b@x=strong", "a@y=strong", "b@y=weak"]
+    done = rankwise(folder, "compare", *names, "-m", "ndcg@2", "--format", "json")
+    pairs = json.loads(done.stdout)["pairs"]
+    assert [row["group"] for row in pairs] == [None, "x", "y"]
+    assert pairs[0]["difference"] == 0
+    for given, said in [
+        (["weak", "new=nothing*"], "no file or folder matches 'nothing*'"),
+        (["a@x=weak", "a=strong", "b=weak"], "name the data set of every result"),
+        (["a@x=weak", "b=strong"], "same data sets"),
+        (["weak", "./weak"], "two systems are called 'weak'"),
+        (["a@=weak", "b=strong"], "is not [NAME=]PATH"),
+    ]:
+        done = rankwise(folder, "compare", *given)
+        assert done.returncode == 2
+        assert said in done.stderr.replace("\n", " ")

@@ -16,7 +16,8 @@ ROW = {
     "system": "B", "baseline": "A", "measure": "ndcg@10", "group": None, "difference": 0.01,
     "low": 0.004, "high": 0.016, "lift": 0.031, "lift_low": 0.012, "lift_high": 0.05,
     "p_adjusted": 0.002, "users": 943, "verdict": "better", "minimum_detectable": 0.008,
-    "primary": True, "mean_baseline": 0.3, "mean_system": 0.31,
+    "primary": True, "mean_baseline": 0.3, "mean_system": 0.31, "data_sets": None,
+    "seeds_system": None,
 }  # fmt: skip
 FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lift_low": -0.05,
         "lift_high": -0.012}  # fmt: skip
@@ -45,6 +46,9 @@ EVIDENCE = "Holm-adjusted p = 0.0020, 943 users"
      f"+0.0160], {EVIDENCE}; neither direction of this measure is better.")),
     ({"p_adjusted": 1e-9}, ("B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p < 0.0001, "
      "943 users.")),
+    ({"seeds_system": 5, "seeds_baseline": 1},
+     f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}, 5 and 1 seeds."),
+    ({"data_sets": 4}, f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE} on 4 data sets."),
     ({"primary": False}, "B beats A on ndcg@10 by 3.1 % [1.2, 5.0], adjusted p = 0.0020, 943 users."),
 ])  # fmt: skip
 def test_one_pair(changes, sentence):

@@ -296,7 +296,7 @@ def test_two_levels_split_the_variance():
         (lambda: stats.users_needed(0.0), "other than 0"),
         (lambda: stats.corrected_resampled_t(X, X, test_share=2), "test_share"),
         (lambda: stats.clustered([1.0], [1, 2]), "each value has a cluster"),
-        (lambda: stats.two_level([[1.0, 2.0]]), "a row a seed"),
+        (lambda: stats.two_level([[1.0, 2.0]]), "two seeds or more"),
     ],
 )
 def test_what_is_refused(go, said):

@@ -15,12 +15,12 @@ from rankwise.cli.options import (
     examples,
     margin,
     measures_option,
-    named_paths,
     output_options,
     settings_options,
     write_out,
 )
-from rankwise.core.choices import Family, Missing, Test
+from rankwise.cli.system_paths import read_seeds, read_systems
+from rankwise.core.choices import Family, Missing, SeedDesign, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ __all__ = ["command"]
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
         "rankwise compare results/neighbours --no-regression results/popularity",
         "rankwise compare runs/random.csv runs/popularity.csv --truth split/test.csv",
+        "rankwise compare popularity=results/popularity 'vae=results/vae-seed-*'",
+        "rankwise compare a@films=films/a b@films=films/b a@music=music/a b@music=music/b",
     ),
 )
-@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME[@DATA]=]A [NAME[@DATA]=]B …")
 @measures_option("What to compare, the primary measure first; may be repeated.")
 @click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
 @settings_options("relevance_threshold")
@@ -98,6 +100,12 @@ __all__ = ["command"]
     default="error",
     help="Users with a value in one result and none in another.",
 )
+@choice_option(
+    "--seeds",
+    kind=SeedDesign,
+    default="auto",
+    help="Whether seed i of all systems belongs together, as each has a random split of its own.",
+)
 @click.option(
     "--resamples",
     "n_resamples",
@@ -141,6 +149,9 @@ def command(
     Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
     or with --truth a run file.
 
+    NAME=PATH given several times, a pattern in quotation marks or a folder of such folders is one
+    system with several seeds. NAME@DATA=PATH is a system on one of several data sets.
+
     With --no-regression the exit code is 0 only if every system is shown to be no worse than the
     baseline by more than the margin; without a margin, if it is shown to be better.
     """  # fmt: skip
@@ -150,12 +161,13 @@ def command(
         raise click.UsageError(
             "--looks goes with --no-regression, --planned-users with --looks", ctx
         )
-    results = named_paths(ctx, systems, partial(read, truth=truth))
+    results = read_systems(ctx, systems, partial(read, truth=truth))
     if gate is not None:
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
-        results = {baseline: read(gate, truth=None), **results}
+        seeds = read_seeds(ctx, gate, partial(read, truth=None))
+        results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
     from rankwise.results.compare import compare
 
     primary = measures[0] if measures else None

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "Claim", "Cold", "Duplicates", "Family", "FileFormat", "FilterOn", "Missing", "Population",
-    "Ranks", "Seen", "Test", "Ties", "TimeUnit", "Undefined",
+    "Ranks", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit", "Undefined",
 ]  # fmt: skip
 
 Duplicates: TypeAlias = Literal["error", "first"]
@@ -17,6 +17,7 @@ Undefined: TypeAlias = Literal["skip", "zero", "nan"]
 
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
 Missing: TypeAlias = Literal["error", "zero", "common"]
+SeedDesign: TypeAlias = Literal["auto", "independent", "paired"]
 Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
 
 Claim: TypeAlias = Literal["time", "users", "none"]

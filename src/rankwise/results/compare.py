@@ -12,21 +12,24 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
-from rankwise.core.choices import Family, Missing, Test
+from rankwise.core.choices import Family, Missing, SeedDesign, Test
 from rankwise.errors import MeasureError, ParameterError, UsageError
 from rankwise.results.align_users import check_ids
-from rankwise.results.comparability import check_comparable, common_cells
-from rankwise.results.comparison import Comparison, verdict
-from rankwise.results.display.comparison_view import marks
-from rankwise.results.family import JOINT, Margin, Pairs, set_adjusted
+from rankwise.results.comparability import common_cells
+from rankwise.results.comparison import Comparison
+from rankwise.results.data_set_rows import rows_over_data_sets
+from rankwise.results.family import JOINT, Margin, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
+from rankwise.results.pair_rows import verdict
 from rankwise.results.result import Result, Values
+from rankwise.results.seed_pairs import SeedPairs
+from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_above_zero, check_level
 
 __all__ = [
     "Comparison", "Family", "Test", "check_margin", "compare", "correct_rows", "margins_by_cell",
-    "named_results", "pairs_of",
+    "pairs_of",
 ]  # fmt: skip
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
@@ -35,7 +38,7 @@ _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hour
 
 
 def compare(
-    *results: Result | Mapping[str, Result],
+    *results: Given | Mapping[str, Given],
     baseline: str | None = None,
     by: str | None = None,
     primary: str | None = None,
@@ -45,6 +48,7 @@ def compare(
     correction: Family = "holm",
     margin: Margin = None,
     missing: Missing = "error",
+    seeds: SeedDesign = "auto",
     n_resamples: int | None = None,
     seed: int = 0,
     force: bool = False,
@@ -54,8 +58,10 @@ def compare(
     Parameters
     ----------
     *results : Result, or one mapping of str to Result
-        Two results or more: one after the other, which are called A, B, … in this order, or by
-        name, ``{name: result, …}``.
+        Two systems or more: one after the other, which are called A, B, … in this order, or by
+        name, ``{name: result, …}``. A system that was trained with several seeds has a list of
+        results, one per seed, ``{name: [result, …]}``; one that was evaluated on several data sets
+        has a result, or a list, for each, ``{name: {data set: result, …}}``.
     baseline : str, optional
         Compare every other result with this one; by default with A, and all pairs of results that
         have names.
@@ -86,6 +92,9 @@ def compare(
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result and none in another. Users without a
         value in any result are left out, and counted.
+    seeds : {"auto", "independent", "paired"}, default="auto"
+        Whether seed i of one system and seed i of another belong together, because each seed has
+        a random split of its own. ``"auto"``: they do if ground truths differ between seeds.
     n_resamples : int, optional
         Number of resamples of resampling tests; by default 10,000, or as many as the pairs need
         for the smallest p-value to survive its correction.
@@ -118,30 +127,35 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    named, in_order = named_results(results)
-    baseline = in_order[0] if baseline is None and in_order else baseline
-    _check_options(named, baseline, by, correction)
+    systems = systems_of(results)
+    if baseline is None and systems.in_order:
+        baseline = next(iter(systems.names))
+    _check_options(systems, baseline, by, correction, test)
     check_level("alpha", alpha)
-    check_choice("test", test, Test)
     check_choice("missing", missing, Missing)
+    check_choice("seeds", seeds, SeedDesign)
     check_positive(n_resamples=n_resamples)
     check_count(least=0, seed=seed)
-    if not force:
-        check_comparable(named)
-    cells, main, not_compared = common_cells(named, measures, primary, in_groups=by is not None)
-    first = next(iter(named.values()))
+    paired = paired_seeds(systems, seeds, force=force)
+    every = systems.results
+    cells, main, not_compared = common_cells(every, measures, primary, in_groups=by is not None)
+    first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
-    pairs = pairs_of(named, baseline)
-    groups = {None: named} if by is None else _in_groups(named, by)
-    families = [
-        Pairs(members, group, pairs, len(pairs) * len(groups), float(alpha), test, correction,
-              margin, missing, n_resamples, int(seed),
-              max(len(pairs) * len(groups) * (len(cells) - 1), 1))
-        for group, members in groups.items()
-    ]  # fmt: skip
+    parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
+    tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
+    template = SeedPairs({}, None, pairs, tests, float(alpha), test, correction, margin, missing,
+                         n_resamples, int(seed), others, paired=paired)  # fmt: skip
+    families = [_pairs(template, systems, members, group) for group, members in parts.items()]
     asked = {main} if measures is None else set(cells)
-    rows = _rows(families, cells, main, asked, by, not_compared)
-    joint = correction in JOINT and all(r.is_mean_of_users(main) for r in named.values())
+    rows = _rows(families, cells, main, asked, by, not_compared,
+                 exploratory=bool(systems.data_sets))  # fmt: skip
+    if systems.data_sets:
+        sets = len(systems.data_sets)
+        rows = rows_over_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
+        if not any(row["primary"] for row in rows):
+            why = "; ".join(f"{cell}: {reason}" for cell, reason in not_compared.items())
+            raise MeasureError(f"{main} cannot be compared on every data set", found=why)
+    joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     correct_rows(rows, correction, alpha, joint=joint)
     settings = {
         "not_compared": not_compared, "by": by,
@@ -149,46 +163,73 @@ def compare(
         "test": test, "correction": correction, "margin": margin, "missing": missing,
         "n_resamples": None if n_resamples is None else int(n_resamples), "seed": int(seed),
         "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
-        "sources": {name: source for name in in_order if (source := _source(named[name]))},
+        "sources": _sources(systems), "data_sets": systems.data_sets or None,
+        "seeds": _seeds(systems, paired=paired),
     }  # fmt: skip
-    return Comparison.make(named, rows, settings)
+    return Comparison.make(systems, rows, settings)
 
 
-def pairs_of(results: Mapping[str, Result], baseline: str | None) -> list[tuple[str, str]]:
+def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
     """Return the pairs to compare, the baseline of each first."""
     if baseline is None:
         return list(combinations(results, 2))
     return [(baseline, name) for name in results if name != baseline]
 
 
-def named_results(results: tuple[object, ...]) -> tuple[dict[str, Result], list[str]]:
-    """Return results by name, and the names that they were given here, in order."""
-    if results and all(isinstance(result, Result) for result in results):
-        names = [mark.upper() for mark in marks(len(results))]
-        named: Any = dict(zip(names, results, strict=True))
-    else:
-        names, named = [], results[0] if len(results) == 1 else None
-    if not isinstance(named, Mapping) or not named:
-        found = ", ".join(type(result).__name__ for result in results) or "nothing"
-        raise ParameterError(
-            "results to compare come one after the other, or by name", found=found,
-            hint="pass compare(one, two), or compare({name: result, …})",
-        )  # fmt: skip
-    for name, result in named.items():
-        if not isinstance(name, str) or not isinstance(result, Result):
-            raise ParameterError("results to compare come as {name: result}",
-                                 found=f"{name!r}: {type(result).__name__}")  # fmt: skip
-    if len(named) < 2:
-        raise ParameterError("a comparison needs two results", found=f"{len(named)}")
-    return dict(named), names
+def _pairs(
+    template: SeedPairs, systems: Systems, results: dict[str, Result], group: str | None
+) -> SeedPairs:
+    """Return the pairs of some results: of single ones, or of several seeds."""
+    seeds = systems.seeds(group or "" if systems.data_sets else "")
+    if any(len(names) > 1 for names in seeds.values()):
+        return replace(template, results=results, group=group, seeds=seeds)
+    by_system = {system: results[names[0]] for system, names in seeds.items()}
+    return replace(template, results=by_system, group=group)
+
+
+def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple[int, int]:
+    """Return how many rows of the primary measure, and of others, are corrected together."""
+    if not systems.data_sets:
+        return pairs * parts, max(pairs * parts * (cells - 1), 1)
+    return pairs, pairs * (parts * cells + cells - 1)
+
+
+def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Result]]:
+    """Return all results, or those of each group of users, or on each data set."""
+    if systems.data_sets:
+        return {data_set: systems.on(data_set) for data_set in systems.data_sets}
+    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
+
+
+def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
+    """Return the number of seeds of each system, and whether they are paired; None without."""
+    if not systems.several_seeds:
+        return None
+    counts = {", ".join(filter(None, (system, data_set))): len(names)
+              for system, data_set, names in systems}  # fmt: skip
+    return {"design": "paired" if paired else "independent", "counts": counts}
 
 
 def _check_options(
-    results: Mapping[str, Result], baseline: str | None, by: str | None, correction: Family
+    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test
 ) -> None:
     check_choice("correction", correction, Family)
-    if baseline is not None and baseline not in list(results):
-        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(results))
+    check_choice("test", test, Test)
+    if systems.several_seeds and test not in ("auto", "t"):
+        raise ParameterError(
+            "of several seeds the mean over users and seeds is tested, by a two-level t test",
+            found=f"test={test!r}", hint='test="auto"',
+        )  # fmt: skip
+    if baseline is not None and baseline not in list(systems.names):
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
+    if by is not None and systems.data_sets:
+        raise ParameterError("groups of users are compared on one data set",
+                             found=f"by={by!r}, {len(systems.data_sets)} data sets")  # fmt: skip
+    if correction in JOINT and (systems.several_seeds or systems.data_sets):
+        raise ParameterError(
+            f"{correction} tests pairs of single results together, not seeds or data sets",
+            found=f"correction={correction!r}", hint='correction="holm" corrects over all pairs',
+        )  # fmt: skip
     if by is not None and not isinstance(by, str):
         raise ParameterError("by is the name of one column of the users", found=f"by={by!r}")
     if by is not None and correction in JOINT:
@@ -220,10 +261,14 @@ def check_margin(size: float | str) -> float | str:
     return float(size)
 
 
-def _source(result: Result) -> str | None:
-    """Return the file that lists were read from; None if it is unknown."""
-    card = result.provenance.get("inputs", {}).get("recommendations", {})
-    return card["source"] if card.get("sha256") else None
+def _sources(systems: Systems) -> dict[str, str]:
+    """Return the files that the lists of systems without names were read from, where known."""
+    found = {}
+    for name, result in systems.results.items() if systems.in_order else ():
+        card = result.provenance.get("inputs", {}).get("recommendations", {})
+        if card.get("sha256"):
+            found[name] = card["source"]
+    return found
 
 
 def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
@@ -255,23 +300,24 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 
 def _rows(
-    families: Sequence[Pairs], cells: Sequence[str], main: str, asked: set[str], by: str | None,
-    not_compared: dict[str, str],
+    families: Sequence[SeedPairs], cells: Sequence[str], main: str, asked: set[str], by: str | None,
+    not_compared: dict[str, str], *, exploratory: bool,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the rows of every measure; why a measure has none goes into ``not_compared``."""
+    parts = by if by is not None or not exploratory else "data set"
     rows = []
     for cell in cells:
         failed: UsageError | None = None
         found = []
         for family in families:
             try:
-                some = family.rows(cell, main=cell == main)
-                if not some[0]["users"] and (by is not None or cell not in asked):
+                some = family.rows(cell, main=cell == main and not exploratory)
+                if not some[0]["users"] and (parts is not None or cell not in asked):
                     raise MeasureError("no user has a value in every result")
                 found += some
             except UsageError as error:
                 failed = error
-                where = "" if by is None else f", {by}={family.group}"
+                where = "" if parts is None else f", {parts}={family.group}"
                 not_compared[f"{cell}{where}"] = error.what
         if failed is not None and cell in asked and not found:
             raise failed

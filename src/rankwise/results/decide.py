@@ -103,6 +103,13 @@ def decide(
     """
     check_level("alpha", alpha)
     check_count(least=2, min_slice_size=min_slice_size)
+    if isinstance(results, Comparison) and (
+        results.settings["seeds"] or results.settings["data_sets"]
+    ):
+        raise ParameterError(
+            "a decision is about one result per system, not several seeds or data sets",
+            found=f"{len(results.results)} results", hint="decide on the results of one seed",
+        )  # fmt: skip
     given = results.results if isinstance(results, Comparison) else results
     if not isinstance(given, Mapping):
         raise ParameterError("results come by name", found=type(results).__name__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,8 +13,8 @@ import numpy as np
 from rankwise.core.choices import Family, Missing, Test
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_users
-from rankwise.results.comparison import jackknife_row, make_row
 from rankwise.results.intervals import range_of
+from rankwise.results.pair_rows import jackknife_row, make_row
 from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, Interval, TestResult
@@ -57,22 +57,13 @@ class Pairs:
 
     def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
-        better = next(iter(self.results.values())).direction(cell)
-        margin = margin_of(self.margin, cell)
+        better = self._better(cell)
         aligned = self._aligned(cell, better)
-        if aligned is not None:
-            largest = largest_difference(self.results, cell)
-            rows = []
-            for pair, d in zip(self.pairs, self._differences(aligned), strict=True):
-                tested = self._tested(d)
-                intervals = self._intervals(d, tested.p, largest, self.tests if main else 1)
-                rows.append(make_row(
-                    cell, pair, d, tested, aligned, intervals, margin=size_of(margin, d.means[1]),
-                    better=better, alpha=self.alpha, largest=largest,
-                    tests=self.tests if main else self.others,
-                ))  # fmt: skip
+        if aligned is None:
+            rows = [self._row_of_all_lists(cell, pair, better) for pair in self.pairs]
         else:
-            rows = [jackknife_row(self.results, cell, p, self.alpha, better) for p in self.pairs]
+            rows = [self._row(cell, pair, aligned, main=main) for pair in self.pairs]
+        margin = margin_of(self.margin, cell)
         flags = ["margin not tested"] if aligned is None and margin is not None else []
         flags += [] if main else ["exploratory"]
         for row in rows:
@@ -80,6 +71,28 @@ class Pairs:
         if main and self.correction in JOINT and aligned is not None:
             set_adjusted(rows, self._together(aligned))
         return rows
+
+    def _better(self, cell: str) -> bool | None:
+        return next(iter(self.results.values())).direction(cell)
+
+    def _row(
+        self, cell: str, pair: tuple[str, str], aligned: Aligned, *, main: bool
+    ) -> dict[str, Any]:
+        """Return the row of one pair of means over users."""
+        d = self._pair_of(aligned, pair)
+        tested, largest = self._tested(d), largest_difference(self.results, cell)
+        return make_row(
+            cell, pair, d, tested, aligned,
+            self._intervals(d, tested.p, largest, self.tests if main else 1),
+            margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self._better(cell),
+            alpha=self.alpha, largest=largest, tests=self.tests if main else self.others,
+        )  # fmt: skip
+
+    def _row_of_all_lists(
+        self, cell: str, pair: tuple[str, str], better: bool | None
+    ) -> dict[str, Any]:
+        """Return the row of one pair of values that are no means of users."""
+        return jackknife_row(self.results, cell, pair, self.alpha, better)
 
     def _intervals(
         self, differences: Differences, p: float, largest: float, tests: int
@@ -99,9 +112,11 @@ class Pairs:
         check_zero(cell, self.missing, better)
         return align_users(self.results, cell, self.missing)
 
-    def _differences(self, aligned: Aligned) -> Iterator[Differences]:
-        values = dict(zip(self.results, aligned.values.T, strict=True))
-        return (Differences(values[system], values[baseline]) for baseline, system in self.pairs)
+    def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
+        """Return the paired values of system and baseline."""
+        column = {name: at for at, name in enumerate(self.results)}
+        baseline, system = (aligned.values[:, column[name]] for name in pair)
+        return Differences(system, baseline)
 
     def _resamples(self) -> int:
         """Return the number of resamples: by default enough for a family of so many tests."""
@@ -128,7 +143,7 @@ class Pairs:
     def _together(self, aligned: Aligned) -> Any:
         """Return the p-values of a test of all pairs together."""
         if self.correction == "max_t":
-            d = np.stack([pair.d for pair in self._differences(aligned)], axis=1)
+            d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
             return max_t(d, n_resamples=self._resamples(), seed=self.seed)
         column = {name: index for index, name in enumerate(self.results)}
         p = tukey(significant_digits(aligned.values))

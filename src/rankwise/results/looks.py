@@ -71,6 +71,9 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
             "looks need a comparison of all users, with a margin",
             found=f"margin={settings['margin']}, by={settings['by']}", hint="pass margin=",
         )  # fmt: skip
+    if settings["seeds"] or settings["data_sets"]:
+        raise ParameterError("looks are at one result per system, not several seeds or data sets",
+                             found=f"{len(comparison.results)} results")  # fmt: skip
     rows = comparison.table.to_dicts()
     record = _read(file) if file.exists() else {}
     looks: list[Look] = []

@@ -19,10 +19,12 @@ from rankwise.core.choices import Missing
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_values, some_missing
 from rankwise.results.comparability import check_questions, common_cells, different_truth
-from rankwise.results.compare import correct_rows, margins_by_cell, named_results, pairs_of
-from rankwise.results.comparison import Comparison, row_of
+from rankwise.results.compare import correct_rows, margins_by_cell, pairs_of
+from rankwise.results.comparison import Comparison
 from rankwise.results.family import Margin, check_zero, largest_difference, margin_of, size_of
+from rankwise.results.pair_rows import row_of
 from rankwise.results.result import Result
+from rankwise.results.systems import systems_of
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import column
 from rankwise.stats.differences import MANY, Differences
@@ -75,8 +77,9 @@ def compare(
     ParameterError
         If candidate sets, splits, settings or ground truths differ.
     """
-    named, in_order = named_results(results)
-    baseline = in_order[0] if baseline is None and in_order else baseline
+    systems = systems_of(results)
+    named = systems.single()
+    baseline = next(iter(named)) if baseline is None and systems.in_order else baseline
     if baseline is not None and baseline not in named:
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
     check_level("alpha", alpha)
@@ -88,7 +91,7 @@ def compare(
     cells, main, not_compared = common_cells(named, measures, primary, in_groups=True)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first)
-    pairs = pairs_of(named, baseline)
+    pairs = pairs_of(list(named), baseline)
     for cell in cells:
         check_zero(cell, missing, first.direction(cell))
     sums = _summed(named, cells, pairs, missing)
@@ -108,8 +111,9 @@ def compare(
         "alpha": float(alpha), "test": "t", "correction": correction, "margin": margins,
         "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
+        "data_sets": None, "seeds": None,
     }  # fmt: skip
-    return Comparison.make(named, rows, settings)
+    return Comparison.make(systems, rows, settings)
 
 
 def _check_in_spark(results: Mapping[str, Result]) -> None:

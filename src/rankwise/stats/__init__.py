@@ -9,7 +9,7 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 
 from rankwise.stats.all_pairs import PairTests, max_t, paired_t_of_all, sign_flip_of_all, tukey
 from rankwise.stats.bootstrap import bootstrap, bootstrap_means
-from rankwise.stats.clusters import TwoLevel, clustered, finite_population, jackknife, two_level
+from rankwise.stats.clusters import clustered, finite_population, jackknife
 from rankwise.stats.confidence_sequence import confidence_sequence
 from rankwise.stats.differences import Interval, TestResult
 from rankwise.stats.effects import Effect, cliffs_delta, effect
@@ -36,14 +36,16 @@ from rankwise.stats.paired import (
 )
 from rankwise.stats.power import minimum_detectable, power_of, users_needed
 from rankwise.stats.simple import PairedTTest, bootstrap_confidence_interval, paired_t_test
+from rankwise.stats.two_level import DataSets, TwoLevel, over_data_sets, two_level
 
 __all__ = [
-    "Bayesian", "Effect", "Equivalence", "Friedman", "Interval", "NonInferiority",
+    "Bayesian", "DataSets", "Effect", "Equivalence", "Friedman", "Interval", "NonInferiority",
     "PairTests", "PairedTTest", "TestResult", "TwoLevel", "adjust", "bayesian_signed_rank",
     "bootstrap", "bootstrap_confidence_interval", "bootstrap_means", "bootstrap_test",
     "cliffs_delta", "clustered", "confidence_sequence", "corrected_resampled_t", "effect",
     "equivalence", "finite_population", "flip_interval", "friedman", "jackknife",
     "kruskal_wallis", "mann_whitney", "max_t", "minimum_detectable", "non_inferiority",
+    "over_data_sets",
     "paired_t", "paired_t_of_all", "paired_t_test", "power_of", "sign", "sign_flip",
     "sign_flip_of_all", "t_interval", "tukey", "two_level", "users_needed", "wilcoxon",
 ]  # fmt: skip

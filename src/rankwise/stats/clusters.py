@@ -1,9 +1,8 @@
-"""Intervals where rows are not independent users: clusters, finite populations, seeds, groups."""
+"""Intervals where rows are not independent users: clusters, finite populations, groups left out."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import polars as pl
 from rankwise.core.arguments import check_count
 from rankwise.errors import InputError
 from rankwise.stats.differences import Interval, t_around
-from rankwise.stats.values import Floats, check_level, column, numbers
+from rankwise.stats.values import Floats, check_level, column
 
-__all__ = ["TwoLevel", "clustered", "finite_population", "jackknife", "two_level"]
+__all__ = ["clustered", "finite_population", "jackknife", "jackknife_error"]
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
@@ -121,65 +120,6 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TwoLevel:
-    """A confidence interval over seeds and users, and the variance that each contributes.
-
-    Attributes
-    ----------
-    interval : Interval
-        Of the mean over seeds and users.
-    variance_of_seeds, variance_of_users : float
-        Their components of the variance of the mean.
-    """
-
-    interval: Interval
-    variance_of_seeds: float
-    variance_of_users: float
-
-
-def two_level(values: Any, *, confidence: float = 0.95) -> TwoLevel:
-    r"""Return the interval of a mean over seeds (or splits) and users, both random samples.
-
-    The variance of the mean is that of the means of users over seeds, :math:`s_U^2 / n`, plus that
-    of the means of seeds over users, :math:`s_S^2 / m`, minus the part counted in both, the
-    residual :math:`s_R^2 / (nm)` (the two-way crossed design; Owen 2007). Degrees of freedom after
-    Satterthwaite.
-
-    Parameters
-    ----------
-    values : array, shape (m, n)
-        One row per seed, one column per user; no NaN.
-    confidence : float, default=0.95
-        The confidence level.
-
-    Examples
-    --------
-    >>> result = two_level([[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]])
-    >>> result.interval.estimate
-    0.35
-    """
-    check_level("confidence", confidence)
-    x = numbers("values", values)
-    if x.ndim != 2 or min(x.shape) < 2 or not np.isfinite(x).all():
-        raise InputError("values have a row a seed and a column a user, two of each or more",
-                         found=f"shape {x.shape}")  # fmt: skip
-    m, n = x.shape
-    users, seeds, mean = x.mean(axis=0), x.mean(axis=1), float(x.mean())
-    rest = x - users - seeds[:, None] + mean
-    residual = float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
-    user_variance, seed_variance = float(users.var(ddof=1)) / n, float(seeds.var(ddof=1)) / m
-    variance = max(user_variance + seed_variance - residual, user_variance, seed_variance)
-    below = user_variance**2 / (n - 1) + seed_variance**2 / (m - 1)
-    freedom = (user_variance + seed_variance) ** 2 / below if below else float(min(n, m) - 1)
-    interval = t_around(
-        mean, math.sqrt(variance), freedom, confidence=confidence, method="two-level t", n=n
-    )
-    return TwoLevel(
-        interval, max(seed_variance - residual, 0.0), max(user_variance - residual, 0.0)
-    )
-
-
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
     r"""Return the jackknife interval of an estimate, from its values without each of G user groups.
 
@@ -206,14 +146,22 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     """
     check_level("confidence", confidence)
     data = column("replicates", replicates)
-    defined = data[~np.isnan(data)]
-    g, flags, error = len(defined), list[str](), math.nan
-    if g < len(data):
-        flags.append(f"{len(data) - g} groups without which there is no value")
-    if g < 2:
-        flags.append("fewer than two groups")
-    else:
-        error = math.sqrt((g - 1) / g * float(((defined - defined.mean()) ** 2).sum()))
+    error, g = jackknife_error(data)
+    flags = [f"{len(data) - g} groups without which there is no value"] if g < len(data) else []
+    flags += ["fewer than two groups"] if g < 2 else []
     return t_around(
         estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags)
     )
+
+
+def jackknife_error(replicates: Floats) -> tuple[float, int]:
+    """Return the jackknife standard error, and the number of groups without which there is a value.
+
+    >>> jackknife_error(np.array([1.9, 2.0, 2.1, 2.0]))
+    (0.1225, 4)
+    """
+    defined = replicates[~np.isnan(replicates)]
+    g = len(defined)
+    if g < 2:
+        return math.nan, g
+    return math.sqrt((g - 1) / g * float(((defined - defined.mean()) ** 2).sum())), g

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import Differences, Missing, PairStatistics, differences
+from rankwise.stats.differences import Differences, Floats, Missing, PairStatistics, differences
 from rankwise.stats.values import column, significant_digits
 
-__all__ = ["Effect", "cliffs_delta", "effect", "lift_interval", "magnitude"]
+__all__ = ["Effect", "cliffs_delta", "effect", "fieller", "lift_interval", "magnitude"]
 
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
@@ -134,17 +134,29 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
     """
     from scipy.stats import t
 
-    x, y = pairs.means
-    if pairs.n < 2 or not y:
+    if pairs.n < 2:
         return math.nan, math.nan, math.nan
     quantile = float(t.ppf((1 + confidence) / 2, pairs.n - 1))
-    lift = pairs.mean / y
-    covariance = pairs.covariance * quantile**2 / pairs.n
-    a = y**2 - covariance[1, 1]
-    b = x * y - covariance[0, 1]
-    c = x**2 - covariance[0, 0]
-    root = b**2 - a * c
-    if a <= 0:
+    return fieller(pairs.means, pairs.mean, pairs.covariance / pairs.n, quantile)
+
+
+def fieller(
+    means: tuple[float, float], difference: float, covariance: Floats, quantile: float
+) -> tuple[float, float, float]:
+    """Return the lift of two means and its limits, from the covariance matrix of the means.
+
+    >>> fieller((0.22, 0.2), 0.02, np.array([[1e-4, 9e-5], [9e-5, 1e-4]]), 1.96)
+    (0.1, 0.0547, 0.1492)
+    """
+    x, y = means
+    if not y:
+        return math.nan, math.nan, math.nan
+    lift = difference / y
+    squared = covariance * quantile**2
+    a = y**2 - squared[1, 1]
+    b = x * y - squared[0, 1]
+    c = x**2 - squared[0, 0]
+    if not a > 0:
         return lift, math.nan, math.nan
-    half = math.sqrt(max(root, 0.0))
+    half = math.sqrt(max(b**2 - a * c, 0.0))
     return lift, float((b - half) / a - 1), float((b + half) / a - 1)

@@ -67,6 +67,8 @@ def _pair(row: Mapping[str, Any]) -> str:
 
 def _measure(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Return the measure of a row, and the group of users that it is about."""
+    if settings["data_sets"]:
+        return f"{row['measure']}  {row['group'] or 'mean of data sets'}"
     if settings["by"] is None:
         return str(row["measure"])
     return f"{row['measure']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
@@ -93,17 +95,42 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
+    notes += [*_samples(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += _not_compared(settings["not_compared"])
-    caveats: dict[str, None] = {}
+    caveats: dict[str, dict[str, None]] = {}
     for row in table.iter_rows(named=True):
         for flag in row["flags"]:
             if flag not in ("exploratory", "of all lists together"):
-                caveats[f"{row['measure']}, {_pair(row)}: {flag}"] = None
+                caveats.setdefault(flag, {})[f"{row['measure']}, {_pair(row)}"] = None
         if row["dropped_because"]:
-            caveats[f"{row['measure']}: {row['dropped_because']}"] = None
-    more_notes = [f"… and {len(caveats) - 12} more notes"] if len(caveats) > 12 else []
-    return notes + _labels(settings) + list(caveats)[:12] + more_notes
+            caveats.setdefault(row["dropped_because"], {})[row["measure"]] = None
+    lines = [f"{_listed(list(where))}: {flag}" for flag, where in caveats.items()]
+    more_notes = [f"… and {len(lines) - 12} more notes"] if len(lines) > 12 else []
+    return notes + _labels(settings) + lines[:12] + more_notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first three names, and how many more there are."""
+    more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
+    return "; ".join(names[:3]) + more
+
+
+def _samples(settings: Mapping[str, Any]) -> list[str]:
+    """Return what else is a sample: seeds and data sets."""
+    notes = []
+    if settings["data_sets"]:
+        notes.append(f"Over {len(settings['data_sets'])} data sets: a sample of data sets, all of "
+                     "the same weight; each alone is exploratory.")  # fmt: skip
+    if settings["seeds"]:
+        known = settings["seeds"]["counts"]
+        counts = ", ".join(f"{name}: {count}" for name, count in known.items())
+        counts = f"{next(iter(known.values()))} each" if len(set(known.values())) == 1 else counts
+        notes.append(
+            f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
+            "systems; intervals and tests hold for other users and other seeds."
+        )
+    return notes
 
 
 def _not_compared(reasons: Mapping[str, str]) -> list[str]:
@@ -150,6 +177,8 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         f"corrected by {settings['correction']} over its pairs, the other measures exploratory, by "
         f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
     )
+    spreads = " After ±: the standard deviation between seeds." if settings["seeds"] else ""
+    caption += "".join(f" {note}" for note in _samples(settings)) + spreads
     counts = sorted(set(table["users"].to_list()))
     users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     return TableView(
@@ -164,6 +193,8 @@ def _column(
     """Return the marked value of each system, from the pairs of one measure and group."""
     values = {row["baseline"]: row["mean_baseline"] for row in pairs}
     values |= {row["system"]: row["mean_system"] for row in pairs}
+    spreads = {row["baseline"]: row["deviation_baseline"] for row in pairs}
+    spreads |= {row["system"]: row["deviation_system"] for row in pairs}
     worse: dict[str, list[str]] = {system: [] for system in letters}
     for row in pairs:
         if row["verdict"] == "better":
@@ -174,6 +205,13 @@ def _column(
     ranked = sorted(numbers, reverse=bool(higher_is_better))
     styles = {} if higher_is_better is None else dict(zip(ranked, _STYLES, strict=False))
     return {
-        name: Marked(number(values.get(name)), styles.get(values.get(name), ""), ",".join(raised))
+        name: Marked(
+            number(values.get(name)) + _spread(spreads.get(name)),
+            styles.get(values.get(name), ""), ",".join(raised),
+        )
         for name, raised in worse.items()
-    }
+    }  # fmt: skip
+
+
+def _spread(deviation: float | None) -> str:
+    return "" if _missing(deviation) else f" ± {number(deviation)}"

@@ -123,13 +123,14 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     >>> row = {"system": "B", "baseline": "A", "measure": "ndcg@10", "group": None,
     ...        "difference": 0.01, "low": 0.004, "high": 0.016, "lift": 0.031, "lift_low": 0.012,
     ...        "lift_high": 0.05, "p_adjusted": 0.002, "users": 943, "verdict": "better",
-    ...        "minimum_detectable": 0.008, "primary": True}
+    ...        "minimum_detectable": 0.008, "primary": True, "data_sets": None,
+    ...        "seeds_system": None}
     >>> pair_sentence(row, {"correction": "holm", "by": None, "alpha": 0.05})
     'B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p = 0.0020, 943 users.'
     """
     one, other, measure = row["system"], row["baseline"], row["measure"]
     inside = "" if settings["by"] is None else f" ({settings['by']} = {row['group']})"
-    evidence = f"{_p(row, settings)}, {row['users']:,} users{inside}"
+    evidence = f"{_p(row, settings)}, {row['users']:,} users{inside}{_samples(row)}"
     size = _size(row, signed=False)
     signed = _size(row, signed=True)
     detectable = row["minimum_detectable"]
@@ -144,6 +145,15 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         "undecided": f"Nothing can be claimed between {one} and {other} on {measure}: difference "
         f"{signed}, {evidence}.{would}",
     }[row["verdict"]]
+
+
+def _samples(row: Mapping[str, Any]) -> str:
+    """Return the numbers of seeds or of data sets that a row rests on."""
+    if row["data_sets"]:
+        return f" on {row['data_sets']} data sets"
+    if row["seeds_system"] is None:
+        return ""
+    return f", {row['seeds_system']} and {row['seeds_baseline']} seeds"
 
 
 def _p(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

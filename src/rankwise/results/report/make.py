@@ -40,6 +40,11 @@ def make_report(
             "this comparison was read from a file, which holds no results",
             hint="make the report from the results that were compared",
         )
+    if comparison is not None and (comparison[1]["seeds"] or comparison[1]["data_sets"]):
+        raise ParameterError(
+            "a report shows one result per system, not several seeds or data sets",
+            found=f"{len(results)} results", hint="report the results of one seed, on one data set",
+        )  # fmt: skip
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(

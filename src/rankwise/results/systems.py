@@ -1,0 +1,205 @@
+"""The systems of a comparison: results by name, one or one per seed, on one data set or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from rankwise.core.choices import SeedDesign
+from rankwise.errors import ParameterError, UsageError
+from rankwise.results.comparability import check_comparable
+from rankwise.results.display.comparison_view import marks
+from rankwise.results.result import Result
+
+__all__ = ["Given", "Systems", "paired_seeds", "systems_of"]
+
+Given: TypeAlias = Result | Sequence[Result] | Mapping[str, Result | Sequence[Result]]
+"""A result; results, one per seed; or either by data set."""
+
+
+@dataclass(frozen=True)
+class Systems:
+    """Results that are compared, and which belong to one system.
+
+    Attributes
+    ----------
+    results : mapping of str to Result
+        All results under names of their own: that of the system if it has a single result, else
+        with the data set and the number of the seed.
+    names : mapping of str to mapping of str to sequence of str
+        The names of the results of each system, by data set, one per seed; the data set is ``""``
+        where there is only one.
+    in_order : bool
+        Whether the results came without names.
+    """
+
+    results: Mapping[str, Result]
+    names: Mapping[str, Mapping[str, Sequence[str]]]
+    in_order: bool = False
+
+    @property
+    def data_sets(self) -> list[str]:
+        """The names of the data sets; empty where there is only one, without a name."""
+        return [name for name in next(iter(self.names.values())) if name]
+
+    @property
+    def several_seeds(self) -> bool:
+        """Whether any system has several results on one data set."""
+        return any(len(seeds) > 1 for _, _, seeds in self)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Sequence[str]]]:
+        """Yield each system, data set, and the names of its results."""
+        for system, by_set in self.names.items():
+            for data_set, seeds in by_set.items():
+                yield system, data_set, seeds
+
+    def seeds(self, data_set: str) -> dict[str, Sequence[str]]:
+        """Return the names of the results of each system on one data set."""
+        return {system: by_set[data_set] for system, by_set in self.names.items()}
+
+    def on(self, data_set: str) -> dict[str, Result]:
+        """Return all results on one data set."""
+        return {name: self.results[name] for seeds in self.seeds(data_set).values()
+                for name in seeds}  # fmt: skip
+
+    def single(self) -> dict[str, Result]:
+        """Return the one result of each system; raise where there are several."""
+        if self.several_seeds or self.data_sets:
+            raise ParameterError(
+                "one result per system is compared here, not seeds or data sets",
+                found=", ".join(self.results), hint="rankwise.compare takes both",
+            )  # fmt: skip
+        return dict(self.results)
+
+    def values(self) -> pl.DataFrame:
+        """Return one row per value and one column per system and data set: means over seeds."""
+        cells = dict.fromkeys(cell for result in self.results.values() for cell in result.values)
+        columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
+        for system, data_set, seeds in self:
+            label = self.results[seeds[0]].label
+            column = ", ".join(part for part in (system, data_set, label) if part)
+            if column in columns:
+                raise ParameterError("two columns would have one name", found=repr(column),
+                                     hint="call the result something else")  # fmt: skip
+            every = [self.results[name].values for name in seeds]
+            columns[column] = [_mean([values.get(cell) for values in every]) for cell in cells]
+        return pl.DataFrame(columns, strict=False)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What displays say of each system's values over sampled candidates."""
+        return {system: self.results[seeds[0]].label for system, _, seeds in self}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if len(known) == len(values) else None
+
+
+def systems_of(given: tuple[object, ...]) -> Systems:
+    """Return the systems that were given, one after the other or by name."""
+    several = len(given) > 1 or (len(given) == 1 and isinstance(given[0], Result))
+    if several and all(_is_system(system) for system in given):
+        by_name: Any = {mark.upper(): s for mark, s in zip(marks(len(given)), given, strict=True)}
+    else:
+        by_name = given[0] if len(given) == 1 else None
+    if not isinstance(by_name, Mapping) or not by_name:
+        found = ", ".join(type(result).__name__ for result in given) or "nothing"
+        raise ParameterError(
+            "results to compare come one after the other, or by name", found=found,
+            hint="pass compare(one, two), or compare({name: result, …})",
+        )  # fmt: skip
+    names: dict[str, dict[str, list[str]]] = {}
+    results: dict[str, Result] = {}
+    for system, data_set, number, result in _each(by_name):
+        name = ", ".join(part for part in (system, data_set, number) if part)
+        if name in results:
+            raise ParameterError("two results would have one name", found=repr(name),
+                                 hint="call the system something else")  # fmt: skip
+        results[name] = result
+        names.setdefault(system, {}).setdefault(data_set, []).append(name)
+    if len(names) < 2:
+        raise ParameterError("a comparison needs two results", found=f"{len(names)}")
+    systems = Systems(results, names, several)
+    _check_data_sets(systems)
+    return systems
+
+
+def _is_system(given: object) -> bool:
+    return isinstance(given, Result) or (isinstance(given, Sequence) and not isinstance(given, str))
+
+
+def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
+    """Yield system, data set, seed and result; empty text for what there is only one of."""
+    for system, given in systems.items():
+        by_set = (
+            {"": given} if isinstance(given, Result) or not isinstance(given, Mapping) else given
+        )
+        for data_set, some in by_set.items():
+            seeds = [some] if isinstance(some, Result) else some
+            several = isinstance(seeds, Sequence) and not isinstance(seeds, str) and len(seeds)
+            named = isinstance(system, str) and isinstance(data_set, str)
+            if not named or not several or not all(isinstance(r, Result) for r in seeds):
+                kinds = type(some).__name__
+                kinds = ", ".join(type(r).__name__ for r in seeds) if several else kinds
+                raise ParameterError(
+                    "results to compare come as {name: result}, or {name: [one result per seed]}",
+                    found=f"{system!r}: {kinds}",
+                )  # fmt: skip
+            if len({id(result) for result in seeds}) < len(seeds):
+                raise ParameterError("one result is given for two seeds", where=system,
+                                     hint="every seed has a result of its own")  # fmt: skip
+            for at, result in enumerate(seeds, start=1):
+                yield system, data_set, f"seed {at}" if len(seeds) > 1 else "", result
+
+
+def _check_data_sets(systems: Systems) -> None:
+    """Raise unless every system has results on the same data sets."""
+    (first, known), *others = ((name, list(sets)) for name, sets in systems.names.items())
+    for name, sets in others:
+        if set(sets) != set(known):
+            described = [
+                f"{system}: {', '.join(filter(None, found)) or 'one, without a name'}"
+                for system, found in ((first, known), (name, sets))
+            ]
+            raise ParameterError(
+                "systems are compared on the same data sets", found="; ".join(described),
+                hint="give every system a result on every data set",
+            )  # fmt: skip
+
+
+def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
+    """Return whether seed i of all systems belongs together; raise if results do not compare.
+
+    By default they belong together where each seed has a ground truth or a split of its own.
+    """
+    counts = {len(names) for _, _, names in systems}
+    as_many = len(counts) == 1 and max(counts) > 1
+    if seeds == "paired" and not as_many:
+        found = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
+        raise ParameterError("paired seeds are as many for every system, two or more",
+                             found=found)  # fmt: skip
+    if force:
+        return seeds == "paired"
+    failed: UsageError | None = None
+    if seeds != "paired":
+        try:
+            for data_set in systems.data_sets or [""]:
+                check_comparable(systems.on(data_set))
+        except UsageError as error:
+            failed = error
+        if failed is None or seeds == "independent" or not as_many:
+            if failed is not None:
+                raise failed
+            return False
+    try:
+        for data_set in systems.data_sets or [""]:
+            for number in zip(*systems.seeds(data_set).values(), strict=True):
+                check_comparable({name: systems.results[name] for name in number})
+    except UsageError as error:
+        raise (failed or error) from None
+    return True

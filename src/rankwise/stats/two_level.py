@@ -1,0 +1,330 @@
+r"""Means and differences over users and seeds, both of them random samples, and over data sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankwise.errors import InputError
+from rankwise.stats.differences import DIGITS, LEAST, Floats, Interval, never_zero, t_around
+from rankwise.stats.values import check_level, column, numbers
+
+__all__ = [
+    "DataSets", "Part", "TwoLevel", "Variance", "over_data_sets", "seed_variance", "two_level",
+    "variance_of_means",
+]  # fmt: skip
+
+Part: TypeAlias = tuple[float, float]
+"""A part of the variance of an estimate, and its degrees of freedom."""
+_MORE = 1_000  # further seeds that are worth naming
+
+
+@dataclass(frozen=True)
+class Variance:
+    r"""The variance of an estimate as a sum of independent parts, each known from a sample.
+
+    Quantiles and p-values weight those of each part's t distribution by its variance,
+    :math:`\sum v_i t_{\nu_i} / \sum v_i` (Cochran & Cox 1957, Experimental Designs). A single t
+    with Satterthwaite's degrees of freedom takes a small part of few degrees for known: with two
+    seeds its 95 % intervals cover the truth in 87 % of samples.
+
+    Attributes
+    ----------
+    users : tuple of float
+        The part of users.
+    seeds : tuple of tuples of float
+        The part of the seeds of each system that has several.
+    """
+
+    users: Part
+    seeds: tuple[Part, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """The variance of the estimate."""
+        return self.users[0] + self.of_seeds
+
+    @property
+    def of_seeds(self) -> float:
+        """The variance that seeds contribute."""
+        return sum(variance for variance, _ in self.seeds)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the estimate."""
+        return math.sqrt(self.total)
+
+    def quantile(self, tail: float) -> float:
+        """Return how many standard errors an estimate exceeds with probability ``tail``."""
+        from scipy.special import stdtrit
+
+        if not self.total > 0:
+            return math.nan
+        quantiles = ((v, -float(stdtrit(freedom, tail))) for v, freedom in self._parts())
+        # SciPy gives minus infinity for the smallest tails, which lie beyond every estimate.
+        return sum(v * (q if math.isfinite(q) else math.inf) for v, q in quantiles) / self.total
+
+    def _parts(self) -> list[Part]:
+        return [part for part in (self.users, *self.seeds) if part[0] > 0]
+
+    def p_above(self, gap: float) -> float:
+        """Return the one-sided p-value of an estimate that lies ``gap`` above a hypothesis."""
+        if math.isnan(gap) or not self.total > 0:
+            return math.nan
+        if gap <= 0:
+            return 1 - self.p_above(-gap) if gap < 0 else 0.5
+        size = gap / self.error
+        low, high = math.log(LEAST) + 1, math.log(0.5)  # of the logarithm of p
+        if self.quantile(math.exp(low)) < size:
+            return LEAST
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.quantile(math.exp(middle)) < size else (middle, high)
+        return math.exp((low + high) / 2)
+
+    def p(self, difference: float) -> float:
+        """Return the two-sided p-value of a difference from 0."""
+        return min(1.0, 2 * self.p_above(abs(difference)))
+
+    def interval(self, estimate: float, *, confidence: float, n: int) -> Interval:
+        """Return the confidence interval of an estimate over n users."""
+        half = self.quantile((1 - confidence) / 2) * self.error
+        return Interval(estimate, estimate - half, estimate + half, confidence, "two-level t", n)
+
+    def with_more(self, seeds: int) -> Variance:
+        """Return the variance that so many further seeds of each system would leave."""
+        parts = []
+        for variance, freedom in self.seeds:
+            count = freedom + 1
+            parts.append((variance * count / (count + seeds), freedom + seeds))
+        return Variance(self.users, tuple(parts))
+
+    def seeds_to_halve(self, confidence: float = 0.95) -> int | None:
+        """Return how many more seeds of each system halve the interval; None if no number does."""
+        tail = (1 - confidence) / 2
+
+        def width(seeds: int) -> float:
+            more = self.with_more(seeds)
+            return more.quantile(tail) * more.error
+
+        if not self.of_seeds > 0 or width(_MORE) > width(0) / 2:
+            return None
+        low, high = 0, _MORE
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if width(middle) <= width(0) / 2 else (middle, high)
+        return high
+
+
+def seed_variance(values: Floats) -> tuple[Part | None, float]:
+    """Return what the seeds of a system add to the variance of its mean, and what users keep twice.
+
+    ``values`` have one row per seed, one column per user. The first is None for a single seed. The
+    second is the residual, which is also in the variance of users' means over seeds.
+    """
+    m, n = values.shape
+    if m < 2:
+        return None, 0.0
+    seeds, mean = values.mean(axis=1), float(values.mean())
+    part = (float(seeds.var(ddof=1)) / m, float(m - 1))
+    if n < 2:
+        return part, 0.0
+    rest = values - values.mean(axis=0) - seeds[:, None] + mean
+    return part, float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
+
+
+def variance_of_means(users: Floats, seeds: Sequence[Floats]) -> Variance:
+    """Return the variance of a mean over users, from users' means over the seeds of systems.
+
+    The residual is taken off the part of users, where it is known well, not off that of the seeds,
+    where it would leave too little as often as too much.
+    """
+    found = [seed_variance(values) for values in seeds]
+    residual = sum(rest for _, rest in found)
+    n = len(users)
+    between = float(users.var(ddof=1)) / n if n > 1 else math.nan
+    largest = max(float(np.abs(values).max()) for values in seeds)
+    rounding = (DIGITS * largest) ** 2  # a variance below is none
+    parts = tuple((v if v > rounding else 0.0, f) for v, f in (p for p, _ in found if p))
+    own = between - residual
+    return Variance((0.0 if own <= rounding else own, float(n - 1)), parts)
+
+
+@dataclass(frozen=True)
+class TwoLevel:
+    """A mean, or a difference of means, over seeds and users, and what each contributes.
+
+    Attributes
+    ----------
+    interval : Interval
+        Of the mean over seeds and users.
+    p : float
+        The two-sided p-value of a mean of 0.
+    variance_of_seeds, variance_of_users : float
+        The parts of the variance of the mean.
+    seeds_to_halve : int or None
+        Number of further seeds (of each system) that halve the interval; None if no number does.
+    """
+
+    interval: Interval
+    p: float
+    variance_of_seeds: float
+    variance_of_users: float
+    seeds_to_halve: int | None
+
+
+def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float = 0.95) -> TwoLevel:
+    r"""Return the interval of a mean over seeds and users, or of the difference of two systems.
+
+    Users and seeds are both random samples, crossed: every user has a value of every seed. The
+    variance of the mean is that of the means of seeds over users, :math:`s_S^2 / m`, for each
+    system, plus that of the means of users over seeds, :math:`s_U^2 / n`, minus the part in both,
+    the residual :math:`s_R^2 / (nm)` (the pigeonhole design of Owen 2007, The pigeonhole bootstrap,
+    Annals of Applied Statistics 1). Quantiles after Cochran and Cox: with two seeds the interval is
+    wide, because two seeds tell little about the variance between seeds.
+
+    Parameters
+    ----------
+    x : array, shape (m, n)
+        One row per seed, one column per user; no NaN.
+    y : array, shape (m', n), optional
+        Another system, for the same users; the mean is then that of x − y. A system of a single
+        seed is taken for one that does not depend on seeds.
+    paired : bool, default=False
+        Whether seed i of x and seed i of y belong together, as two systems trained and evaluated
+        on the same random split; by default seeds of x and y are independent.
+    confidence : float, default=0.95
+        The confidence level.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a value is NaN, or neither system has two seeds.
+
+    Examples
+    --------
+    >>> result = two_level([[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]])
+    >>> result.interval.estimate
+    0.35
+    >>> result = two_level([[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]], [[0.1, 0.3, 0.3]])
+    >>> result.interval.estimate, result.variance_of_seeds, result.seeds_to_halve
+    (0.1167, 0.0025, 3)
+    """
+    check_level("confidence", confidence)
+    systems = [_table("x", x), *([] if y is None else [_table("y", y)])]
+    if len({values.shape[1] for values in systems}) > 1 or systems[0].shape[1] < 2:
+        raise InputError("both systems have a value of every user, of two or more",
+                         found=" and ".join(str(s.shape) for s in systems))  # fmt: skip
+    if paired and y is not None:
+        if systems[0].shape != systems[1].shape:
+            raise InputError("paired seeds are as many on both sides",
+                             found=f"{len(systems[0])} and {len(systems[1])}")  # fmt: skip
+        systems = [systems[0] - systems[1]]
+    if max(map(len, systems)) < 2:
+        raise InputError("two seeds or more tell how seeds vary", found="one seed",
+                         hint="paired_t compares two systems of one seed each")  # fmt: skip
+    users = systems[0].mean(axis=0)
+    users = users - systems[1].mean(axis=0) if len(systems) > 1 else users
+    variance, mean = variance_of_means(users, systems), float(users.mean())
+    if not variance.total > 0:
+        flat = t_around(mean, 0.0, 1, confidence=confidence, method="two-level t", n=len(users),
+                        flags=("zero variance",))  # fmt: skip
+        return TwoLevel(flat, 1.0 if mean == 0 else math.nan, 0.0, 0.0, None)
+    return TwoLevel(
+        variance.interval(mean, confidence=confidence, n=len(users)), variance.p(mean),
+        variance.of_seeds, variance.users[0], variance.seeds_to_halve(confidence),
+    )  # fmt: skip
+
+
+def _table(name: str, values: Any) -> Floats:
+    x = numbers(name, values)
+    if x.ndim != 2 or not x.size or not np.isfinite(x).all():
+        raise InputError(
+            f"{name} has one row per seed and one column per user, and no NaN",
+            found=f"shape {x.shape}",
+        )
+    return x
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """A mean difference over data sets.
+
+    Attributes
+    ----------
+    interval : Interval
+        Of the mean difference over data sets like these.
+    p : float
+        Its two-sided p-value.
+    tau : float
+        The standard deviation of the true differences between data sets; NaN without errors.
+    """
+
+    interval: Interval
+    p: float
+    tau: float
+
+
+def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 0.95) -> DataSets:
+    r"""Return the mean difference over data sets, which are a random sample of data sets.
+
+    .. math:: \bar d \pm t_{k - 1} \, s_d / \sqrt k
+
+    Hartung and Knapp's interval of a random-effects mean, with equal weights: all data sets count
+    alike. Weights by estimated precision favour the large data sets, and their intervals for 95 %
+    cover the truth in 72 to 91 % of cases where errors are very unequal; with equal weights in 95 %
+    and more.
+
+    Parameters
+    ----------
+    differences : array, shape (k,)
+        The difference of two systems on each of k data sets.
+    errors : array, shape (k,), optional
+        Their standard errors; they tell how much of the spread is between data sets,
+        :math:`\tau^2 = s_d^2 - \overline{se^2}`.
+    confidence : float, default=0.95
+        The confidence level.
+
+    Raises
+    ------
+    InputError
+        If a difference is NaN, or errors are not as many.
+
+    References
+    ----------
+    Hartung & Knapp 2001, A refined method for the meta-analysis of controlled clinical trials with
+    binary outcome, Statistics in Medicine 20.
+
+    Examples
+    --------
+    >>> found = over_data_sets([0.02, 0.03, 0.01, 0.04], [0.002, 0.004, 0.003, 0.01])
+    >>> found.interval.estimate, found.interval.low, found.p, found.tau
+    (0.025, 0.0045, 0.0305, 0.0116)
+    """
+    from scipy.stats import t
+
+    check_level("confidence", confidence)
+    d = column("differences", differences)
+    se = None if errors is None else column("errors", errors)
+    if np.isnan(d).any() or not len(d) or (se is not None and len(se) != len(d)):
+        raise InputError(
+            "every data set has a difference, and an error if any has",
+            found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, "
+            f"{0 if se is None else len(se)} errors",
+        )
+    k, mean = len(d), float(d.mean())
+    deviation = float(d.std(ddof=1)) if k > 1 else math.nan
+    error = deviation / math.sqrt(k)
+    flags = ("a single data set",) if k < 2 else ("fewer than five data sets",) if k < 5 else ()
+    interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k,
+                        flags=flags)  # fmt: skip
+    if error > 0:
+        p = never_zero(2 * t.sf(abs(mean) / error, k - 1))
+    else:
+        p = 1.0 if k > 1 and mean == 0 else math.nan
+    spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
+    return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
