@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,25 +10,26 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
+from rankwise.core.arguments import check_choice, check_count, check_positive
 from rankwise.core.choices import Family, Missing, SeedDesign, Test
 from rankwise.errors import MeasureError, ParameterError, UsageError
 from rankwise.results.align_users import check_ids
 from rankwise.results.comparability import common_cells
 from rankwise.results.comparison import Comparison
 from rankwise.results.data_set_rows import rows_over_data_sets
-from rankwise.results.family import JOINT, Margin, set_adjusted
+from rankwise.results.family import JOINT, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
+from rankwise.results.margins import Margin, margins_by_cell
 from rankwise.results.pair_rows import verdict
+from rankwise.results.ranks import joint_ranks, ranks_of_pairs
 from rankwise.results.result import Result, Values
 from rankwise.results.seed_pairs import SeedPairs
 from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
-from rankwise.stats.values import check_above_zero, check_level
+from rankwise.stats.values import check_level
 
 __all__ = [
-    "Comparison", "Family", "Test", "check_margin", "compare", "correct_rows", "margins_by_cell",
-    "pairs_of",
+    "Comparison", "Family", "Test", "compare", "correct_rows", "pairs_of",
 ]  # fmt: skip
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
@@ -165,6 +165,7 @@ def compare(
         "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems), "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
+        "ranking": _ranking(systems, families[0], rows, main) if by is None else [],
     }  # fmt: skip
     return Comparison.make(systems, rows, settings)
 
@@ -199,6 +200,17 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     if systems.data_sets:
         return {data_set: systems.on(data_set) for data_set in systems.data_sets}
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
+
+
+def _ranking(
+    systems: Systems, family: SeedPairs, rows: Sequence[Mapping[str, Any]], main: str
+) -> list[dict[str, Any]]:
+    """Return the ranks of all systems on the primary measure; empty where they are not known."""
+    single = not systems.several_seeds and not systems.data_sets
+    if single and all(result.is_mean_of_users(main) for result in systems.results.values()):
+        return joint_ranks(family, main)
+    primary = [row for row in rows if row["primary"]]
+    return ranks_of_pairs(primary, family.alpha, better=family.better(main))
 
 
 def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
@@ -238,27 +250,6 @@ def _check_options(
             found=f"by={by!r}, correction={correction!r}",
             hint='correction="holm" corrects over pairs and groups',
         )
-
-
-def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
-    """Return margins by the canonical names of measures, or the one margin of all measures."""
-    if isinstance(margin, Mapping):
-        return {result.cell(name): check_margin(size) for name, size in margin.items()
-                if size is not None}  # fmt: skip
-    return None if margin is None else check_margin(margin)
-
-
-def check_margin(size: float | str) -> float | str:
-    """Check a margin: a number, or a share of the baseline's mean as ``"1%"``."""
-    if isinstance(size, str):
-        text = size.strip().removesuffix("%")
-        with contextlib.suppress(ValueError):
-            if size.strip().endswith("%") and 0 < float(text) < math.inf:
-                return size.strip()
-        raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
-    check_number("margin", size)
-    check_above_zero("margin", size)
-    return float(size)
 
 
 def _sources(systems: Systems) -> dict[str, str]:

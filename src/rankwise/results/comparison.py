@@ -16,6 +16,7 @@ from rankwise.results.comparison_folder import read_comparison, write_comparison
 from rankwise.results.display.comparison_view import pair_view, system_view
 from rankwise.results.pair_rows import COLUMNS
 from rankwise.results.plots.plots import ComparisonPlots
+from rankwise.results.ranks import RANKS
 from rankwise.results.report.make import make_report
 from rankwise.results.report.page import Report
 from rankwise.results.result import Result
@@ -79,6 +80,31 @@ class Comparison:
         They need the extra ``plot`` (Altair).
         """
         return ComparisonPlots(self.table, self.settings["primary"], self.results)
+
+    @property
+    def ranking(self) -> pl.DataFrame:
+        """The ranks of three systems or more on the primary measure, the best first.
+
+        ``system``, ``mean``, ``rank`` (1 is the best observed mean), the confidence interval of the
+        true rank, ``rank_low`` to ``rank_high``, and ``may_be_best``: no other system is shown to
+        be better. All intervals hold together with confidence 1 − alpha, and one of the systems
+        that may be the best is the best. Empty for groups of users, for a measure without a
+        direction, and where only some pairs were tested (several seeds or data sets, or values
+        that are not means of users, against a baseline).
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> lists = {"a": [3, 4], "b": [1, 3], "c": [4, 2]}
+        >>> results = {
+        ...     name: rw.evaluate(dict.fromkeys(truth, items), truth, "recall@2")
+        ...     for name, items in lists.items()
+        ... }
+        >>> rw.compare(results).ranking.select("system", "rank_low", "rank_high").rows()
+        [('b', 1, 2), ('c', 1, 2), ('a', 3, 3)]
+        """
+        return pl.DataFrame(self.settings["ranking"], schema=RANKS)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
         """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankwise.results.family import Margin, margin_of, size_of
+from rankwise.results.margins import Margin, margin_of, size_of
 from rankwise.results.pair_rows import blank_row
 from rankwise.stats.differences import never_zero
 from rankwise.stats.power import minimum_detectable

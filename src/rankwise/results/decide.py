@@ -18,8 +18,8 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
 from rankwise.results.decision import CHECKS, Decision, Outcome
-from rankwise.results.family import size_of
 from rankwise.results.group_columns import group_column, shared_groups
+from rankwise.results.margins import size_of
 from rankwise.results.result import Result
 from rankwise.stats.multiple import adjust
 from rankwise.stats.non_inferiority import users_to_show

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,22 @@ from rankwise.core.choices import Family, Missing, Test
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_users
 from rankwise.results.intervals import range_of
+from rankwise.results.margins import Margin, margin_of, size_of
 from rankwise.results.pair_rows import jackknife_row, make_row
 from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, Interval, TestResult
 from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
+from rankwise.stats.ranking import max_t_quantile
 from rankwise.stats.values import significant_digits
 
 __all__ = [
-    "JOINT", "Margin", "Pairs", "check_zero", "largest_difference", "margin_of", "set_adjusted",
-    "size_of",
+    "JOINT", "Pairs", "check_zero", "largest_difference", "set_adjusted",
 ]  # fmt: skip
 
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
-Margin: TypeAlias = float | str | Mapping[str, float | str] | None
-"""The largest difference that does not matter: a number, or a share such as ``"1%"``."""
 _TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
 
 
@@ -57,8 +56,8 @@ class Pairs:
 
     def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
-        better = self._better(cell)
-        aligned = self._aligned(cell, better)
+        better = self.better(cell)
+        aligned = self.aligned(cell)
         if aligned is None:
             rows = [self._row_of_all_lists(cell, pair, better) for pair in self.pairs]
         else:
@@ -70,9 +69,23 @@ class Pairs:
             row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *flags]}
         if main and self.correction in JOINT and aligned is not None:
             set_adjusted(rows, self._together(aligned))
+        if main and self.correction == "max_t" and aligned is not None:
+            self._set_intervals(rows, aligned)
         return rows
 
-    def _better(self, cell: str) -> bool | None:
+    def _set_intervals(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
+        """Give rows the intervals that hold together: as wide as the largest t of all pairs."""
+        d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
+        wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(),
+                              seed=self.seed)  # fmt: skip
+        for row in rows:
+            if row["_error"] > 0:  # else no user differs: the interval is that of unseen ones
+                half = wide * row["_error"]
+                row |= {"low_together": row["difference"] - half,
+                        "high_together": row["difference"] + half}  # fmt: skip
+
+    def better(self, cell: str) -> bool | None:
+        """Return whether a higher value is better; None if neither is."""
         return next(iter(self.results.values())).direction(cell)
 
     def _row(
@@ -84,7 +97,7 @@ class Pairs:
         return make_row(
             cell, pair, d, tested, aligned,
             self._intervals(d, tested.p, largest, self.tests if main else 1),
-            margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self._better(cell),
+            margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self.better(cell),
             alpha=self.alpha, largest=largest, tests=self.tests if main else self.others,
         )  # fmt: skip
 
@@ -100,16 +113,16 @@ class Pairs:
         """Return the interval of a pair, and that of all pairs of the family together."""
         make = partial(
             matching_interval, differences, self._test(differences), seed=self.seed,
-            n_resamples=self._resamples(), largest=largest, p=p,
+            n_resamples=self.resamples(), largest=largest, p=p,
         )  # fmt: skip
         alone = make(confidence=1 - self.alpha)
         return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
 
-    def _aligned(self, cell: str, better: bool | None) -> Aligned | None:
+    def aligned(self, cell: str) -> Aligned | None:
         """Return the users' values; None if the value is no mean of users."""
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
-        check_zero(cell, self.missing, better)
+        check_zero(cell, self.missing, self.better(cell))
         return align_users(self.results, cell, self.missing)
 
     def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
@@ -118,7 +131,7 @@ class Pairs:
         baseline, system = (aligned.values[:, column[name]] for name in pair)
         return Differences(system, baseline)
 
-    def _resamples(self) -> int:
+    def resamples(self) -> int:
         """Return the number of resamples: by default enough for a family of so many tests."""
         return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
 
@@ -133,7 +146,7 @@ class Pairs:
         if test in _TESTS:
             return _TESTS[test](differences.x, differences.y)
         draw = sign_flip if test == "sign_flip" else bootstrap_test
-        count = self._resamples()
+        count = self.resamples()
         tested = draw(differences.x, differences.y, n_resamples=count, seed=self.seed)
         if tested.resamples and self.tests / (1 + count) > self.alpha:
             few = f"{count} resamples are too few for {self.tests} pairs"
@@ -144,37 +157,10 @@ class Pairs:
         """Return the p-values of a test of all pairs together."""
         if self.correction == "max_t":
             d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
-            return max_t(d, n_resamples=self._resamples(), seed=self.seed)
+            return max_t(d, n_resamples=self.resamples(), seed=self.seed)
         column = {name: index for index, name in enumerate(self.results)}
         p = tukey(significant_digits(aligned.values))
         return [p[column[baseline], column[system]] for baseline, system in self.pairs]
-
-
-def margin_of(margin: Margin, cell: str) -> float | str | None:
-    """Return the margin of one measure, of those by measure or the one of all."""
-    return margin.get(cell) if isinstance(margin, Mapping) else margin
-
-
-def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
-    """Return a margin as a number; a share is one of the baseline's mean.
-
-    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of(None, 0.5)
-    (0.01, 0.1, None)
-
-    Raises
-    ------
-    ParameterError
-        If a share is asked for of a mean of 0.
-    """
-    if not isinstance(margin, str):
-        return margin
-    if baseline_mean == 0:
-        raise ParameterError(
-            "a share of a baseline of 0 is no margin", found=f"margin={margin!r}",
-            hint="pass a number, or margins by measure",
-        )  # fmt: skip
-    size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
-    return None if math.isnan(size) else size
 
 
 def largest_difference(results: Mapping[str, Result], cell: str) -> float:

@@ -13,7 +13,7 @@ from rankwise.core.view import as_json
 from rankwise.errors import FileError, ParameterError
 from rankwise.results.align_users import align_users
 from rankwise.results.comparison import Comparison
-from rankwise.results.family import margin_of, size_of
+from rankwise.results.margins import margin_of, size_of
 from rankwise.stats.confidence_sequence import confidence_sequence_of
 from rankwise.stats.differences import Differences
 from rankwise.tables.atomic_files import write_text

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.results.align_users import Aligned
-from rankwise.results.family import Pairs, largest_difference, margin_of, size_of
+from rankwise.results.family import Pairs, largest_difference
+from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import blank_row, check_groups_left_out, make_row
 from rankwise.stats.clusters import jackknife_error
 from rankwise.stats.differences import Differences, Floats, TestResult
@@ -61,7 +62,7 @@ class SeedPairs(Pairs):
             intervals = self._intervals(d, tested.p, largest, tests)
         row = make_row(
             cell, pair, d, tested, aligned, (intervals[0], intervals[1]), margin=margin,
-            better=self._better(cell), alpha=self.alpha, largest=largest,
+            better=self.better(cell), alpha=self.alpha, largest=largest,
             tests=self.tests if main else self.others,
         )  # fmt: skip
         row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])

@@ -19,10 +19,12 @@ from rankwise.core.choices import Missing
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_values, some_missing
 from rankwise.results.comparability import check_questions, common_cells, different_truth
-from rankwise.results.compare import correct_rows, margins_by_cell, pairs_of
+from rankwise.results.compare import correct_rows, pairs_of
 from rankwise.results.comparison import Comparison
-from rankwise.results.family import Margin, check_zero, largest_difference, margin_of, size_of
+from rankwise.results.family import check_zero, largest_difference
+from rankwise.results.margins import Margin, margin_of, margins_by_cell, size_of
 from rankwise.results.pair_rows import row_of
+from rankwise.results.ranks import ranks_of_pairs
 from rankwise.results.result import Result
 from rankwise.results.systems import systems_of
 from rankwise.spark.spark_result import SparkResult
@@ -112,6 +114,8 @@ def compare(
         "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
         "data_sets": None, "seeds": None,
+        "ranking": ranks_of_pairs([row for row in rows if row["primary"]], alpha,
+                                  better=first.direction(main)),
     }  # fmt: skip
     return Comparison.make(systems, rows, settings)
 

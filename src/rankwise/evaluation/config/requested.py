@@ -14,7 +14,7 @@ from rankwise.evaluation.config.warprec import complex_measure, tests_of
 from rankwise.evaluation.settings import DEFAULT_MEASURES
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse_all
-from rankwise.results.compare import check_margin
+from rankwise.results.margins import check_margin
 from rankwise.stats.values import check_level
 
 __all__ = ["comparisons_of", "decision_of", "measures_of"]

@@ -95,7 +95,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
-    notes += [*_samples(settings)]
+    notes += [*_samples(settings), *_ranks(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, dict[str, None]] = {}
@@ -114,6 +114,22 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first three names, and how many more there are."""
     more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
     return "; ".join(names[:3]) + more
+
+
+def _ranks(settings: Mapping[str, Any]) -> list[str]:
+    """Return the confidence intervals of the ranks of the first ten systems."""
+    ranks = settings["ranking"]
+    if not ranks:
+        return []
+    texts = [
+        f"{row['system']} {row['rank_low']}"
+        + ("" if row["rank_low"] == row["rank_high"] else f" to {row['rank_high']}")
+        for row in ranks[:10]
+    ]
+    more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
+    level = f"{1 - settings['alpha']:.0%}"
+    names = ", ".join(texts) + more
+    return [f"Ranks on {settings['primary']}, together with {level} confidence: {names}."]
 
 
 def _samples(settings: Mapping[str, Any]) -> list[str]:

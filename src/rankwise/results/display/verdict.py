@@ -36,7 +36,18 @@ def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[
     pairs = [pair_sentence(row, settings) for row in rows[:_MOST]]
     if len(rows) > _MOST:
         pairs.append(f"{len(rows) - _MOST:,} more pairs are in the table below.")
-    return pairs if len(rows) == 1 else [_head(rows, settings), *pairs]
+    return pairs if len(rows) == 1 else [_head(rows, settings), *_best(settings), *pairs]
+
+
+def _best(settings: Mapping[str, Any]) -> list[str]:
+    """Return which systems may be the best, where more than one may."""
+    names = [row["system"] for row in settings["ranking"] if row["may_be_best"]]
+    if len(names) < 2:
+        return []
+    level = f"{100 * (1 - settings['alpha']):g} % confidence"
+    if len(names) == len(settings["ranking"]):
+        return [f"Any of the {len(names)} systems may be the best ({level})."]
+    return [f"The best of them is one of {', '.join(names)} ({level})."]
 
 
 def leader_first(rows: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:

@@ -1,0 +1,66 @@
+"""Margins: the largest differences that do not matter, as numbers or shares of the baseline."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rankwise.core.arguments import check_number
+from rankwise.errors import ParameterError
+from rankwise.results.result import Result
+from rankwise.stats.values import check_above_zero
+
+__all__ = ["Margin", "check_margin", "margin_of", "margins_by_cell", "size_of"]
+
+Margin: TypeAlias = float | str | Mapping[str, float | str] | None
+"""The largest difference that does not matter: a number, or a share such as ``"1%"``."""
+
+
+def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
+    """Return margins by the canonical names of measures, or the one margin of all measures."""
+    if isinstance(margin, Mapping):
+        return {result.cell(name): check_margin(size) for name, size in margin.items()
+                if size is not None}  # fmt: skip
+    return None if margin is None else check_margin(margin)
+
+
+def check_margin(size: float | str) -> float | str:
+    """Check a margin: a number, or a share of the baseline's mean as ``"1%"``."""
+    if isinstance(size, str):
+        text = size.strip().removesuffix("%")
+        with contextlib.suppress(ValueError):
+            if size.strip().endswith("%") and 0 < float(text) < math.inf:
+                return size.strip()
+        raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
+    check_number("margin", size)
+    check_above_zero("margin", size)
+    return float(size)
+
+
+def margin_of(margin: Margin, cell: str) -> float | str | None:
+    """Return the margin of one measure, of those by measure or the one of all."""
+    return margin.get(cell) if isinstance(margin, Mapping) else margin
+
+
+def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
+    """Return a margin as a number; a share is one of the baseline's mean.
+
+    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of(None, 0.5)
+    (0.01, 0.1, None)
+
+    Raises
+    ------
+    ParameterError
+        If a share is asked for of a mean of 0.
+    """
+    if not isinstance(margin, str):
+        return margin
+    if baseline_mean == 0:
+        raise ParameterError(
+            "a share of a baseline of 0 is no margin", found=f"margin={margin!r}",
+            hint="pass a number, or margins by measure",
+        )  # fmt: skip
+    size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
+    return None if math.isnan(size) else size
