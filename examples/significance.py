@@ -72,10 +72,10 @@ def main(data: Path) -> None:
                   f"({own.method})")  # fmt: skip
     first, second = results["popularity"], results["neighbours"]
     asked: dict[str, Any] = {"difference": 0.002, "other": second}
-    chance = rw.power(first, "ndcg@10", **asked)
-    users = rw.sample_size(first, "ndcg@10", **asked)
-    print(f"\na difference of 0.002 is found with a chance of {chance:.2f}; "
-          f"for 0.8 it takes {users:,} users")  # fmt: skip
+    found = rw.power(first, "ndcg@10", **asked)
+    needed = rw.sample_size(first, "ndcg@10", **asked)
+    print(f"\na difference of 0.002 is found with a probability of {found:.2f}; for 0.8 it takes "
+          f"{needed.users:,} users ({needed.low:,} to {needed.high:,})")  # fmt: skip
 
 
 if __name__ == "__main__":

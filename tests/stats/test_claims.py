@@ -15,6 +15,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
+from rankwise.stats.power import variance_interval
 
 RUNS = 400
 
@@ -280,3 +281,23 @@ def test_degrees_of_freedom_of_clusters_against_the_matrix():
         expected = max(np.trace(matrix) ** 2 / (matrix**2).sum(), 1.0)
         assert _satterthwaite(m) == pytest.approx(expected)
     assert _satterthwaite(np.full(8, 3.0)) == pytest.approx(7)  # of equal users n - 1, as before
+
+
+@pytest.mark.parametrize("name", ["recall", "ndcg"])
+@pytest.mark.parametrize("n", [30, 100, 1000])
+def test_a_pilot_says_how_well_it_tells_the_users_needed(name, n):
+    """Of the users that a pilot asks for, and of the upper limit of their number."""
+    rng = np.random.default_rng(n)
+    true = float(WORLDS[name](2_000_000, rng).var())
+    covered, enough, asked = 0, 0, 0
+    for _ in range(RUNS):
+        d = WORLDS[name](n, rng)
+        low, high = variance_interval(d)
+        if math.isnan(high):  # nobody differs: there is no plan at all
+            continue
+        asked += 1
+        covered += low <= true <= high
+        enough += high >= true
+    assert asked > 0.95 * RUNS
+    assert covered / asked >= 0.9
+    assert enough / asked >= 0.92

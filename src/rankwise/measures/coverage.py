@@ -7,7 +7,7 @@ catalogue.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
@@ -16,6 +16,10 @@ from rankwise.measures.kinds import Catalogue, PerUser
 from rankwise.measures.measure import measure
 
 __all__ = ["CatalogCoverage", "ItemCoverage", "NumRetrieved", "UserCoverage", "UserCoverageAtN"]
+
+
+_WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
+"""Items that only one group of users has vary less than the jackknife takes them to."""
 
 
 @measure("item_coverage", range=(0, math.inf), higher_is_better=True)
@@ -38,6 +42,8 @@ class ItemCoverage(Catalogue):
     >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
     5.0
     """
+
+    jackknife_caveat: ClassVar[str] = _WIDE
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the number of items recommended at least once."""
@@ -67,6 +73,8 @@ class CatalogCoverage(Catalogue):
     >>> result["coverage@3"]
     0.05
     """
+
+    jackknife_caveat: ClassVar[str] = _WIDE
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""

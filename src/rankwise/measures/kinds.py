@@ -149,6 +149,8 @@ class Accumulated(Measure):
 
     needs_catalogue = "counted"
     value_kind = "all lists"
+    jackknife_caveat: ClassVar[str] = ""
+    """What a reader of its jackknife interval should know."""
 
     @property
     def reads_truth(self) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.measures.kinds import Accumulated
 from rankwise.measures.measure import Measure
 from rankwise.stats.bootstrap import bootstrap, usual_interval
 from rankwise.stats.clusters import jackknife
@@ -18,7 +20,7 @@ from rankwise.stats.matching_interval import constant_interval
 from rankwise.stats.paired import t_interval
 from rankwise.stats.values import check_level
 
-__all__ = ["IntervalMethod", "interval_of", "range_of"]
+__all__ = ["IntervalMethod", "interval_of", "jackknife_caveats", "range_of"]
 
 IntervalMethod: TypeAlias = Literal[
     "auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"
@@ -28,7 +30,7 @@ IntervalMethod: TypeAlias = Literal[
 def interval_of(
     cell: str, value: float, user_values: pl.Series | None, replicates: pl.DataFrame | None,
     confidence: float, method: IntervalMethod, n_resamples: int, seed: int,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
+    measures: Iterable[Measure],
 ) -> Interval:  # fmt: skip
     """Return the confidence interval of a value; see `Result.interval`.
 
@@ -40,6 +42,7 @@ def interval_of(
         values = user_values.drop_nans().to_numpy()
         check_level("confidence", confidence)
         if len(values) > 1 and not differences(values).deviation:  # nothing to resample
+            bounds = range_of(measures, cell)
             return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
         if method == "t":
             return t_interval(values, confidence=confidence)
@@ -61,10 +64,17 @@ def interval_of(
             hint="a draw leaves a third of the users out, and with them their items; "
             'method="jackknife" is right',
         )
-    return jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
+    found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
+    return replace(found, flags=(*found.flags, *jackknife_caveats(measures, cell)))
 
 
 def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
     """Return the smallest and the largest value of a user; infinite for what is no measure."""
     found = (measure.range for measure in measures if cell in measure.cells)
     return next(found, (-math.inf, math.inf))
+
+
+def jackknife_caveats(measures: Iterable[Measure], cell: str) -> tuple[str, ...]:
+    """Return what a reader of the jackknife interval of a value should know."""
+    texts = (m.jackknife_caveat for m in measures if cell in m.cells and isinstance(m, Accumulated))
+    return tuple(filter(None, [next(texts, "")]))

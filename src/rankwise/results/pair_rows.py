@@ -10,6 +10,7 @@ import polars as pl
 
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned
+from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.result import Result
 from rankwise.stats.clusters import jackknife_error
 from rankwise.stats.differences import (
@@ -169,7 +170,8 @@ def jackknife_row(
         "low": interval.low, "high": interval.high,
         "lift": difference / before if before else math.nan, "test": "jackknife t", "p": p,
         "users": len(baseline.per_user), "users_dropped": 0, "dropped_because": "",
-        "flags": [*flags, "of all lists together"], "_better": better, "_error": error,
+        "flags": [*flags, *jackknife_caveats(system.measures, cell), "of all lists together"],
+        "_better": better, "_error": error,
     }  # fmt: skip
 
 

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.measure import Measure
 from rankwise.results.align_users import align_users, main_measure
 from rankwise.results.result import Result
-from rankwise.stats.differences import Differences
-from rankwise.stats.power import power_of, users_needed
+from rankwise.stats.differences import Differences, Floats
+from rankwise.stats.power import power_of, users_needed, variance_interval
 
-__all__ = ["power", "sample_size"]
+__all__ = ["SampleSize", "power", "sample_size"]
+
+_VAGUE = 4
+"""Times that the upper limit is the lower one from which a pilot hardly tells."""
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How many users a comparison needs, and how well the pilot tells it.
+
+    Attributes
+    ----------
+    users : int
+        The number of users, if the variance is that of the pilot.
+    low, high : int or None
+        Its confidence limits, as the variance in the pilot is an estimate; plan for ``high``. None
+        where the pilot has fewer than 5 users.
+    confidence : float
+        The confidence level.
+    flags : tuple of str
+        Caveats.
+    """
+
+    users: int
+    low: int | None
+    high: int | None
+    confidence: float
+    flags: tuple[str, ...] = ()
+
+    def __int__(self) -> int:
+        return self.users
 
 
 def power(
@@ -48,8 +79,8 @@ def power(
     >>> power(result, "recall@1", difference=0.1)
     0.7342
     """
-    effect_size, users = _effect_size(result, measure, difference, other, correlation)
-    return power_of(users, effect_size, alpha)
+    values, factor = _pilot(result, measure, difference, other, correlation)
+    return power_of(len(values), difference / (float(values.std(ddof=1)) * factor), alpha)
 
 
 def sample_size(
@@ -61,44 +92,72 @@ def sample_size(
     correlation: float = 0.0,
     power: float = 0.8,
     alpha: float = 0.05,
-) -> int:
+    confidence: float = 0.95,
+) -> SampleSize:
     """Return how many users a comparison needs to detect a difference of means.
 
-    Parameters are those of `power`; ``power``, by default 0.8, is the probability to reach.
+    The number grows with the variance of differences, which a small pilot hardly knows: from 30
+    users four of ten answers would leave a power below 0.7. The interval of the answer is that of
+    the variance (Bonett 2006).
+
+    Parameters
+    ----------
+    result, measure, difference, other, correlation, alpha
+        As for `power`.
+    power : float, default=0.8
+        The probability to reach.
+    confidence : float, default=0.95
+        The confidence level of the interval of the answer.
+
+    Returns
+    -------
+    SampleSize
+        ``users`` with ``low`` and ``high``; ``int(…)`` of it is ``users``.
 
     Examples
     --------
     >>> import rankwise as rw
     >>> lists = {user: [user % 3] for user in range(300)}
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
-    >>> sample_size(result, "recall@1", difference=0.1)
-    352
+    >>> found = sample_size(result, "recall@1", difference=0.1)
+    >>> found.users, found.low, found.high
+    (352, 323, 389)
     """
-    effect_size, _ = _effect_size(result, measure, difference, other, correlation)
-    return users_needed(effect_size, power=power, alpha=alpha)
+    values, factor = _pilot(result, measure, difference, other, correlation)
+    deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(
+        values, confidence=confidence))]  # fmt: skip
+    users, *limits = (
+        None if math.isnan(deviation)
+        else users_needed(difference / (deviation * factor), power=power, alpha=alpha)
+        for deviation in deviations
+    )  # fmt: skip
+    assert users is not None
+    low, high = limits
+    vague = low is None or high is None or high > _VAGUE * low
+    flags = (f"a pilot of {len(values)} users hardly tells the variance: plan for more",)
+    return SampleSize(users, low, high, confidence, flags if vague else ())
 
 
-def _effect_size(
+def _pilot(
     result: Result, measure: str | Measure | None, difference: float, other: Result | None,
     correlation: float,
-) -> tuple[float, int]:  # fmt: skip
-    """Return a difference in standard deviations of differences, and the number of users."""
+) -> tuple[Floats, float]:  # fmt: skip
+    """Return values, and by how much their deviation is multiplied for that of differences."""
     cell = main_measure(result) if measure is None else result.cell(measure)
     if not result.is_mean_of_users(cell):
         raise MeasureError(f"{cell} is no mean of users, so no number of users can be said")
     if other is not None:
         aligned = align_users({"result": result, "other": other}, cell, "common")
-        differences = Differences(aligned.values[:, 0], aligned.values[:, 1])
-        deviation, users = differences.deviation, differences.n
+        values, factor = Differences(aligned.values[:, 0], aligned.values[:, 1]).d, 1.0
     else:
         if not -1 <= correlation < 1:
             raise ParameterError("correlation lies between -1 and 1", found=f"{correlation!r}")
         values = result.per_user[cell].drop_nans().to_numpy()
-        if len(values) < 2:
-            raise ParameterError("the spread of values needs two users", found=str(len(values)))
-        deviation, users = float(values.std(ddof=1)) * math.sqrt(2 * (1 - correlation)), len(values)
+        factor = math.sqrt(2 * (1 - correlation))
+    if len(values) < 2:
+        raise ParameterError("the spread of values needs two users", found=str(len(values)))
     if not difference or not math.isfinite(difference):
         raise ParameterError("a difference is a number other than 0", found=f"{difference!r}")
-    if not deviation > 0:
+    if not float(values.std()) > 0:
         raise ParameterError("values do not vary over users, so any difference is certain")
-    return difference / deviation, users
+    return values, factor

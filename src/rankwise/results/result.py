@@ -223,7 +223,7 @@ class Result(Mapping[str, float]):
         >>> interval.estimate, interval.n
         (0.3333, 15)
         """
-        from rankwise.results.intervals import interval_of, range_of  # imports SciPy: late
+        from rankwise.results.intervals import interval_of  # imports SciPy: late
 
         cell = self.cell(measure)
         if by is None and group is not None:
@@ -235,7 +235,7 @@ class Result(Mapping[str, float]):
             raise MeasureError(f"{cell} is no mean of users, so a group of them has no interval")
         return interval_of(
             cell, self.values[cell], user_values, self.replicates,
-            confidence, method, n_resamples, seed, bounds=range_of(self.measures, cell),
+            confidence, method, n_resamples, seed, self.measures,
         )  # fmt: skip
 
     def table(self, measure: str | Measure) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwise.results.align_users import Aligned
 from rankwise.results.family import Pairs, largest_difference
+from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import blank_row, check_groups_left_out, make_row
 from rankwise.stats.clusters import jackknife_error
@@ -161,4 +162,6 @@ class SeedPairs(Pairs):
             "users": len(given[0][0].per_user), "users_dropped": 0, "dropped_because": "",
             "_better": better, "_error": variance.error if variance.total > 0 else math.nan,
         }  # fmt: skip
-        return row | self._of_seeds(pair, variance, [y, x], ["of all lists together"])
+        return row | self._of_seeds(pair, variance, [y, x],
+                                    [*jackknife_caveats(given[1][0].measures, cell),
+                                     "of all lists together"])  # fmt: skip

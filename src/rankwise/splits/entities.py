@@ -70,6 +70,9 @@ class UserHoldout(SingleSplitter):
 class UserKFold(FoldSplitter):
     """Hold out every user once, in k folds of users.
 
+    Folds have equally many users; those of scikit-learn's ``GroupKFold`` have about equally many
+    rows.
+
     Parameters
     ----------
     k : int, default=5

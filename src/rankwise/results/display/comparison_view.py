@@ -26,7 +26,7 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
             f"{_measure(row, settings)}  {_pair(row)}",
             number(row["mean_baseline"]), number(row["mean_system"]), f"{row['difference']:+.4f}",
             f"{number(row['low'])} to {number(row['high'])}",
-            "–" if _missing(row["lift"]) else f"{row['lift']:+.1%}", p_value(row["p"]),
+            _lift(row), p_value(row["p"]),
             p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", _verdict(row),
         )
         for row in ordered.iter_rows(named=True)
@@ -45,6 +45,16 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         "verdict",
     )
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
+
+
+def _lift(row: Mapping[str, Any]) -> str:
+    """Return the relative difference, with its interval where that is known."""
+    if _missing(row["lift"]):
+        return "–"
+    limits = [row["lift_low"], row["lift_high"]]
+    if any(_missing(limit) for limit in limits):
+        return f"{row['lift']:+.1%}"
+    return f"{row['lift']:+.1%} [{', '.join(f'{100 * limit:+.1f}' for limit in limits)}]"
 
 
 def _verdict(row: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from rankwise.core.view import Marked, TableView, number
 from rankwise.errors import MeasureError
 from rankwise.measures.kinds import read_label
-from rankwise.results.intervals import interval_of, range_of
+from rankwise.results.intervals import interval_of
 from rankwise.results.plots.chart_data import (
     SLICES,
     changed_users,
@@ -94,13 +94,11 @@ def _thirds(
     numbered = users.join(values.rename({"value": "number"}), on="user", how="left")
     if absent is not None:
         numbered = numbered.with_columns(pl.col("number").fill_null(absent))
-    bounds = range_of((m for r in material.results.values() for m in r.measures), cell)
+    measures = [measure for r in material.results.values() for measure in r.measures]
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
             own = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(
-                cell, math.nan, own, None, 0.95, "auto", 10_000, 0, bounds=bounds
-            )
+            interval = interval_of(cell, math.nan, own, None, 0.95, "auto", 10_000, 0, measures)
             found = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(own):,} users): {cell} = {found}"
             rows.append({"group": f"{label} ({len(inside):,} users)", "users": len(own),
