@@ -100,6 +100,11 @@ __all__ = ["command"]
     default="error",
     help="Users with a value in one result and none in another.",
 )
+@click.option(
+    "--clusters",
+    metavar="COLUMN",
+    help="Groups of users that are not independent. Saved results need to be evaluated with --by.",
+)
 @choice_option(
     "--seeds",
     kind=SeedDesign,
@@ -155,8 +160,9 @@ def command(
     With --no-regression the exit code is 0 only if every system is shown to be no worse than the
     baseline by more than the margin; without a margin, if it is shown to be better.
     """  # fmt: skip
-    read = partial(_read, measures=measures, train=train, users=users, by=by or (),
-                   columns=columns, relevance_threshold=relevance_threshold)  # fmt: skip
+    groups = tuple(filter(None, (by, options["clusters"])))
+    read = partial(_read, measures=measures, train=train, users=users, by=groups, columns=columns,
+                   relevance_threshold=relevance_threshold)  # fmt: skip
     if (looks is not None and gate is None) or (planned_users is not None and looks is None):
         raise click.UsageError(
             "--looks goes with --no-regression, --planned-users with --looks", ctx

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.choices import Missing
 from rankwise.errors import MeasureError, ParameterError
+from rankwise.results.group_columns import group_column, shared_groups
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
@@ -40,6 +41,8 @@ class Aligned:
         Users left out because no result, or not every result, has a value for them.
     filled : int
         Missing values replaced by 0.
+    clusters : array, shape (n,), or None
+        The number of the cluster of each user, from 0; None if users are independent.
     """
 
     values: Floats
@@ -47,6 +50,7 @@ class Aligned:
     undefined: int
     dropped: int
     filled: int
+    clusters: Any = None
 
     @property
     def reasons(self) -> str:
@@ -79,8 +83,13 @@ def main_measure(result: Result) -> str:
     return "ndcg@10" if "ndcg@10" in means else means[0]
 
 
-def align_users(results: Mapping[str, Result], measure: str, missing: Missing) -> Aligned:
-    """Return the values of a measure for the same users in the same order."""
+def align_users(
+    results: Mapping[str, Result], measure: str, missing: Missing, clusters: str | None = None
+) -> Aligned:
+    """Return the values of a measure for the same users in the same order.
+
+    ``clusters`` names a column of users' groups that are not independent of each other.
+    """
     check_ids(results)
     id_type = next(iter(results.values())).per_user.schema["user"]
     id_type = pl.Int64() if id_type.is_integer() else id_type
@@ -103,7 +112,35 @@ def align_users(results: Mapping[str, Result], measure: str, missing: Missing) -
             measure, f"user {joined['user'][row]!r} has none in {', '.join(without)} "
             f"({aligned.dropped} such users of {len(values)})"
         )  # fmt: skip
-    return aligned
+    if clusters is None:
+        return aligned
+    left = _kept(values, missing)
+    return replace(aligned, clusters=_clusters(results, joined["user"].filter(left), clusters))
+
+
+def _clusters(results: Mapping[str, Result], users: pl.Series, by: str) -> Any:
+    """Return the number of the cluster of each user."""
+    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
+    column = group_column(by)
+    known = pl.concat([frame.select("user", column) for frame in tables.values()]).unique("user")
+    found = users.to_frame("user").join(
+        known.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    without = found.filter(pl.col(column).is_null())
+    if len(without):
+        raise ParameterError(
+            f"some users have no cluster by {by!r}",
+            found=f"user {without['user'][0]!r} ({len(without)} such users)",
+            hint="give every user a cluster: a user alone is one of its own",
+        )
+    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _kept(values: Floats, missing: Missing) -> Any:
+    """Return which users are compared: those with all values, or any with ``missing="zero"``."""
+    gaps: Any = np.isnan(values)
+    return ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
 
 
 def align_values(values: Floats, missing: Missing) -> Aligned:
@@ -115,4 +152,4 @@ def align_values(values: Floats, missing: Missing) -> Aligned:
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())
         return Aligned(np.nan_to_num(values[~undefined]), users, n_undefined, 0, filled)
-    return Aligned(values[~(undefined | partial)], users, n_undefined, int(partial.sum()), 0)
+    return Aligned(values[_kept(values, missing)], users, n_undefined, int(partial.sum()), 0)

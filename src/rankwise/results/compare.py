@@ -17,13 +17,13 @@ from rankwise.results.align_users import check_ids
 from rankwise.results.comparability import common_cells
 from rankwise.results.comparison import Comparison
 from rankwise.results.data_set_rows import rows_over_data_sets
-from rankwise.results.family import JOINT, set_adjusted
+from rankwise.results.design_pairs import DesignPairs
+from rankwise.results.family import JOINT, Pairs, set_adjusted
 from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
 from rankwise.results.margins import Margin, margins_by_cell
 from rankwise.results.pair_rows import verdict
 from rankwise.results.ranks import joint_ranks, ranks_of_pairs
 from rankwise.results.result import Result, Values
-from rankwise.results.seed_pairs import SeedPairs
 from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
@@ -49,6 +49,7 @@ def compare(
     margin: Margin = None,
     missing: Missing = "error",
     seeds: SeedDesign = "auto",
+    clusters: str | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
     force: bool = False,
@@ -95,6 +96,9 @@ def compare(
     seeds : {"auto", "independent", "paired"}, default="auto"
         Whether seed i of one system and seed i of another belong together, because each seed has
         a random split of its own. ``"auto"``: they do if ground truths differ between seeds.
+    clusters : str, optional
+        A column of the table of users, as for ``by``, whose groups are sampled as a whole, so that
+        their users are not independent: households, or the person behind several sessions.
     n_resamples : int, optional
         Number of resamples of resampling tests; by default 10,000, or as many as the pairs need
         for the smallest p-value to survive its correction.
@@ -130,7 +134,7 @@ def compare(
     systems = systems_of(results)
     if baseline is None and systems.in_order:
         baseline = next(iter(systems.names))
-    _check_options(systems, baseline, by, correction, test)
+    _check_options(systems, baseline, by, correction, test, clusters)
     check_level("alpha", alpha)
     check_choice("missing", missing, Missing)
     check_choice("seeds", seeds, SeedDesign)
@@ -143,8 +147,10 @@ def compare(
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
     tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
-    template = SeedPairs({}, None, pairs, tests, float(alpha), test, correction, margin, missing,
-                         n_resamples, int(seed), others, paired=paired)  # fmt: skip
+    template = DesignPairs(
+        {}, None, pairs, tests, float(alpha), test, correction, margin, missing, n_resamples,
+        int(seed), others, clusters, paired=paired,
+    )  # fmt: skip
     families = [_pairs(template, systems, members, group) for group, members in parts.items()]
     asked = {main} if measures is None else set(cells)
     rows = _rows(families, cells, main, asked, by, not_compared,
@@ -163,7 +169,7 @@ def compare(
         "test": test, "correction": correction, "margin": margin, "missing": missing,
         "n_resamples": None if n_resamples is None else int(n_resamples), "seed": int(seed),
         "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
-        "sources": _sources(systems), "data_sets": systems.data_sets or None,
+        "sources": _sources(systems), "clusters": clusters, "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
         "ranking": _ranking(systems, families[0], rows, main) if by is None else [],
     }  # fmt: skip
@@ -178,8 +184,8 @@ def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, st
 
 
 def _pairs(
-    template: SeedPairs, systems: Systems, results: dict[str, Result], group: str | None
-) -> SeedPairs:
+    template: DesignPairs, systems: Systems, results: dict[str, Result], group: str | None
+) -> DesignPairs:
     """Return the pairs of some results: of single ones, or of several seeds."""
     seeds = systems.seeds(group or "" if systems.data_sets else "")
     if any(len(names) > 1 for names in seeds.values()):
@@ -203,11 +209,15 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
 
 
 def _ranking(
-    systems: Systems, family: SeedPairs, rows: Sequence[Mapping[str, Any]], main: str
+    systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str
 ) -> list[dict[str, Any]]:
     """Return the ranks of all systems on the primary measure; empty where they are not known."""
     single = not systems.several_seeds and not systems.data_sets
-    if single and all(result.is_mean_of_users(main) for result in systems.results.values()):
+    if (
+        single
+        and family.clusters is None
+        and all(result.is_mean_of_users(main) for result in systems.results.values())
+    ):
         return joint_ranks(family, main)
     primary = [row for row in rows if row["primary"]]
     return ranks_of_pairs(primary, family.alpha, better=family.better(main))
@@ -223,23 +233,28 @@ def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
 
 
 def _check_options(
-    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test
-) -> None:
+    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test,
+    clusters: str | None,
+) -> None:  # fmt: skip
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
-    if systems.several_seeds and test not in ("auto", "t"):
+    designed = systems.several_seeds or clusters is not None
+    if designed and test not in ("auto", "t"):
         raise ParameterError(
-            "of several seeds the mean over users and seeds is tested, by a two-level t test",
+            "with several seeds or clusters the mean is tested by a t test of their variance",
             found=f"test={test!r}", hint='test="auto"',
         )  # fmt: skip
+    if not isinstance(clusters, str | None):
+        raise ParameterError("clusters is the name of one column of the users",
+                             found=f"clusters={clusters!r}")  # fmt: skip
     if baseline is not None and baseline not in list(systems.names):
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
     if by is not None and systems.data_sets:
         raise ParameterError("groups of users are compared on one data set",
                              found=f"by={by!r}, {len(systems.data_sets)} data sets")  # fmt: skip
-    if correction in JOINT and (systems.several_seeds or systems.data_sets):
+    if correction in JOINT and (designed or systems.data_sets):
         raise ParameterError(
-            f"{correction} tests pairs of single results together, not seeds or data sets",
+            f"{correction} tests pairs of single results over independent users together",
             found=f"correction={correction!r}", hint='correction="holm" corrects over all pairs',
         )  # fmt: skip
     if by is not None and not isinstance(by, str):
@@ -291,8 +306,8 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 
 def _rows(
-    families: Sequence[SeedPairs], cells: Sequence[str], main: str, asked: set[str], by: str | None,
-    not_compared: dict[str, str], *, exploratory: bool,
+    families: Sequence[Pairs], cells: Sequence[str], main: str, asked: set[str],
+    by: str | None, not_compared: dict[str, str], *, exploratory: bool,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the rows of every measure; why a measure has none goes into ``not_compared``."""
     parts = by if by is not None or not exploratory else "data set"

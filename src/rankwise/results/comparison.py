@@ -44,9 +44,9 @@ class Comparison:
         With several seeds: their number (``seeds_baseline``, ``seeds_system``), the standard
         deviation of the values between them (``deviation_baseline``, ``deviation_system``), their
         ``share_of_seeds`` in the variance of the difference, and ``seeds_to_halve``, how many more
-        of each system halve its interval. Over data sets, in the rows without a group: how many
-        ``data_sets``, of which wins, ties and losses are counts, and ``tau``, the standard
-        deviation of the true differences between them.
+        of each system halve its interval. With clusters of users their number, ``clusters``. Over
+        data sets, in the rows without a group: how many ``data_sets``, of which wins, ties and
+        losses are counts, and ``tau``, the standard deviation of the true differences between them.
     values : polars.DataFrame
         One row per value that any result has, one column per system and data set: means over
         seeds. Where candidates were sampled, the column's name carries the label.

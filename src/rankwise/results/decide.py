@@ -20,6 +20,7 @@ from rankwise.results.comparison import Comparison
 from rankwise.results.decision import CHECKS, Decision, Outcome
 from rankwise.results.group_columns import group_column, shared_groups
 from rankwise.results.margins import size_of
+from rankwise.results.plain_design import check_plain_design
 from rankwise.results.result import Result
 from rankwise.stats.multiple import adjust
 from rankwise.stats.non_inferiority import users_to_show
@@ -103,13 +104,8 @@ def decide(
     """
     check_level("alpha", alpha)
     check_count(least=2, min_slice_size=min_slice_size)
-    if isinstance(results, Comparison) and (
-        results.settings["seeds"] or results.settings["data_sets"]
-    ):
-        raise ParameterError(
-            "a decision is about one result per system, not several seeds or data sets",
-            found=f"{len(results.results)} results", hint="decide on the results of one seed",
-        )  # fmt: skip
+    if isinstance(results, Comparison):
+        check_plain_design(results.settings, "a decision")
     given = results.results if isinstance(results, Comparison) else results
     if not isinstance(given, Mapping):
         raise ParameterError("results come by name", found=type(results).__name__,

@@ -38,7 +38,8 @@ class Pairs:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
     ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
-    of the rows of the exploratory measures, which are corrected together.
+    of the rows of the exploratory measures, which are corrected together. ``clusters`` is the
+    column of users' groups that are not independent of each other, if there are any.
     """
 
     results: Mapping[str, Result]
@@ -53,6 +54,7 @@ class Pairs:
     n_resamples: int | None
     seed: int
     others: int = 1
+    clusters: str | None = None
 
     def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
@@ -123,7 +125,7 @@ class Pairs:
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))
-        return align_users(self.results, cell, self.missing)
+        return align_users(self.results, cell, self.missing, self.clusters)
 
     def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
         """Return the paired values of system and baseline."""

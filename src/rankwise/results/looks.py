@@ -14,6 +14,7 @@ from rankwise.errors import FileError, ParameterError
 from rankwise.results.align_users import align_users
 from rankwise.results.comparison import Comparison
 from rankwise.results.margins import margin_of, size_of
+from rankwise.results.plain_design import check_plain_design
 from rankwise.stats.confidence_sequence import confidence_sequence_of
 from rankwise.stats.differences import Differences
 from rankwise.tables.atomic_files import write_text
@@ -71,9 +72,7 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
             "looks need a comparison of all users, with a margin",
             found=f"margin={settings['margin']}, by={settings['by']}", hint="pass margin=",
         )  # fmt: skip
-    if settings["seeds"] or settings["data_sets"]:
-        raise ParameterError("looks are at one result per system, not several seeds or data sets",
-                             found=f"{len(comparison.results)} results")  # fmt: skip
+    check_plain_design(settings, "a look")
     rows = comparison.table.to_dicts()
     record = _read(file) if file.exists() else {}
     looks: list[Look] = []

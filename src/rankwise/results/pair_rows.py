@@ -47,7 +47,7 @@ COLUMNS: dict[str, Any] = {
     "seeds_baseline": pl.Int64, "seeds_system": pl.Int64,
     "deviation_baseline": pl.Float64, "deviation_system": pl.Float64,
     "share_of_seeds": pl.Float64, "seeds_to_halve": pl.Int64,
-    "data_sets": pl.Int64, "tau": pl.Float64, "flags": pl.List(pl.String),
+    "clusters": pl.Int64, "data_sets": pl.Int64, "tau": pl.Float64, "flags": pl.List(pl.String),
 }  # fmt: skip
 
 

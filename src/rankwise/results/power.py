@@ -121,7 +121,7 @@ def sample_size(
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
     >>> found = sample_size(result, "recall@1", difference=0.1)
     >>> found.users, found.low, found.high
-    (352, 323, 389)
+    (352, 326, 386)
     """
     values, factor = _pilot(result, measure, difference, other, correlation)
     deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(

@@ -113,7 +113,7 @@ def compare(
         "alpha": float(alpha), "test": "t", "correction": correction, "margin": margins,
         "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
-        "data_sets": None, "seeds": None,
+        "clusters": None, "data_sets": None, "seeds": None,
         "ranking": ranks_of_pairs([row for row in rows if row["primary"]], alpha,
                                   better=first.direction(main)),
     }  # fmt: skip

@@ -13,7 +13,7 @@ from rankwise.errors import InputError
 from rankwise.stats.differences import Interval, t_around
 from rankwise.stats.values import Floats, check_level, column
 
-__all__ = ["clustered", "finite_population", "jackknife", "jackknife_error"]
+__all__ = ["cluster_error", "clustered", "finite_population", "jackknife", "jackknife_error"]
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
@@ -59,16 +59,23 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
         raise InputError("each value has a cluster, and none is NaN",
                          found=f"{len(data)} values, {len(codes)} clusters")  # fmt: skip
     n = len(distinct)
-    total, size = np.bincount(codes, data, n), np.bincount(codes, minlength=n)
-    mean = float(total.sum() / size.sum()) if n else math.nan
+    mean = float(data.mean()) if n else math.nan
     if n < 2:
         flags = ("fewer than two clusters",)
         return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, flags)
-    rows = float(size.sum())
-    spread = (total - mean * size) ** 2 / (1 - size / rows)
-    error = math.sqrt(float(spread.sum())) / rows
-    freedom = _satterthwaite(size.astype(np.float64))
+    error, freedom = cluster_error(data, codes)
     return t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
+
+
+def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
+    """Return the CR2 standard error of the mean of values, and its degrees of freedom.
+
+    ``codes`` number the cluster of each value from 0; there are two or more.
+    """
+    total, size = np.bincount(codes, values), np.bincount(codes)
+    rows = float(size.sum())
+    spread = (total - float(total.sum()) / rows * size) ** 2 / (1 - size / rows)
+    return math.sqrt(float(spread.sum())) / rows, _satterthwaite(size.astype(np.float64))
 
 
 def _satterthwaite(size: Floats) -> float:

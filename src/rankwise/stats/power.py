@@ -107,7 +107,7 @@ def variance_interval(values: Any, *, confidence: float = 0.95) -> tuple[float, 
     Examples
     --------
     >>> variance_interval([0.1, 0.4, 0.3, 0.9, 0.5, 0.2, 0.4, 0.6, 0.8, 0.7])
-    (0.0388, 0.1793)
+    (0.0341, 0.2078)
     """
     from scipy.stats import norm, trim_mean
 

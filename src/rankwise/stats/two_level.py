@@ -137,21 +137,23 @@ def seed_variance(values: Floats) -> tuple[Part | None, float]:
     return part, float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
 
 
-def variance_of_means(users: Floats, seeds: Sequence[Floats]) -> Variance:
+def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> Variance:
     """Return the variance of a mean over users, from users' means over the seeds of systems.
 
+    ``part`` is that of users, if they are not independent of each other.
     The residual is taken off the part of users, where it is known well, not off that of the seeds,
     where it would leave too little as often as too much.
     """
     found = [seed_variance(values) for values in seeds]
     residual = sum(rest for _, rest in found)
     n = len(users)
-    between = float(users.var(ddof=1)) / n if n > 1 else math.nan
+    alone = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
+    between, freedom = alone if part is None else part
     largest = max(float(np.abs(values).max()) for values in seeds)
     rounding = (DIGITS * largest) ** 2  # a variance below is none
     parts = tuple((v if v > rounding else 0.0, f) for v, f in (p for p, _ in found if p))
     own = between - residual
-    return Variance((0.0 if own <= rounding else own, float(n - 1)), parts)
+    return Variance((0.0 if own <= rounding else own, freedom), parts)
 
 
 @dataclass(frozen=True)

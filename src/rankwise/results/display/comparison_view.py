@@ -105,7 +105,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
-    notes += [*_samples(settings), *_ranks(settings)]
+    notes += [*_samples(table, settings), *_ranks(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, dict[str, None]] = {}
@@ -142,9 +142,14 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
     return [f"Ranks on {settings['primary']}, together with {level} confidence: {names}."]
 
 
-def _samples(settings: Mapping[str, Any]) -> list[str]:
-    """Return what else is a sample: seeds and data sets."""
+def _samples(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+    """Return what else is a sample: clusters of users, seeds and data sets."""
     notes = []
+    if settings["clusters"]:
+        numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
+        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
+        notes.append(f"Users come in {spread} clusters by {settings['clusters']}, which are the "
+                     "sample.")  # fmt: skip
     if settings["data_sets"]:
         notes.append(f"Over {len(settings['data_sets'])} data sets: a sample of data sets, all of "
                      "the same weight; each alone is exploratory.")  # fmt: skip
@@ -204,7 +209,7 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
     )
     spreads = " After ±: the standard deviation between seeds." if settings["seeds"] else ""
-    caption += "".join(f" {note}" for note in _samples(settings)) + spreads
+    caption += "".join(f" {note}" for note in _samples(table, settings)) + spreads
     counts = sorted(set(table["users"].to_list()))
     users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     return TableView(

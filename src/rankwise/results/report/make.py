@@ -10,6 +10,7 @@ import polars as pl
 from rankwise.core.view import TableView
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.display.shown import ShownResult
+from rankwise.results.plain_design import check_plain_design
 from rankwise.results.plots.estimates import Estimates
 from rankwise.results.report.material import Material
 from rankwise.results.report.page import Report, sections_of
@@ -40,11 +41,8 @@ def make_report(
             "this comparison was read from a file, which holds no results",
             hint="make the report from the results that were compared",
         )
-    if comparison is not None and (comparison[1]["seeds"] or comparison[1]["data_sets"]):
-        raise ParameterError(
-            "a report shows one result per system, not several seeds or data sets",
-            found=f"{len(results)} results", hint="report the results of one seed, on one data set",
-        )  # fmt: skip
+    if comparison is not None:
+        check_plain_design(comparison[1], "a report")
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Pairs of systems that were trained with several seeds: users and seeds are both samples."""
+"""Pairs of systems whose users are not the only sample, or none of independent users."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from rankwise.results.family import Pairs, largest_difference
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import blank_row, check_groups_left_out, make_row
-from rankwise.stats.clusters import jackknife_error
-from rankwise.stats.differences import Differences, Floats, TestResult
+from rankwise.stats.clusters import cluster_error, jackknife_error
+from rankwise.stats.differences import Differences, Floats, TestResult, t_is_valid
 from rankwise.stats.effects import fieller
 from rankwise.stats.two_level import Variance, seed_variance, variance_of_means
 
-__all__ = ["SeedPairs"]
+__all__ = ["DesignPairs"]
 
 _FEW = 5
 """Seeds below which the variance between them is hardly known."""
+_FEW_CLUSTERS = 10
+"""Clusters below which the variance between them is hardly known."""
 _TEST = "two-level t"
 
 
 @dataclass(frozen=True)
-class SeedPairs(Pairs):
-    """Pairs of systems, each with the names of its results, one per seed.
+class DesignPairs(Pairs):
+    """Pairs of systems with several seeds each, over users that may come in clusters.
 
-    Without ``seeds`` every system has one result. ``paired`` says whether seed i of two systems
-    belongs together.
+    Attributes
+    ----------
+    seeds : mapping of str to sequence of str
+        The names of the results of each system, one per seed; empty if each has one result.
+    paired : bool
+        Whether seed i of two systems belongs together.
     """
 
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -40,59 +46,83 @@ class SeedPairs(Pairs):
     def _row(
         self, cell: str, pair: tuple[str, str], aligned: Aligned, *, main: bool
     ) -> dict[str, Any]:
-        if not self.seeds:
+        if not self.seeds and self.clusters is None:
             return super()._row(cell, pair, aligned, main=main)
-        column = {name: at for at, name in enumerate(self.results)}
-        y, x = (
-            np.ascontiguousarray(aligned.values[:, [column[name] for name in self.seeds[side]]].T)
-            for side in pair
-        )
+        y, x = (self._values(side, aligned) for side in pair)
         d = Differences(x.mean(axis=0), y.mean(axis=0))
-        variance = variance_of_means(d.d, [x - y] if self.paired else [x, y])
+        variance = self._variance(d.d, [x - y] if self.paired else [x, y], aligned)
         tests, largest = (self.tests if main else 1), largest_difference(self.results, cell)
         margin = size_of(margin_of(self.margin, cell), d.means[1])
-        if variance.total > 0:
-            tested = TestResult(_TEST, d.mean, d.mean / variance.error, variance.p(d.mean), d.n,
+        if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
+            name = _TEST if self.seeds else "clustered t"
+            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n,
                                 d.flags)  # fmt: skip
-            intervals = tuple(
+            alone, together = (
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n)
                 for count in (1, tests)
             )
         else:  # all users differ alike, whatever the seed
             tested = self._tested(d)
-            intervals = self._intervals(d, tested.p, largest, tests)
+            alone, together = self._intervals(d, tested.p, largest, tests)
         row = make_row(
-            cell, pair, d, tested, aligned, (intervals[0], intervals[1]), margin=margin,
+            cell, pair, d, tested, aligned, (alone, together), margin=margin,
             better=self.better(cell), alpha=self.alpha, largest=largest,
             tests=self.tests if main else self.others,
         )  # fmt: skip
-        row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])
-        if variance.total > 0:
-            row |= {
-                **self._with_seeds(row, variance, margin, main=main),
-                **self._lift(x, y, variance),
-            }
+        if self.seeds:
+            row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])
+        if self.clusters is not None:
+            row |= self._of_clusters(d, aligned, row)
+        if variance.total != 0:
+            row |= self._by_variance(row, variance, margin, main=main)
+            row |= self._lift(x, y, variance, aligned)
         return row
 
-    def _with_seeds(
+    def _values(self, system: str, aligned: Aligned) -> Floats:
+        """Return the values of a system, one row per seed and one column per user."""
+        column = {name: at for at, name in enumerate(self.results)}
+        names = self.seeds.get(system, [system])
+        return np.ascontiguousarray(aligned.values[:, [column[name] for name in names]].T)
+
+    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: Aligned) -> Variance:
+        """Return the variance of a mean over users and seeds."""
+        part = None
+        if aligned.clusters is not None:
+            several = len(aligned.clusters) and aligned.clusters.max() > 0
+            error, freedom = cluster_error(users, aligned.clusters) if several else (math.nan, 0.0)
+            part = (error**2, freedom)
+        return variance_of_means(users, seeds, part)
+
+    def _of_clusters(
+        self, d: Differences, aligned: Aligned, row: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what a row says of clusters."""
+        count = int(aligned.clusters.max()) + 1 if len(aligned.clusters) else 0
+        few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
+        found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
+        if not t_is_valid(d):  # the number of users that differ would count them as independent
+            found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior")
+                      if not math.isnan(row[name])}  # fmt: skip
+        return found
+
+    def _by_variance(
         self, row: Mapping[str, Any], variance: Variance, margin: float | None, *, main: bool
     ) -> dict[str, Any]:
-        """Return what seeds change in a row: all claims about users hold over seeds as well."""
+        """Return what holds over seeds and clusters: no claim is stronger than that over users."""
         level = self.alpha / (self.tests if main else self.others)
-        found = {
-            "minimum_detectable": (variance.quantile(level / 2) + variance.quantile(0.2))
-            * variance.error,
-            "users_needed": None, "_error": variance.error,
+        wide = variance.quantile(level / 2) + variance.quantile(0.2)
+        found: dict[str, Any] = {
+            "minimum_detectable": wide * variance.error, "users_needed": None,
+            "_error": variance.error,
         }  # fmt: skip
         if margin is not None:
             difference = row["difference"]
             within = variance.p_above(margin - abs(difference))
-            found["p_equivalence"] = max(row["p_equivalence"], within)
+            found["p_equivalence"] = float(np.maximum(row["p_equivalence"], within))
             if row["_better"] is not None:
                 gain = difference if row["_better"] else -difference
-                found["p_non_inferior"] = max(
-                    row["p_non_inferior"], variance.p_above(gain + margin)
-                )
+                no_worse = variance.p_above(gain + margin)
+                found["p_non_inferior"] = float(np.maximum(row["p_non_inferior"], no_worse))
         return found
 
     def _of_seeds(
@@ -123,10 +153,10 @@ class SeedPairs(Pairs):
             "share_of_seeds": share, "seeds_to_halve": more, "flags": [*flags, *notes],
         }  # fmt: skip
 
-    def _lift(self, x: Floats, y: Floats, variance: Variance) -> dict[str, float]:
+    def _lift(self, x: Floats, y: Floats, variance: Variance, aligned: Aligned) -> dict[str, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         users = [values.mean(axis=0) for values in (x, y)]
-        of_x, of_y = (variance_of_means(mean, [values]).total
+        of_x, of_y = (self._variance(mean, [values], aligned).total
                       for mean, values in zip(users, (x, y), strict=True))  # fmt: skip
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
         means = float(users[0].mean()), float(users[1].mean())
@@ -139,7 +169,8 @@ class SeedPairs(Pairs):
     ) -> dict[str, Any]:
         """Return the row of values that are no means of users: the jackknife is over users."""
         if not self.seeds:
-            return super()._row_of_all_lists(cell, pair, better)
+            row = super()._row_of_all_lists(cell, pair, better)
+            return row | {"flags": [*row["flags"], *self._ignored()]}
         given = [[self.results[name] for name in self.seeds[side]] for side in pair]
         check_groups_left_out(cell, {n: self.results[n] for side in pair for n in self.seeds[side]})
         y, x = (np.array([result.values[cell] for result in results]) for results in given)
@@ -164,4 +195,9 @@ class SeedPairs(Pairs):
         }  # fmt: skip
         return row | self._of_seeds(pair, variance, [y, x],
                                     [*jackknife_caveats(given[1][0].measures, cell),
-                                     "of all lists together"])  # fmt: skip
+                                     *self._ignored(), "of all lists together"])  # fmt: skip
+
+    def _ignored(self) -> list[str]:
+        if self.clusters is None:
+            return []
+        return [f"the jackknife takes users for independent, whatever their {self.clusters}"]

@@ -1,0 +1,142 @@
+"""`compare` where users come in clusters: households, or one person behind several sessions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise import stats
+from rankwise.errors import ParameterError
+from rankwise.results.comparison import Comparison
+
+
+def results(seed=0, *, homes=30, gain=0.0, seeds=1, names=("a", "b")):
+    """Users of unequal households, who share most of what they gain."""
+    rng = np.random.default_rng(seed)
+    home = np.repeat(np.arange(homes), rng.integers(1, 8, homes))
+    shared = rng.normal(gain, 0.2, homes)[home]
+    easy = rng.normal(0.5, 0.1, len(home))
+
+    def one(name):
+        values = easy + (shared if name == names[-1] else 0) + rng.normal(0, 0.05, len(home))
+        return rw.from_per_user(pl.DataFrame({
+            "user": np.arange(len(home)), "ndcg@10": values, "group(home)": home.astype(str)}))  # fmt: skip
+
+    return {
+        name: [one(name) for _ in range(seeds)] if seeds > 1 else one(name) for name in names
+    }, home
+
+
+def values(result):
+    return result.per_user["ndcg@10"].to_numpy()
+
+
+def test_a_row_is_the_clustered_t():
+    given, home = results()
+    row = rw.compare(given, clusters="home")["b"]
+    d = values(given["b"]) - values(given["a"])
+    expected = stats.clustered(d, home)
+    assert (row["test"], row["clusters"]) == ("clustered t", 30)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(expected), rel=1e-12)
+    assert (row["p"] < 0.05) == (not row["low"] <= 0 <= row["high"])
+    assert row["lift_low"] < row["lift"] < row["lift_high"]
+    alone = rw.compare(given)["b"]
+    assert row["high"] - row["low"] > 1.5 * (alone["high"] - alone["low"])
+    assert row["minimum_detectable"] > 1.5 * alone["minimum_detectable"]
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """0.05 in 500 samples has an error of 0.01; users taken for independent err much more."""
+    clustered = independent = 0
+    for seed in range(500):
+        given, _ = results(seed, homes=25)
+        d = values(given["b"]) - values(given["a"])
+        clustered += rw.compare(given, clusters="home")["b"]["p"] < 0.05
+        independent += stats.paired_t(d).p < 0.05
+    assert clustered / 500 <= 0.08
+    assert independent / 500 > 0.2
+
+
+def test_every_user_alone_is_no_cluster():
+    given, _ = results(homes=1200)
+    frames = {n: r.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)"))
+              for n, r in given.items()}  # fmt: skip
+    row = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}, clusters="home")["b"]
+    plain = rw.compare(given)["b"]
+    assert row["p"] == pytest.approx(plain["p"], rel=1e-9)
+    assert row["low"] == pytest.approx(plain["low"], rel=1e-9)
+
+
+def test_seeds_and_clusters_together():
+    given, home = results(seeds=4)
+    row = rw.compare(given, clusters="home")["b"]
+    x, y = (np.array([values(r) for r in given[name]]) for name in ("b", "a"))
+    users = stats.clustered(x.mean(axis=0) - y.mean(axis=0), home)
+    assert (row["test"], row["clusters"], row["seeds_system"]) == ("two-level t", 30, 4)
+    assert row["high"] - row["low"] == pytest.approx(users.high - users.low, rel=0.1)
+
+
+def test_margins_need_more_than_users_who_do_not_differ():
+    """Thirty users without a difference, in three households, are three observations."""
+    frame = pl.DataFrame({"user": range(300), "ndcg@10": [0.5] * 300,
+                          "group(home)": [str(u // 100) for u in range(300)]})  # fmt: skip
+    other = frame.with_columns(
+        pl.col("ndcg@10") + pl.when(pl.col("user") == 0).then(0.01).otherwise(0)
+    )
+    row = rw.compare(
+        rw.from_per_user(frame), rw.from_per_user(other), clusters="home", margin=0.05
+    )["B"]
+    assert row["p_equivalence"] == row["p_non_inferior"] == 1.0
+    assert "only 3 clusters by home" in row["flags"]
+
+
+def test_displays_and_ranks(tmp_path):
+    given, _ = results(names=("a", "b", "c"), gain=0.3)
+    found = rw.compare(given, clusters="home")
+    assert "Users come in 30 clusters by home, which are the sample." in repr(found)
+    assert "30 clusters by home" in found.export("latex")
+    assert found.ranking["system"][0] == "c"
+    assert found.ranking["may_be_best"].to_list() == [True, False, False]
+    assert Comparison.load(found.save(tmp_path)).table.equals(found.table)
+
+
+def test_values_of_all_lists_say_that_clusters_are_ignored():
+    truth = {u: {u % 9} for u in range(60)}
+    users = {"user": list(truth), "home": [u // 4 for u in truth]}
+    one, two = (rw.evaluate({u: [(u * s) % 11, u % 5 + 20] for u in truth}, truth, ["gini@2", "ndcg@2"],
+                            users=users, by="home", jackknife=16) for s in (3, 5))  # fmt: skip
+    found = rw.compare(one, two, clusters="home", primary="ndcg@2")
+    assert any("whatever their home" in flag for flag in found["gini@2", "B"]["flags"])
+    assert found["ndcg@2", "B"]["clusters"] == 15
+
+
+def test_one_cluster_shows_nothing():
+    given, _ = results(homes=1)
+    row = rw.compare(given, clusters="home")["b"]
+    assert math.isnan(row["p"])
+    assert row["verdict"] == "undecided"
+
+
+def test_what_is_refused():
+    given, _ = results()
+    for options, said in [
+        ({"clusters": "street"}, "no groups of users by 'street'|no result has groups"),
+        ({"clusters": 3}, "name of one column"),
+        ({"clusters": "home", "test": "sign"}, "seeds or clusters"),
+        ({"clusters": "home", "correction": "max_t"}, "independent users"),
+    ]:
+        with pytest.raises(ParameterError, match=said):
+            rw.compare(given, **options)
+    missing = rw.from_per_user(given["b"].per_user.with_columns(
+        pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("group(home)")).alias("group(home)")))  # fmt: skip
+    plain = rw.from_per_user(given["a"].per_user.drop("group(home)"))
+    with pytest.raises(ParameterError, match="no cluster"):
+        rw.compare({"a": plain, "b": missing}, clusters="home")
+    found = rw.compare(given, clusters="home")
+    for go in (found.report, lambda: rw.decide(found, success="ndcg@10")):
+        with pytest.raises(ParameterError, match="independent users"):
+            go()
