@@ -152,7 +152,7 @@ def test_impossible_ranks_have_no_interval():
         (np.nan,) * 3, nan_ok=True
     )
     assert found["flags"].to_list()[0] == [
-        "no distribution of true ranks explains the sampled ranks"
+        "limits cross: hardly any distribution of true ranks explains the sample"
     ]
 
 

@@ -188,7 +188,7 @@ def _limits(metric: Floats, m: int) -> list[str]:
 def _doubts(value: float, low: float, high: float) -> list[str]:
     """Return what is wrong with an estimate and its interval."""
     if math.isnan(low):
-        return ["no distribution of true ranks explains the sampled ranks"]
+        return ["limits cross: hardly any distribution of true ranks explains the sample"]
     return [] if low - 1e-9 <= value <= high + 1e-9 else ["corrected value outside its interval"]
 
 

@@ -43,7 +43,7 @@ class RankBounds(NamedTuple):
 
     ``unresolved`` is the part of ``high - low`` that is not sampling noise: the distance between
     the means of the two bounding functions. All three are NaN for a metric whose limits cross,
-    because no distribution of true ranks explains the sampled ranks.
+    because hardly any distribution of true ranks explains the sampled ranks.
     """
 
     low: Floats
