@@ -101,12 +101,12 @@ def correct(
         One row per value of a metric:
 
         - ``measure``
-        - ``sampled``: the value over the sample, each relevant item ranked alone
         - ``corrected``: the estimate for the whole catalogue
         - ``low``, ``high``: confidence limits of the value for the whole catalogue
+        - ``method``
         - ``unresolved``: the part of ``high - low`` that is bias, which more negatives reduce; the
           remainder is sampling noise, which more users reduce
-        - ``method``
+        - ``sampled``: the value over the sample, each relevant item ranked alone
         - ``flags``: a list of caveats, such as the ranks that the sample does not distinguish, or
           an estimate outside its interval
         - ``label``: how candidates were sampled
@@ -171,8 +171,9 @@ def correct(
     ]
     return pl.DataFrame(
         {"measure": [cell for measure in requested for cell in measure.cells],
-         "sampled": shares @ sampled, "corrected": corrected, **bounds._asdict(),
-         "method": method, "flags": flags, "label": ranks.protocol.label},
+         "corrected": corrected, "low": bounds.low, "high": bounds.high, "method": method,
+         "unresolved": bounds.unresolved, "sampled": shares @ sampled, "flags": flags,
+         "label": ranks.protocol.label},
         schema_overrides={"flags": pl.List(pl.String)},
     )  # fmt: skip
 
