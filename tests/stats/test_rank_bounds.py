@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, lognorm
 
-from rankwise.stats.rank_bounds import rank_bounds
+from rankwise.stats.rank_bounds import _bounding_functions, rank_bounds
 from rankwise.stats.sampled_ranks import rank_probabilities
 
 
@@ -41,6 +41,18 @@ def test_no_distribution_of_true_ranks_escapes(n, m, replacement):
         found = rank_bounds(given_rank, values, exactly(ranks, given_rank), confidence=0.01)
         assert (found.low <= ranks @ values + 1e-9).all()
         assert (found.high >= ranks @ values - 1e-9).all()
+
+
+@pytest.mark.parametrize("decided", range(4))
+def test_bounding_functions_are_above_the_metric_at_every_rank(decided):
+    """Also between the ranks that the linear program looks at, and whatever the sample is."""
+    given_rank, metric = rank_probabilities(700, 100, replacement=False), metrics(700)[:, decided]
+    for run, size in enumerate((1, 5, 1000)):
+        counts = np.random.default_rng(run).dirichlet(np.full(101, 0.1)) * size
+        for sign in (1, -1):
+            functions = _bounding_functions(given_rank, sign * metric)
+            above = given_rank @ functions.above(sign * metric, counts, size)
+            assert (above >= sign * metric - 1e-12).all()
 
 
 def test_distributions_that_look_alike_are_all_inside():
@@ -179,3 +191,21 @@ def test_intervals_hold(world):
         found = rank_bounds(given_rank, values, counts, seed=run)
         held += (found.low <= ranks @ values) & (ranks @ values <= found.high)
     assert (held >= 40 * (0.95 - 2.6 * 0.034)).all(), held / 40
+
+
+@pytest.mark.slow
+def test_users_do_not_choose_their_own_bounding_functions():
+    """Half of the items at the cut-off, the worst case: 0.86 if they did, 0.95 or more as they do not.
+
+    The Monte-Carlo standard error of 0.95 is 0.018 with 150 samples.
+    """
+    n, m, users = 1000, 500, 200
+    ranks = 0.5 * (np.arange(1, n + 1) == 10) + 0.5 / n
+    given_rank, hit = rank_probabilities(n, m, replacement=True), metrics(n)[:, :1]
+    held = 0
+    for run in range(150):
+        rng = np.random.default_rng([5, run])
+        sampled = rng.choice(m + 1, users, p=ranks @ given_rank)
+        found = rank_bounds(given_rank, hit, np.eye(m + 1)[sampled], seed=run)
+        held += found.low[0] <= (ranks @ hit)[0] <= found.high[0]
+    assert held >= 150 * (0.95 - 2 * 0.018)
