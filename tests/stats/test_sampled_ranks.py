@@ -10,8 +10,8 @@ from rankwise.stats.sampled_ranks import (
     bias_variance,
     estimate,
     interpolated,
-    rank_chances,
     rank_distribution,
+    rank_probabilities,
 )
 
 N, M, K = 5000, 100, 10
@@ -42,14 +42,14 @@ TABLE = {  # naive, rank, bias-variance at .1 and at .01, rank distribution
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_table_of_outcomes(system):
-    chances = rank_chances(N, M, replacement=True)
+    probabilities = rank_probabilities(N, M, replacement=True)
     truth = SYSTEMS[system] / SYSTEMS[system].sum()
-    seen = np.random.default_rng(0).multinomial(50_000, truth @ chances).astype(float)
+    seen = np.random.default_rng(0).multinomial(50_000, truth @ probabilities).astype(float)
     hit = (RANKS <= K).astype(float)[:, None]
     found = [
         seen[:K].sum() / seen.sum(),
         *(
-            estimate(method, chances, hit, seen[:, None], gamma=gamma).item()
+            estimate(method, probabilities, hit, seen, gamma=gamma).item()
             for method, gamma in (("rank", 0), ("bv", 0.1), ("bv", 0.01), ("em", 0))
         ),
     ]
@@ -59,46 +59,51 @@ def test_the_table_of_outcomes(system):
 
 
 @pytest.mark.parametrize("replacement", [True, False])
-def test_chances_are_those_of_a_simulation(replacement):
+def test_probabilities_are_those_of_a_simulation(replacement):
     rng, n, m = np.random.default_rng(1), 12, 4
-    chances = rank_chances(n, m, replacement=replacement)
-    assert chances.sum(axis=1) == pytest.approx(1)
+    probabilities = rank_probabilities(n, m, replacement=replacement)
+    assert probabilities.sum(axis=1) == pytest.approx(1)
     for rank in (1, 5, 12):
         above = rank - 1
         draws = [(rng.choice(n - 1, m, replace=replacement) < above).sum() for _ in range(4000)]
         seen = np.bincount(draws, minlength=m + 1) / 4000
-        assert seen == pytest.approx(chances[rank - 1], abs=0.03)
+        assert seen == pytest.approx(probabilities[rank - 1], abs=0.03)
 
 
 def test_everything_sampled_is_exact():
     n = 8
-    chances = rank_chances(n, n - 1, replacement=False)
-    assert chances == pytest.approx(np.eye(n))
+    probabilities = rank_probabilities(n, n - 1, replacement=False)
+    assert probabilities == pytest.approx(np.eye(n))
     values = 1 / np.arange(1, n + 1)[:, None]
-    counts = np.random.default_rng(0).integers(1, 9, (n, 1)).astype(float)
-    exact = (counts.T @ values / counts.sum()).item()
+    counts = np.random.default_rng(0).integers(1, 9, n).astype(float)
+    exact = (counts @ values / counts.sum()).item()
     assert interpolated(values, n - 1) == pytest.approx(values)
     for method in ("rank", "em"):
-        assert estimate(method, chances, values, counts).item() == pytest.approx(exact)
-    assert estimate("bv", chances, values, counts, gamma=0).item() == pytest.approx(exact)
+        assert estimate(method, probabilities, values, counts).item() == pytest.approx(exact)
+    assert estimate("bv", probabilities, values, counts, gamma=0).item() == pytest.approx(exact)
 
 
 def test_no_weight_on_variance_has_the_least_bias():
-    chances = rank_chances(60, 8, replacement=True)
+    probabilities = rank_probabilities(60, 8, replacement=True)
     values = (np.arange(1, 61) <= 5).astype(float)[:, None]
 
     def bias(gamma):
-        return float(((chances @ bias_variance(chances, values, gamma) - values) ** 2).sum())
+        return float(
+            ((probabilities @ bias_variance(probabilities, values, gamma) - values) ** 2).sum()
+        )
 
     assert bias(0) < bias(0.01) < bias(0.3)
 
 
 def test_rounds_raise_the_likelihood():
-    chances = rank_chances(80, 10, replacement=True)
+    probabilities = rank_probabilities(80, 10, replacement=True)
     counts = np.random.default_rng(2).multinomial(500, np.full(11, 1 / 11)).astype(float)
     likelihood = [
-        float(counts @ np.log(chances.T @ rank_distribution(chances, counts, rounds=rounds)))
+        float(
+            counts
+            @ np.log(probabilities.T @ rank_distribution(probabilities, counts, rounds=rounds))
+        )
         for rounds in (1, 5, 50, 200)
     ]
     assert likelihood == sorted(likelihood)
-    assert rank_distribution(chances, counts).sum() == pytest.approx(1)
+    assert rank_distribution(probabilities, counts).sum() == pytest.approx(1)

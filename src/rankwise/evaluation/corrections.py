@@ -1,7 +1,8 @@
-"""`correct`: estimates for the whole catalogue, from ranks among sampled negatives."""
+"""`correct`: estimates of full-catalogue metrics from ranks among sampled negatives."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice, check_number, check_positive
+from rankwise.core.arguments import check_choice, check_flag, check_number, check_positive
 from rankwise.errors import (
     DuplicateError,
     EmptyError,
@@ -24,7 +25,9 @@ from rankwise.measures.kinds import PerUser, Pooled
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike, parse_all
 from rankwise.ranking.rank_relevant import Ranks
-from rankwise.stats.sampled_ranks import Method, estimate, rank_chances
+from rankwise.stats.rank_bounds import rank_bounds
+from rankwise.stats.sampled_ranks import Method, estimate, rank_probabilities
+from rankwise.stats.values import check_level
 from rankwise.tables.align import align
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
@@ -34,7 +37,7 @@ __all__ = ["correct"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 _CELLS = 100_000_000  # of the matrix of true by sampled ranks
-_REPLICATES = 64  # replicates of the bootstrap that are worked out together
+_UNEVEN = 0.1  # differences of the users' catalogue sizes, relative to their mean, that are named
 
 
 def correct(
@@ -45,51 +48,80 @@ def correct(
     method: Method = "em",
     gamma: float = 0.01,
     n_items: int | None = None,
-    bootstrap: int = 200,
-    level: float = 0.95,
+    confidence: float = 0.95,
+    decreasing: bool = False,
     seed: int = 0,
     columns: Columns | None = None,
 ) -> pl.DataFrame:
-    r"""Estimate measures over the whole catalogue from ranks among sampled negatives.
+    r"""Estimate metrics over the whole catalogue from ranks among sampled negatives.
 
-    Every relevant item is taken alone, against its user's negatives: a measure is then a function
-    of one rank, and its value the mean over the user's relevant items and over users. What is
-    estimated is that mean for the true ranks, among :math:`N` items. Where users have one relevant
-    item it is what `rankwise.evaluate` says of exact ranks; where they have several, it is not:
-    there they stand in one another's way. `rankwise.stats.sampled_ranks` has the formulas.
+    Each relevant item is ranked against its user's negatives alone, so a metric is a function of
+    one rank. Its value is the mean over the relevant items of a user, then over users. The target
+    is the same mean of the true ranks among :math:`N` items. For users with one relevant item this
+    is what `rankwise.evaluate` computes from exact ranks; for users with several it is not, because
+    there relevant items also compete with one another.
+
+    m negatives hardly distinguish true ranks 1 to N / m. Very different hit rates at a cut-off
+    below N / m give the same sampled ranks, and no estimator can tell which of them is true: every
+    ``corrected`` value is biased to some degree. The confidence interval includes this bias. It
+    is an interval of the true value, not of the estimator, so it is the same for every method, and
+    it holds whatever the distribution of true ranks is. See `rankwise.stats.rank_bounds`.
 
     Parameters
     ----------
     ranks : Ranks
-        From `rankwise.rank_relevant` over `rankwise.candidates.sampled`, drawn uniformly.
+        From `rankwise.rank_relevant` with `rankwise.candidates.sampled` negatives, drawn uniformly.
     truth : table, path, mapping or sparse matrix
-        The ground truth that the ranks were computed for; what is relevant in it was decided when
-        negatives were drawn.
+        The ground truth for which negatives were drawn, with the same rating threshold.
     measures : str, measure, or a list of them
         Functions of the ranks of relevant items: hit_rate, recall, ndcg, mrr, map, auc, ….
     method : {"em", "bv", "rank"}, default="em"
-        The distribution of true ranks by expectation maximisation; bias against variance; the
-        unbiased rank.
+        The estimator. ``"em"``: mean under the maximum-likelihood distribution of true ranks
+        (expectation maximisation). ``"bv"``: bias against variance. ``"rank"``: the metric at the
+        unbiased estimate of the rank; for comparison with published values only, because it is
+        heavily biased for every metric in which first ranks count most (hit rate, nDCG, MRR).
     gamma : float, default=0.01
-        What variance weighs against bias, for ``"bv"``. In [1e-6, 1).
+        Weight of variance against squared bias for ``method="bv"``, in [1e-6, 1).
     n_items : int, optional
-        The number of items that a relevant one competes with, itself included; by default the mean
-        over users of what negatives were drawn from, plus one.
-    bootstrap : int, default=200
-        Replicates for the intervals, which draw users anew; 0 for none.
-    level : float, default=0.95
-        The level of the intervals.
+        Number of items N that are ranked in a full evaluation of one relevant item, itself
+        included. Default: the mean over users of the items that negatives were drawn from, plus 1.
+    confidence : float, default=0.95
+        Confidence level of the intervals, in (0, 1).
+    decreasing : bool, default=False
+        Assume that a true rank is never more probable than the one before it. Intervals are then
+        much narrower, and wrong if the assumption is. Every row says that it was made.
     seed : int, default=0
-        Of the bootstrap.
+        Random seed of the five folds of users that the intervals are computed with.
     columns : mapping, optional
-        Which column of the truth has which role.
+        The column of ``truth`` for each role, e.g. ``{"user": "uid"}``.
 
     Returns
     -------
     polars.DataFrame
-        One row per value: ``measure``, ``sampled`` (over the sample, each item alone),
-        ``corrected``, ``low`` and ``high``, ``method``, ``label``. Relevant
-        items without a rank count 0 in all.
+        One row per value of a metric:
+
+        - ``measure``
+        - ``corrected``: the estimate for the whole catalogue
+        - ``low``, ``high``: confidence limits of the value for the whole catalogue
+        - ``method``
+        - ``unresolved``: the part of ``high - low`` that is bias, which more negatives reduce; the
+          remainder is sampling noise, which more users reduce
+        - ``sampled``: the value over the sample, each relevant item ranked alone
+        - ``flags``: a list of caveats, such as the ranks that the sample does not distinguish, or
+          an estimate outside its interval
+        - ``label``: how candidates were sampled
+
+        Relevant items without a rank have the value 0.
+
+    Raises
+    ------
+    ParameterError
+        Ranks are not among uniformly sampled negatives, the sample is as large as the catalogue,
+        or a parameter is outside its range.
+    InputError
+        Users have different numbers of negatives, or ranks and ground truth do not belong together.
+    MeasureError
+        A measure is not a function of one rank.
 
     References
     ----------
@@ -104,42 +136,72 @@ def correct(
     >>> truth = {user: {user % 500} for user in range(300)}
     >>> frozen = rw.candidates.sampled(truth, 50, seed=1, items=range(500))
     >>> ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
-    >>> found = rw.correct(ranks, truth, "hit_rate@10", bootstrap=0)
-    >>> found["sampled"].round(2).item(), found["corrected"].round(2).item()
-    (0.21, 0.04)
+    >>> hit = rw.correct(ranks, truth, "hit_rate@5").row(0, named=True)
+    >>> round(hit["sampled"], 2), round(hit["corrected"], 3)
+    (0.11, 0.04)
+    >>> round(hit["low"], 2), round(hit["high"], 2), round(hit["unresolved"], 2)
+    (0.0, 0.1, 0.07)
+    >>> hit["flags"]
+    ['true ranks 1 to 10 look alike in the sample']
     """
     check_choice("method", method, Method)
     check_number("gamma", gamma)
-    check_number("level", level)
+    check_level("confidence", confidence)
+    check_flag(decreasing=decreasing)
     check_positive(n_items=n_items)
-    check_positive(least=0, bootstrap=bootstrap, seed=seed)
-    if not 1e-6 <= gamma < 1 or not 0 < level < 1:
+    check_positive(least=0, seed=seed)
+    if not 1e-6 <= gamma < 1:
         raise ParameterError(
-            "gamma lies in [1e-6, 1), below which values explode, and level in (0, 1)",
-            found=f"gamma={gamma}, level={level}",
+            "gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}"
         )
     requested = parse_all(measures)
     m, size = _sample(ranks, n_items)
-    table = read_table(truth, "truth", columns)
-    counts, lost = _counts(ranks, _positives(ranks, table), m)
-    chances = rank_chances(size, m, replacement=ranks.protocol.replacement)
-    cells = [cell for measure in requested for cell in measure.cells]
+    counts = _counts(ranks, _positives(ranks, read_table(truth, "truth", columns)), m)
+    probabilities = rank_probabilities(size, m, replacement=ranks.protocol.replacement)
     values, sampled = _at_every_rank(requested, size), _at_every_rank(requested, m + 1)
-    whole = counts.sum(axis=0, keepdims=True).T
-    corrected = (1 - lost) * estimate(method, chances, values, whole, gamma=gamma)[0]
-    naive = (1 - lost) * (whole[:, 0] / whole.sum()) @ sampled
-    low, high = np.full((2, len(cells)), np.nan)
-    if bootstrap:
-        each = [
-            (1 - lost) * estimate(method, chances, values, drawn, gamma=gamma)
-            for drawn in _replicates(counts, bootstrap, seed)
-        ]
-        tail = (1 - level) / 2
-        low, high = np.quantile(np.concatenate(each), [tail, 1 - tail], axis=0)
+    shares = counts.sum(axis=0) / counts.shape[0]
+    corrected = shares.sum() * estimate(method, probabilities, values, shares, gamma=gamma)
+    bounds = rank_bounds(
+        probabilities, values, counts, confidence=confidence, decreasing=decreasing, seed=seed
+    )
+    caveats = _caveats(ranks, float(shares.sum()), decreasing=decreasing)
+    flags = [
+        [*_limits(metric, m), *_doubts(value, low, high), *caveats]
+        for metric, value, low, high in zip(values.T, corrected, *bounds[:2], strict=True)
+    ]
     return pl.DataFrame(
-        {"measure": cells, "sampled": naive, "corrected": corrected,
-         "low": low, "high": high, "method": method, "label": ranks.protocol.label}
+        {"measure": [cell for measure in requested for cell in measure.cells],
+         "corrected": corrected, "low": bounds.low, "high": bounds.high, "method": method,
+         "unresolved": bounds.unresolved, "sampled": shares @ sampled, "flags": flags,
+         "label": ranks.protocol.label},
+        schema_overrides={"flags": pl.List(pl.String)},
     )  # fmt: skip
+
+
+def _limits(metric: Floats, m: int) -> list[str]:
+    """Return what the sample does not resolve of a metric, given its value at every true rank."""
+    alike = math.ceil((len(metric) - 1) / m)
+    if np.ptp(metric[:alike]) <= np.ptp(metric) / 2:
+        return []
+    return [f"true ranks 1 to {alike:,} look alike in the sample"]
+
+
+def _doubts(value: float, low: float, high: float) -> list[str]:
+    """Return what is wrong with an estimate and its interval."""
+    if math.isnan(low):
+        return ["limits cross: hardly any distribution of true ranks explains the sample"]
+    return [] if low - 1e-9 <= value <= high + 1e-9 else ["corrected value outside its interval"]
+
+
+def _caveats(ranks: Ranks, ranked: float, *, decreasing: bool) -> list[str]:
+    """Return the caveats of every row: what was assumed, and what is missing."""
+    out = ["assumes ranks of decreasing probability"] if decreasing else []
+    if ranked < 1 - 1e-9:
+        out.append(f"{1 - ranked:.1%} of relevance is of items without a rank: value 0")
+    eligible = ranks.eligible["eligible"].to_numpy() if ranks.eligible is not None else np.ones(1)
+    if np.ptp(eligible) > _UNEVEN * eligible.mean():
+        out.append(f"users have {eligible.min():,} to {eligible.max():,} items: approximate")
+    return out
 
 
 def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
@@ -191,16 +253,43 @@ def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
     return relevant
 
 
-def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> tuple[Floats, float]:
-    """Count sampled ranks, each user weighing 1 in all, shape (U, m + 1), and what has no rank.
+def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> Any:
+    """Return a sparse array (n_users, m + 1) of sampled ranks, each user weighing 1 in all.
 
-    Equal scores are spread over the ranks that they leave open.
+    Tied scores are spread evenly over the ranks that they leave open. A user whose relevant items
+    are not all ranked weighs less.
     """
-    ranked = relevant.with_columns(share=1.0 / pl.len().over("user")).join(
-        ranks.frame, on=["user", "item"], how="inner"
+    from scipy.sparse import csr_array
+
+    n_users = relevant["user"].n_unique()
+    ranked = (
+        relevant.with_columns(
+            code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user")
+        )
+        .join(ranks.frame, on=["user", "item"], how="inner")
+        .sort("user", "item")  # the same bits for any order of rows
     )
     if ranked.is_empty():
         raise EmptyError("no relevant item has a rank", where="ranks")
+    _check_candidates(ranks, ranked, m)
+    # A relevant item competes with negatives alone: its user's other relevant items go.
+    better = pl.col("score").rank("min", descending=True).over("user") - 1
+    alike = pl.len().over("user", "score")
+    ranked = ranked.with_columns(
+        above=pl.col("first") - 1 - better.cast(pl.Int64),
+        tied=pl.col("last") - pl.col("first") + 1 - alike.cast(pl.Int64),
+    )
+    above, tied = ranked["above"].to_numpy(), ranked["tied"].to_numpy()
+    rows = np.repeat(np.arange(len(ranked)), tied + 1)
+    first = np.cumsum(tied + 1) - (tied + 1)
+    rank = above[rows] + np.arange(len(rows)) - first[rows]
+    share = (ranked["share"].to_numpy() / (tied + 1))[rows]
+    user = ranked["code"].to_numpy().astype(np.int64)[rows]
+    return csr_array((share, (user, rank)), shape=(n_users, m + 1))
+
+
+def _check_candidates(ranks: Ranks, ranked: pl.DataFrame, m: int) -> None:
+    """Raise unless each user's candidates are the relevant items and m negatives."""
     sizes = ranked.group_by("user").len().join(ranks.lengths, on="user")
     short = sizes.filter(pl.col("length") != pl.col("len") + m)
     if len(short):
@@ -211,36 +300,6 @@ def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> tuple[Floats, float
             f"negatives drawn ({len(short)} such users)",
             hint="take the truth that was sampled for, exclude nothing, and score every item",
         )
-    # A relevant item competes with negatives alone: its user's other relevant items go.
-    better = pl.col("score").rank("min", descending=True).over("user") - 1
-    alike = pl.len().over("user", "score")
-    ranked = ranked.with_columns(
-        above=pl.col("first") - 1 - better.cast(pl.Int64),
-        tied=pl.col("last") - pl.col("first") + 1 - alike.cast(pl.Int64),
-    )
-    users = ranked["user"].rank("dense").to_numpy().astype(np.int64) - 1
-    above, tied = ranked["above"].to_numpy(), ranked["tied"].to_numpy()
-    rows = np.repeat(np.arange(len(ranked)), tied + 1)
-    first = np.cumsum(tied + 1) - (tied + 1)
-    rank = above[rows] + np.arange(len(rows)) - first[rows]
-    share = (ranked["share"].to_numpy() / (tied + 1))[rows]
-    n_users = int(users.max()) + 1
-    cell = users[rows] * (m + 1) + rank
-    counts = np.bincount(cell, weights=share, minlength=n_users * (m + 1))
-    everyone = relevant["user"].n_unique()
-    return counts.astype(np.float64).reshape(n_users, m + 1), 1.0 - float(
-        ranked["share"].sum()
-    ) / everyone
-
-
-def _replicates(counts: Floats, n: int, seed: int) -> Iterable[Floats]:
-    """Yield counts of users drawn anew, some replicates at a time, shape (m + 1, n)."""
-    rng = np.random.default_rng(seed)
-    users = len(counts)
-    for first in range(0, n, _REPLICATES):
-        size = min(_REPLICATES, n - first)
-        drawn = [np.bincount(rng.integers(0, users, users), minlength=users) for _ in range(size)]
-        yield counts.T @ np.stack(drawn, axis=1).astype(np.float64)
 
 
 def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:

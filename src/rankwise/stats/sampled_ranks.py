@@ -6,10 +6,15 @@ the same probability, so its sampled rank :math:`\tilde r` has
 hypergeometric. A metric of one relevant item is a function M of its rank. Three estimators of the
 mean of M over all relevant items, from the counts of the sampled ranks:
 
-* ``rank``: M of :math:`1 + (N - 1)(\tilde r - 1) / m`, the unbiased estimate of the rank.
+* ``rank``: M of :math:`1 + (N - 1)(\tilde r - 1) / m`, the unbiased estimate of the rank. It is
+  biased for every M that is not linear in the rank, and most of all for hit rate, nDCG and MRR:
+  each item above its whole sample counts as rank 1.
 * ``bv``: the function of the sampled rank whose expectation is closest to M, weighting squared
   bias by :math:`1 - \gamma` and variance by :math:`\gamma` (Krichene & Rendle 2020).
 * ``em``: the mean of M under the maximum-likelihood distribution of true ranks (Jin et al. 2021).
+
+None of them is unbiased where :math:`k < N / m`; `rankwise.stats.rank_bounds` has intervals that
+hold whatever the distribution of true ranks is.
 """
 
 from __future__ import annotations
@@ -20,16 +25,16 @@ import numpy as np
 
 from rankwise.stats.differences import Floats
 
-__all__ = ["Method", "bias_variance", "estimate", "interpolated", "rank_chances",
-           "rank_distribution"]  # fmt: skip
+__all__ = ["Method", "bias_variance", "estimate", "interpolated", "rank_distribution",
+           "rank_probabilities"]  # fmt: skip
 
 Method: TypeAlias = Literal["em", "bv", "rank"]
 
 
-def rank_chances(n_items: int, n_negatives: int, *, replacement: bool) -> Floats:
+def rank_probabilities(n_items: int, n_negatives: int, *, replacement: bool) -> Floats:
     """Return the probability of every sampled rank given every true rank, shape (N, m + 1).
 
-    >>> rank_chances(3, 1, replacement=False).tolist()
+    >>> rank_probabilities(3, 1, replacement=False).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
     from scipy.special import gammaln, xlog1py, xlogy
@@ -46,7 +51,7 @@ def rank_chances(n_items: int, n_negatives: int, *, replacement: bool) -> Floats
     possible = (sampled <= above) & (m - sampled <= others - above)
     up, down = np.where(possible, above, m), np.where(possible, others - above, m)
     logs = log_choose(up, sampled) + log_choose(down, m - sampled) - log_choose(others, m)
-    return np.where(possible, np.exp(logs), 0.0)
+    return np.exp(np.where(possible, logs, -np.inf))
 
 
 def interpolated(values: Floats, n_negatives: int) -> Floats:
@@ -65,7 +70,7 @@ def interpolated(values: Floats, n_negatives: int) -> Floats:
     return out
 
 
-def bias_variance(chances: Floats, values: Floats, gamma: float) -> Floats:
+def bias_variance(probabilities: Floats, values: Floats, gamma: float) -> Floats:
     r"""Return the function of the sampled rank that replaces M, shape (m + 1, ...).
 
     .. math:: \hat M = ((1 - \gamma) A^T D A + \gamma \, \mathrm{diag}(A^T p))^{-1} A^T D M
@@ -73,43 +78,44 @@ def bias_variance(chances: Floats, values: Floats, gamma: float) -> Floats:
     with the uniform distribution of true ranks p, D = diag(p). ``gamma=0`` minimises the bias
     alone.
     """
-    n = len(chances)
-    right = chances.T @ values / n
+    n = len(probabilities)
+    right = probabilities.T @ values / n
     if gamma == 0:
-        return np.asarray(np.linalg.lstsq(chances, values, rcond=None)[0])
-    left = (1 - gamma) * (chances.T @ chances) / n + gamma * np.diag(chances.sum(axis=0) / n)
+        return np.asarray(np.linalg.lstsq(probabilities, values, rcond=None)[0])
+    share = probabilities.sum(axis=0) / n
+    left = (1 - gamma) * (probabilities.T @ probabilities) / n + gamma * np.diag(share)
     return np.asarray(np.linalg.solve(left, right))
 
 
-def rank_distribution(chances: Floats, counts: Floats, *, rounds: int = 200) -> Floats:
-    """Return the maximum-likelihood distribution of true ranks, given counts of sampled ranks.
+def rank_distribution(probabilities: Floats, counts: Floats, *, rounds: int = 200) -> Floats:
+    """Return the maximum-likelihood distribution of true ranks, shape (N,).
 
-    Expectation maximisation from the uniform distribution. It stops after a number of rounds: the
-    likelihood is nearly flat by then, and more rounds would fit the noise of the sample. Counts
-    have shape (m + 1,) or (m + 1, n), with replicates in columns; the result (N,) or (N, n).
+    ``counts`` has the number of relevant items at every sampled rank, shape (m + 1,). Expectation
+    maximisation starts from the uniform distribution and stops after some rounds: the likelihood
+    is nearly flat by then, and more rounds would fit the noise of the sample.
     """
-    observed = counts / counts.sum(axis=0)
-    ranks = np.full((len(chances), *counts.shape[1:]), 1.0 / len(chances))
+    observed = counts / counts.sum()
+    ranks = np.full(len(probabilities), 1.0 / len(probabilities))
     for _ in range(rounds):
-        expected = chances.T @ ranks
+        expected = ranks @ probabilities
         ratio = np.divide(observed, expected, out=np.zeros_like(observed), where=observed > 0)
-        ranks = ranks * (chances @ ratio)
+        ranks = ranks * (probabilities @ ratio)
     return ranks
 
 
 def estimate(
-    method: Method, chances: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01
+    method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01
 ) -> Floats:
-    """Estimate the mean of metrics over all relevant items from counts of sampled ranks.
+    """Return the estimated mean of metrics over all relevant items, shape (n_measures,).
 
     ``values`` has each metric of one relevant item at every true rank, shape (N, n_measures), and
-    ``counts`` how often each sampled rank occurred, shape (m + 1, n) with replicates in columns;
-    the result has shape (n, n_measures). ``gamma`` weights variance against bias, for ``"bv"``.
+    ``counts`` the number of relevant items at every sampled rank, shape (m + 1,). ``gamma`` weights
+    variance against bias, for ``"bv"``.
     """
     if method == "em":
-        return np.asarray(rank_distribution(chances, counts).T @ values)
+        return rank_distribution(probabilities, counts) @ values
     if method == "rank":
-        function = interpolated(values, chances.shape[1] - 1)
+        function = interpolated(values, probabilities.shape[1] - 1)
     else:
-        function = bias_variance(chances, values, gamma)
-    return np.asarray((counts / counts.sum(axis=0)).T @ function)
+        function = bias_variance(probabilities, values, gamma)
+    return np.asarray((counts / counts.sum()) @ function)
