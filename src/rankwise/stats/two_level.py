@@ -88,7 +88,7 @@ class Variance:
 
     def p(self, difference: float) -> float:
         """Return the two-sided p-value of a difference from 0."""
-        return min(1.0, 2 * self.p_above(abs(difference)))
+        return float(np.minimum(2 * self.p_above(abs(difference)), 1.0))  # NaN stays NaN
 
     def interval(self, estimate: float, *, confidence: float, n: int) -> Interval:
         """Return the confidence interval of an estimate over n users."""
