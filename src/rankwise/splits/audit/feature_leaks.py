@@ -22,7 +22,7 @@ _ROUNDED = 0.006  # statistics may be rounded to two decimals
 _LEAST_IDS = 10  # ids above and below others: fewer may stand in any order by chance
 _IDS = 20_000  # ids that are compared in order
 _LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
-_SCALARS = (pl.String, pl.Categorical, pl.Enum)
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
 def feature_leaks(parts: Parts) -> Check:
@@ -238,10 +238,11 @@ def _is_answer(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> boo
     """
     other = "item" if role == "user" else "user"
     kind = frame.schema[column]
-    if not (kind.is_integer() or kind.is_float() or kind in _SCALARS):
+    if not (kind.is_integer() or kind.is_float() or kind in _TEXTS):
         return False
-    values = frame.select(role, pl.col(column).cast(parts.test.schema[other], strict=False)
-                          .alias(other)).drop_nulls()  # fmt: skip
+    value = pl.col(column).cast(pl.String) if kind in _TEXTS else pl.col(column)
+    value = value.cast(parts.test.schema[other], strict=False).alias(other)
+    values = frame.select(role, value).drop_nulls()
     test = parts.test.select(PAIR).unique()
     values = values.join(test.select(role).unique(), on=role, how="semi")
     for rows in parts.known:
