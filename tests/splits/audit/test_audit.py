@@ -161,7 +161,7 @@ def test_l12_filter_before_the_split():
     found = rw.audit(both.filter(pl.col("item") > 0), both.filter(pl.col("item") == 0))
     assert (found["L12"].status, found["L12"].value) == ("warn", 20)
     assert (
-        "60 users have at least 2 rows over all parts, about 20 are expected just below"
+        "60 users have 2 or more rows over all parts, about 20 are expected just below"
         in found["L12"].said
     )
     assert len(found.rows("L12")) == 20

@@ -95,7 +95,7 @@ def filtered_before(parts: Parts) -> Check:
     for role in PAIR:
         counts = _counts(whole, role, "rows")["rows"].to_numpy()
         least, missing = int(counts.min()), _missing_below(counts)
-        looked.append(f"{len(counts):,} {role}s have at least {least:,} rows over all parts")
+        looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
         few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
         if len(few) and (parts.filtered_before or missing > parts.limits.missing):
             frames.append(parts.train.join(few, on=role, how="semi"))
