@@ -272,3 +272,19 @@ def test_ids_that_were_numbered_by_the_rows_of_all_parts():
         ]
         assert rw.audit(*parts, claim="time")["L4"].status == "warn"
     assert status("L4", split) == "pass"  # ids with gaps
+
+
+def test_new_items_are_no_leak():
+    """Where items live for some days, the newest are in test alone: their age tells, rightly."""
+    rng = np.random.default_rng(0)
+    birth = rng.uniform(0, 100, 1000)
+    item = np.repeat(np.arange(1000), rng.poisson(rng.lognormal(2, 1, 1000)))
+    time = birth[item] + rng.exponential(3, len(item))
+    table = pl.DataFrame({"user": np.arange(len(item)) % 900, "item": item, "timestamp": time})
+    split = splits.GlobalTime(at=80.0).split(table.unique(["user", "item"], maintain_order=True))
+    items = pl.DataFrame({"item": np.arange(1000), "released": birth})
+    users = split.test["user"].unique().sort()
+    newest = pl.Series("item", np.argsort(-birth)[:10])
+    lists = users.to_frame("user").join(newest.to_frame("item"), how="cross")
+    found = rw.audit(split, items=items, recommendations=lists)
+    assert (found["L13"].status, found["L18"].status) == ("pass", "pass"), found

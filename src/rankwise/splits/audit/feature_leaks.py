@@ -94,7 +94,7 @@ class _Compared:
     is_whole: bool
     pairs: tuple[Any, Any]
     side: Any  # 1 where the statistic of the first id is larger, -1 where that of the second is
-    is_telling: Any  # whether no statistic of training orders the pair in the same way
+    is_telling: Any  # whether both have test rows, and training does not order them in this way
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ class _Statistics:
             for some in [*known, []]:
                 name = f"{statistic} over {' and '.join([*some, 'test'])}"
                 leaked = _statistic(sums, [*some, "test"], statistic)
-                compared.append(_compare(name, leaked, of_known, bool(some)))
+                tested = sums["test"][0] > 0
+                compared.append(_compare(name, leaked, of_known, tested, bool(some)))
         return cls(compared, occurs)
 
     def known_by(self, values: pl.Series, limit: float) -> str | None:
@@ -164,7 +165,7 @@ def _statistic(sums: dict[str, Any], names: list[str], statistic: str) -> Any:
         return np.round(total / np.where(rated > 0, rated, np.nan), 9)
 
 
-def _compare(name: str, leaked: Any, known: list[Any], is_whole: bool) -> _Compared:
+def _compare(name: str, leaked: Any, known: list[Any], tested: Any, is_whole: bool) -> _Compared:
     """Return a statistic with pairs of ids, near and far from one another in training.
 
     In order of their statistic in training, ids are paired with the next one, two, four, … ids
@@ -181,6 +182,7 @@ def _compare(name: str, leaked: Any, known: list[Any], is_whole: bool) -> _Compa
     ordered = (np.abs(side) == 1) & ~np.any([np.isnan(own) for own in of_known], axis=0)
     first, second, side = first[ordered], second[ordered], side[ordered]
     telling = np.all([own[ordered] != side for own in of_known], axis=0)
+    telling &= tested[first] & tested[second]  # new items are in test alone, as their age tells
     return _Compared(name, leaked, known, is_whole, (first, second), side, telling)
 
 

@@ -70,8 +70,8 @@ class Limits:
     too_near : float, default=0.5
         L18: the part of the way from that recall to perfect lists that a model covers.
     test_order : float, default=0.95
-        L18: the share of pairs of items that lists order as counts in test do; of all pairs, and of
-        those whose order training does not tell.
+        L18: the share of pairs of items that lists order as counts in test do; of pairs in a list,
+        and of those that training orders otherwise.
     heavy : float, default=0.1
         L20: the share of test rows of one user.
     heavy_mean : float, default=20.0

@@ -117,15 +117,16 @@ def _missing_below(counts: Any) -> float:
 
     A filter cuts a distribution of counts off where it is dense; without one it thins out towards
     its least count. So the number of ids goes on below as it falls from the second step above the
-    least count to the first. Nothing is below a count of one.
+    least count to the first. Nothing is below a count of one, and where all counts are equal, none
+    were cut off.
     """
     least = int(counts.min())
-    step = max(1, least // 4)
+    step = max(1, least // 10)
     if least < 2:
         return 0.0
     first = int((counts < least + step).sum())
     second = int((counts < least + 2 * step).sum()) - first
-    return first * min(1.0, first / max(1, second))
+    return first * min(1.0, first / second) if second else 0.0
 
 
 def heavy_targets(parts: Parts) -> Check:

@@ -15,6 +15,7 @@ _USERS = 1000  # users for whom item neighbours are evaluated, and whose lists a
 _ITEMS = 2000  # the most popular items, which neighbours may recommend: they hold a matrix of them
 _LEAST_USERS = 20  # below, lists may be perfect by luck
 _LEAST_PAIRS = 3  # pairs of items that training orders otherwise: fewer agree by luck
+_LEAST_ORDERED = 10  # pairs inside lists that counts in test order: a list of five has ten
 _LISTED = 200  # different items in lists that may be those of a popularity
 
 
@@ -35,7 +36,7 @@ def too_good(parts: Parts) -> Check:
     ratio = recall / best if best else (float("inf") if recall else 0.0)
     most = _most(asked)
     gain = (recall - best) / (most - best) if most > best else 0.0
-    followed, told, pairs = _follows(parts, lists)
+    ordered, told, pairs = _follows(parts, lists)
     probes = "; ".join(f"{what} {value:.4f}" for what, value in reached.items())
     n_users = asked["user"].n_unique()
     finding = (
@@ -45,7 +46,11 @@ def too_good(parts: Parts) -> Check:
     finding += f"items that training orders otherwise, {told:.1%} stand as counts in test do"
     limits = parts.limits
     bad = n_users >= _LEAST_USERS and (ratio > limits.too_good or gain > limits.too_near)
-    copied = pairs >= _LEAST_PAIRS and min(followed, told) >= limits.test_order
+    copied = (
+        n_users >= _LEAST_USERS
+        and pairs >= _LEAST_PAIRS
+        and min(ordered, told) >= limits.test_order
+    )
     return Check("L18", name, verdict(bad or copied), ratio, finding)
 
 
@@ -114,16 +119,19 @@ def _sample(users: pl.Series) -> pl.Series:
 def _follows(parts: Parts, lists: pl.DataFrame) -> tuple[float, float, int]:
     """Return the shares of pairs of items in the order of their counts in test, and their number.
 
-    The first share is of all pairs, the second of those that training orders otherwise: all of
-    its rows, the last tenth, or as many last rows as test has. The smallest of these three counts,
-    and the number is that of the order with the fewest such pairs. A pair counts once, whatever
-    the number of lists that have it, so lists that are the same for all users weigh no more than
-    one.
+    The first share is of pairs in a list. The second is of those, and of listed items above others,
+    that training orders otherwise: all of its rows, the last tenth, or as many last rows as test
+    has. The smallest of these three counts, and the number is that of the order with the fewest
+    such pairs. A pair counts once, whatever the number of lists that have it, so lists that are the
+    same for all users weigh no more than one.
     """
     some = lists.filter(pl.col("user").is_in(_sample(lists["user"]).implode()))
     pairs = some.join(some, on="user").filter(pl.col("place") < pl.col("place_right"))
-    pairs = pairs.select(above="item", below="item_right")
-    pairs = pl.concat([pairs, _unlisted(parts, some["item"].unique())]).unique()
+    inside = pairs.select(above="item", below="item_right").unique()
+    of_inside = _sides(inside, parts.test)
+    if (of_inside != 0).sum() < _LEAST_ORDERED:
+        return 0.0, 0.0, 0
+    pairs = pl.concat([inside, _unlisted(parts, some["item"].unique())])
     of_test = _sides(pairs, parts.test)
     pairs, of_test = pairs.filter(of_test != 0), of_test.filter(of_test != 0)
     windows = [parts.train]
@@ -132,7 +140,8 @@ def _follows(parts: Parts, lists: pl.DataFrame) -> tuple[float, float, int]:
         windows += [late.head(len(late) // 10), late.head(len(parts.test))]
     followed = of_test > 0
     others = [followed.filter(_sides(pairs, window) != of_test) for window in windows]
-    return _share(followed), min(map(_share, others)), min(map(len, others))
+    ordered = _share(of_inside.filter(of_inside != 0) > 0)
+    return ordered, min(map(_share, others)), min(map(len, others))
 
 
 def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
