@@ -83,7 +83,8 @@ def horizon(parts: Parts) -> Check:
     ratio = spans[0] / spans[1] if spans[1] else (float("inf") if spans[0] else 0.0)
     since = test.astype(np.float64) - float(train.max())
     median, far = (parts.seconds(np.quantile(since, level)) for level in (0.5, 0.95))
-    finding = f"test spans {_span(spans[0])}, training {_span(spans[1])}; targets lie "
+    finding = f"{len(test):,} test rows span {_span(spans[0])}, {len(train):,} training rows "
+    finding += f"{_span(spans[1])}; targets lie "
     finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
     return Check("L9", name, verdict(ratio > parts.limits.test_span), ratio, finding)
 
