@@ -74,7 +74,8 @@ def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
     out = {}
     for column in columns:
         why = None
-        if frame.schema[column].is_numeric():
+        kind = frame.schema[column]
+        if kind.is_numeric() or kind == pl.Boolean:
             values = frame[column].cast(pl.Float64).fill_nan(None)
             why = statistics.known_by(values, parts.limits.knows_test)
         if why is None and _is_answer(parts, frame, role, column):
@@ -134,6 +135,7 @@ class _Statistics:
     def known_by(self, values: pl.Series, limit: float) -> str | None:
         """Return the name of the statistic with test rows that a column is, or None."""
         column = values.to_numpy()[self.rows].astype(np.float64)
+        column[np.isinf(column)] = np.nan
         if not len(column) or bool(np.isnan(column).all()):
             return None
         for compared in self.compared:
@@ -193,7 +195,8 @@ def _side(values: Any, first: Any, second: Any) -> Any:
 
 def _equals(column: Any, compared: _Compared) -> bool:
     """Return whether a column is a statistic with test rows, and none of training."""
-    if not np.all(np.abs(column - compared.leaked) <= _ROUNDED):
+    both_none = np.isnan(column) & np.isnan(compared.leaked)
+    if not np.all(both_none | (np.abs(column - compared.leaked) <= _ROUNDED)):
         return False
     off = [np.abs(np.nan_to_num(own, nan=-1.0) - column) > 3 * _ROUNDED for own in compared.known]
     return all(int(apart.sum()) >= 2 for apart in off)
