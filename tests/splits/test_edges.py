@@ -165,7 +165,7 @@ def test_a_vocabulary_that_says_nothing(vocabulary):
 
 def test_units_go_along(tmp_path):
     split = splits.GlobalTime(share=0.34).split(TABLE, time_unit="ms")
-    assert "spans 0.011 s" in rw.audit(split)["L9"].said
+    assert "span 0.011 s" in rw.audit(split)["L9"].said
     again = splits.read(split.save(tmp_path / "split"))
     assert again.rows.time.unit == "ms"
     features = pl.DataFrame({"item": [1], "time": [14]})

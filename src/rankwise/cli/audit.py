@@ -1,4 +1,4 @@
-"""``rankwise audit``: the parts of a split in, twenty verdicts out."""
+"""``rankwise audit``: the parts of a split in, 21 verdicts out."""
 
 from __future__ import annotations
 

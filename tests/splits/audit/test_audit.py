@@ -1,4 +1,4 @@
-"""Every check L1 to L20: a split that breaks it, one that does not, and the number by hand."""
+"""Every check L1 to L21: a split that breaks it, one that does not, and the number by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwise import splits
 from rankwise.errors import ColumnError, IdError, ParameterError
 from rankwise.splits.audit.parts import Limits
 
-CODES = [f"L{number}" for number in range(1, 21)]
+CODES = [f"L{number}" for number in range(1, 22)]
 
 
 def rows(*given, columns=("user", "item", "timestamp")):
@@ -48,7 +48,7 @@ def test_l1_same_pair():
     found = rw.audit(TRAIN, test)
     assert (found["L1"].status, found["L1"].value) == ("fail", 1)
     assert found.rows("L1").select("user", "item").rows() == [(1, 10)]
-    assert "1 pairs again within test" in found["L1"].said
+    assert "1 of 3 test rows (33.33%) have their user and item among 4 training" in found["L1"].said
     assert status("L1", TRAIN, test, repeats=True) == "pass"
 
 
@@ -62,7 +62,7 @@ def test_l3_boundary():
     late = rows((1, 12, 3), (2, 11, 7))
     found = rw.audit(TRAIN, late)["L3"]
     assert (found.status, found.value) == ("warn", 2)
-    assert "1 training rows after the first test row, 1 at the same time" in found.said
+    assert "of 4 training rows 1 after the first test row, 1 at the same time" in found.said
     assert "overlap by 1 s" in found.said
     assert status("L3", TRAIN, late, claim="time") == "fail"
     assert status("L3", TRAIN, rows((1, 12, 4)), claim="time") == "fail"  # ties break it too
@@ -74,8 +74,13 @@ def test_l4_ids_of_the_test():
     assert (found["L4"].status, found["L4"].value) == ("fail", 1)
     assert found.rows("L4").rows() == [("13", "item")]
     assert status("L4", TRAIN, TEST, vocabulary={"item": [10, 11, 12]}) == "pass"
-    coded = rows((0, 0, 1), (1, 2, 2)), rows((0, 1, 3), (2, 0, 4))
-    assert status("L4", *coded) == "warn"
+    # Numbers without a gap, of which those that only test has are the largest.
+    appended = rows((0, 0, 1), (1, 1, 2)), rows(*[(0, item, 3) for item in (2, 3, 4)])
+    found = rw.audit(*appended)["L4"]
+    assert (found.status, found.value) == ("warn", 3)
+    assert "0 of 2 users and 3 of 5 items are only in test" in found.said
+    among = rows((0, 0, 1), (1, 4, 2)), rows(*[(0, item, 3) for item in (1, 2, 3)])
+    assert status("L4", *among) == "pass"
     text = [part.cast({"user": pl.String, "item": pl.String}) for part in (TRAIN, TEST)]
     assert status("L4", *text) == "not run"
 
@@ -151,11 +156,18 @@ def test_l11_cold():
 
 
 def test_l12_filter_before_the_split():
-    both = rows((1, 10, 1), (1, 11, 2), (2, 10, 3), (2, 11, 9))
-    found = rw.audit(both.head(3), both.tail(1))
-    assert (found["L12"].status, found["L12"].value) == ("warn", 2)
-    assert "every user has at least 2 rows over all parts" in found["L12"].said
-    assert status("L12", TRAIN, rows((1, 13, 6))) == "pass"
+    # 60 users with 2 to 4 rows each, as many of each: users with one row have been filtered out.
+    both = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user % 3)])
+    found = rw.audit(both.filter(pl.col("item") > 0), both.filter(pl.col("item") == 0))
+    assert (found["L12"].status, found["L12"].value) == ("warn", 20)
+    assert (
+        "60 users have 2 or more rows over all parts, about 20 are expected just below"
+        in found["L12"].said
+    )
+    assert len(found.rows("L12")) == 20
+    # As many rows per user by chance: few users have the least count.
+    few = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user // 3)])
+    assert status("L12", few.filter(pl.col("item") > 0), few.filter(pl.col("item") == 0)) == "pass"
 
 
 def test_l13_features():
@@ -195,11 +207,16 @@ def test_l14_tuned_on_test():
 
 
 def test_l15_copies():
-    train = rows(*[(user, item, 1) for user in (1, 2) for item in (10, 11, 12)], (3, 10, 1))
-    found = rw.audit(train, rows((3, 11, 5), (3, 13, 5)))
+    own = [(user, item, 1) for user in range(40) for item in range(4 * user, 4 * user + 4)]
+    train = rows(*own, *[(99, item, 1) for item in (4, 5, 6)])
+    found = rw.audit(train, rows((99, 7, 5)))
     assert (found["L15"].status, found["L15"].value) == ("warn", 2)
-    assert found.rows("L15")["user"].to_list() == [1, 2]
-    assert status("L15", train, rows((2, 13, 5))) == "pass"
+    assert found.rows("L15").rows() == [(1, 4, "equal"), (99, 4, "equal")]
+    assert "of 41 users, 2 have exactly another's 3 items" in found["L15"].said
+    assert status("L15", train, rows((99, 8, 5))) == "pass"
+    # Where everybody has the same three items, equal histories are no news.
+    same = rows(*[(user, item, 1) for user in range(40) for item in range(3)])
+    assert status("L15", same, rows((0, 3, 5))) == "pass"
     items = pl.DataFrame({"item": [10, 11, 12], "title": ["Heat", "Alien", "Heat"]})
     assert status("L15", TRAIN, TEST, items=items) == "warn"
 
@@ -218,7 +235,7 @@ def test_l17_order_of_candidates():
     assert found.status == "warn"
     # Every positive stands first: (0 - 1/2) * 60 over sqrt(60 * 11 / 108).
     assert found.value == pytest.approx(-30 / (60 * 11 / 108) ** 0.5)
-    assert "100.0% of positives stand first" in found.said
+    assert "of 60 positives among 600 candidates of 60 users 100.0% stand first" in found.said
     sorted_ = {user: list(range(10)) for user in range(60)}
     assert status("L17", train, test, candidates=sorted_) == "pass"
     assert status("L17", train, test, candidates={1: [50, 51]}) == "warn"
@@ -262,6 +279,21 @@ def test_l19_two_stages():
     assert "not filtered as seen" in found.said
     with pytest.raises(ParameterError, match="no stage 'second'"):
         rw.audit(TRAIN, TEST, stages={"second": TRAIN})
+
+
+def test_l21_repeated_rows():
+    assert status("L21", TRAIN, TEST) == "pass"
+    twice = pl.concat([TRAIN, rows((1, 10, 5))])
+    found = rw.audit(twice, TEST, rows((2, 13, 5), (2, 13, 5)))
+    assert (found["L21"].status, found["L21"].value) == ("warn", 2)
+    assert found.rows("L21").rows() == [(1, 10, 5, "train"), (2, 13, 5, "validation")]
+    assert "1 of 5 train rows, 0 of 2 test rows, 1 of 2 validation rows" in found["L21"].said
+    # With repeats, a pair may come again, but not the same event.
+    assert status("L21", twice, TEST, repeats=True) == "pass"
+    assert status("L21", pl.concat([TRAIN, TRAIN.head(1)]), TEST, repeats=True) == "warn"
+    assert (
+        status("L21", *(part.drop("timestamp") for part in (twice, TEST)), repeats=True) == "pass"
+    )
 
 
 def test_l20_heavy_users():
@@ -332,16 +364,16 @@ def test_what_cannot_be_audited():
         rw.audit(TRAIN, TEST.with_columns(pl.col("timestamp") * 10**12))
     with pytest.raises(ColumnError, match="others none"):
         rw.audit(TRAIN, TEST, TEST.drop("timestamp"))
-    with pytest.raises(ParameterError, match="no check 'L21'"):
-        rw.audit(TRAIN, TEST)["L21"]
+    with pytest.raises(ParameterError, match="no check 'L22'"):
+        rw.audit(TRAIN, TEST)["L22"]
 
 
 def test_displays():
     found = rw.audit(TRAIN, TEST)
     assert repr(found).splitlines()[0].startswith("PASS")
-    assert found.export("markdown").count("\n") == 22
+    assert found.export("markdown").count("\n") == 23
     assert '"failed": false' in found.export("json")
-    assert found.table.height == 20
+    assert found.table.height == 21
     assert found.rows("L1").is_empty()
 
 
@@ -381,7 +413,7 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         for check in json.loads(found.export("json"), parse_constant=not_json)["checks"]:
             value = found[check["code"]].value
             assert check["value"] == (None if value == float("inf") else value)
-        assert found.export("markdown").count("\n") == 22
+        assert found.export("markdown").count("\n") == 23
 
 
 def test_names_of_columns_are_shown_harmlessly():

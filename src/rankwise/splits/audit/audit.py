@@ -10,7 +10,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.errors import ColumnError, InputError
-from rankwise.splits.audit import overlap, pipeline, shift, timing
+from rankwise.splits.audit import copies, feature_leaks, overlap, pipeline, shift, timing, too_good
 from rankwise.splits.audit.findings import Audit
 from rankwise.splits.audit.parts import Claim, Limits, read_parts
 from rankwise.splits.times import TimeUnit
@@ -26,8 +26,9 @@ _CHECKS = (
     overlap.same_pairs, overlap.same_events, timing.boundary, overlap.drift_of_ids,
     overlap.validation_overlap, overlap.shared_users, timing.future_items, timing.future_data,
     timing.horizon, shift.popularity_drift, shift.cold, shift.filtered_before,
-    pipeline.late_features, pipeline.tuned_on_test, shift.copies, timing.torn,
-    pipeline.candidate_order, pipeline.too_good, pipeline.stage_leaks, shift.heavy_targets,
+    feature_leaks.feature_leaks, pipeline.tuned_on_test, copies.copies, timing.torn,
+    pipeline.candidate_order, too_good.too_good, pipeline.stage_leaks, shift.heavy_targets,
+    copies.repeated_rows,
 )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def audit(
     time_unit: TimeUnit | None = None,
     limits: Limits | None = None,
 ) -> Audit:
-    """Check a split for leakage and common mistakes: L1 to L20, each with a verdict and a number.
+    """Check a split for leakage and common mistakes: L1 to L21, each with a verdict and a number.
 
     Parameters
     ----------

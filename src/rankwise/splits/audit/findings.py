@@ -1,4 +1,4 @@
-"""The results of an audit: twenty checks, each with a verdict, a number and its rows."""
+"""The results of an audit: 21 checks, each with a verdict, a number and its rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Check:
     Attributes
     ----------
     code : str
-        ``"L1"`` to ``"L20"``.
+        ``"L1"`` to ``"L21"``.
     name : str
         What it looks for.
     status : {"pass", "warn", "fail", "not run"}
@@ -69,7 +69,7 @@ class Audit:
     Attributes
     ----------
     checks : tuple of Check
-        L1 to L20, in order.
+        L1 to L21, in order.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Audit:
                 return check
         codes = [check.code for check in self.checks]
         raise ParameterError(
-            f"there is no check {code!r}", found="L1 to L20", hint=nearest(code, codes)
+            f"there is no check {code!r}", found="L1 to L21", hint=nearest(code, codes)
         )
 
     def rows(self, code: str) -> pl.DataFrame:

@@ -14,13 +14,14 @@ from rankwise.tables.columns import plain_name
 
 __all__ = ["drift_of_ids", "same_events", "same_pairs", "shared_users", "validation_overlap"]
 
+_BLOCK = 3  # test-only ids from which it is no chance that they are the largest numbers
+
 
 def same_pairs(parts: Parts) -> Check:
     """L1: test rows whose user has the same item in training."""
     both = rows_in(parts.test, parts.train, PAIR)
-    repeats = len(parts.test) - parts.test.select(PAIR).n_unique()
     finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
-    finding += f", {repeats:,} pairs again within test" if repeats else ""
+    finding += f" have their user and item among {len(parts.train):,} training rows"
     name = "same pair on both sides"
     if parts.repeats:
         return Check("L1", name, "pass", len(both), f"{finding}; repeats=True")
@@ -34,7 +35,8 @@ def same_events(parts: Parts) -> Check:
         return not_run("L2", name, "timestamps in train and test")
     key = [*PAIR, "time"]
     both = rows_in(parts.test, parts.train, key)
-    finding = f"{len(both):,} test rows stand in training with the same time"
+    finding = f"{len(both):,} of {len(parts.test):,} test rows are among {len(parts.train):,} "
+    finding += "training rows with the same time"
     return Check("L2", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
 
 
@@ -50,14 +52,16 @@ def drift_of_ids(parts: Parts) -> Check:
             found=repr(list(vocabulary) if isinstance(vocabulary, Mapping) else vocabulary)[:80],
             hint='pass {"user": ids, "item": ids}, or one of them',
         )
-    leaked = []
+    leaked, n_known = [], 0
     for role in vocabulary:
         known = _ids(vocabulary[role], role).cast(parts.train[role].dtype, strict=False)
+        n_known += len(known)
         untrained = _untrained(parts, role)
         ids = untrained.filter(untrained.is_in(known.implode())).cast(pl.String)
         leaked.append(ids.to_frame("id").with_columns(of=pl.lit(role)))
     both = pl.concat(leaked)
-    finding = f"{len(both):,} ids without a training row are in the model's vocabulary"
+    finding = f"{len(both):,} test ids without a training row are in the model's vocabulary of "
+    finding += f"{n_known:,} ids"
     return Check("L4", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
 
 
@@ -77,18 +81,37 @@ def _untrained(parts: Parts, role: str) -> pl.Series:
 
 
 def _dense_codes(parts: Parts, name: str) -> Check:
-    """Guess L4 from ids that run from 0 without a gap over all parts, but not over training."""
-    n_untrained = 0  # of users and of items: raw ids may have no gaps either, but start at 1
+    """Guess L4 from numbers that run from 0 without a gap over all parts, but not over training.
+
+    Ids that were numbered in the data's source may have no gap either. Two signs tell the two
+    apart: test-only ids that are the largest of all, as numbers given after those of training are;
+    and items whose counts say that some items must have no row, so that their ids are gaps.
+    """
+    numbered, looked = 0, []
     for role in PAIR:
         if not parts.train[role].dtype.is_integer():
             return not_run("L4", name, "vocabulary= of the model; text ids show nothing")
-        ids = pl.concat([part[role] for part in parts.all_parts]).unique()
-        if ids.min() != 0 or ids.max() != len(ids) - 1:
-            return Check("L4", name, "pass", 0, "no sign of it; vocabulary= would tell")
-        n_untrained += len(_untrained(parts, role))
-    finding = f"ids run from 0 without a gap over all parts, and {n_untrained:,} of them not in "
-    finding += "training: numbered with the test rows?"
-    return Check("L4", name, verdict(n_untrained), n_untrained, finding)
+        counts = pl.concat([part.select(role) for part in parts.all_parts])[role].value_counts()
+        untrained = _untrained(parts, role)
+        looked.append(f"{len(untrained):,} of {len(counts):,} {role}s")
+        ids = counts[role]
+        if len(untrained) and ids.min() == 0 and ids.max() == len(ids) - 1:
+            last = untrained.min() > parts.train[role].max()  # type: ignore[operator]
+            by_rows = role == "item" and _unseen(counts["count"]) > parts.limits.unseen
+            numbered += len(untrained) if (last and len(untrained) >= _BLOCK) or by_rows else 0
+    finding = f"{' and '.join(looked)} are only in test or validation"
+    if numbered:
+        finding += f"; ids run from 0 without a gap over all parts, so {numbered:,} of them were "
+        finding += "numbered with the test rows"
+    else:
+        finding += "; their numbers show no sign of it; vocabulary= would tell"
+    return Check("L4", name, verdict(numbered), numbered, finding)
+
+
+def _unseen(counts: pl.Series) -> float:
+    """Return Chao's estimate of the number of ids that exist and have no row (Chao 1984)."""
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    return once**2 / (2 * twice) if twice else once * (once - 1) / 2
 
 
 def validation_overlap(parts: Parts) -> Check:
@@ -99,7 +122,8 @@ def validation_overlap(parts: Parts) -> Check:
     key = [*PAIR, "time"] if parts.has_times else PAIR
     in_test = rows_in(parts.validation, parts.test, key)
     in_train = rows_in(parts.validation, parts.train, key)
-    finding = f"{len(in_test):,} rows in both, {len(in_train):,} validation rows in training"
+    finding = f"of {len(parts.validation):,} validation rows {len(in_test):,} are in test, "
+    finding += f"{len(in_train):,} in training"
     bad = [in_test, in_train]
     if parts.has_times:
         late = parts.validation.filter(pl.col("time") >= parts.test["time"].min())
@@ -122,11 +146,13 @@ def shared_users(parts: Parts) -> Check:
         text = pl.col(column).cast(pl.String)
         both = rows_in(parts.test.with_columns(text), parts.train.select(text), column)
         shared.append(both)
-        findings.append(f"{both[column].n_unique():,} sessions on both sides")
+        n_sessions = parts.test[column].n_unique()
+        findings.append(f"{both[column].n_unique():,} of {n_sessions:,} test sessions in training")
     if parts.claim == "users":
         both = rows_in(parts.test, parts.train, "user")
         shared.append(both)
-        findings.append(f"{both['user'].n_unique():,} test users in training")
+        n_users = parts.test["user"].n_unique()
+        findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in training")
     if not findings:
         return not_run("L6", name, "a column of sessions, or claim='users' (strong generalisation)")
     bad = pl.concat(shared, how="diagonal_relaxed").unique()

@@ -35,35 +35,68 @@ _STAGES = ("candidate_train", "ranker_train", "ranker_validation")
 class Limits:
     """The thresholds above which checks warn.
 
+    At these, simulated splits without a leak seldom warn: `docs/splits.md` says how they were
+    simulated and how often that is.
+
     Attributes
     ----------
-    cold_rows : float, default=0.1
+    unseen : float, default=10.0
+        L4: items that the counts of all parts say exist without any row (Chao's estimate), while
+        ids run without a gap: they were then numbered by their rows.
+    cold_rows : float, default=0.2
         L7, L11: the share of test rows with a cold-start user or item.
     test_span : float, default=0.5
         L9: the time span of test over that of training.
     recent_lift : float, default=1.5
         L10: test rows hit by the ten most popular items of the last tenth of training, over those
         hit by the ten most popular of all training.
-    same_history : float, default=0.01
-        L15: the share of users who have exactly another user's items.
+    missing : float, default=10.0
+        L12: users or items expected just below the least count over all parts, where none are.
+    knows_test : float, default=0.95
+        L13: the share of pairs of ids that a column orders as a statistic with test rows does; of
+        all pairs, and of those whose order training does not tell.
+    answers : float, default=0.3
+        L13: the share of users whose feature is a test item of theirs, minus the share expected
+        if the values belonged to other users.
+    same_history : float, default=0.005
+        L15: the share of users with another user's items, beyond chance; of items with another
+        item's title.
     torn : float, default=0.01
         L16: the share of test users cut between equal times.
     candidate_z : float, default=5.0
         L17: standard errors between the mean position of positives and the middle.
     too_good : float, default=5.0
-        L18: a model's recall over that of the best list for all users.
-    heavy : float, default=0.05
-        L20: the share of test rows of one user, or of one day.
+        L18: a model's recall over the best that is reached without knowing the user's test items.
+    too_near : float, default=0.5
+        L18: the part of the way from that recall to perfect lists that a model covers.
+    test_order : float, default=0.95
+        L18: the share of pairs of items that lists order as counts in test do; of pairs in a list,
+        and of those that training orders otherwise.
+    heavy : float, default=0.1
+        L20: the share of test rows of one user.
+    heavy_mean : float, default=20.0
+        L20: the test rows of that user over the mean per user.
+    busy_day : float, default=0.25
+        L20: the share of test rows of one day. Where only the first row of each user is tested,
+        the first days have many.
     """
 
-    cold_rows: float = 0.1
+    unseen: float = 10.0
+    cold_rows: float = 0.2
     test_span: float = 0.5
     recent_lift: float = 1.5
-    same_history: float = 0.01
+    missing: float = 10.0
+    knows_test: float = 0.95
+    answers: float = 0.3
+    same_history: float = 0.005
     torn: float = 0.01
     candidate_z: float = 5.0
     too_good: float = 5.0
-    heavy: float = 0.05
+    too_near: float = 0.5
+    test_order: float = 0.95
+    heavy: float = 0.1
+    heavy_mean: float = 20.0
+    busy_day: float = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +115,23 @@ class Parts:
     history: pl.DataFrame | None = None
     stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    filtered_before: bool = False  # by the rule of a `Split`
 
     @property
     def all_parts(self) -> list[pl.DataFrame]:
         """Training, test and, if there is one, validation."""
         return [self.train, self.test, *([] if self.validation is None else [self.validation])]
+
+    @property
+    def named(self) -> dict[str, pl.DataFrame]:
+        """Every part that exists, by its name."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        return {name: frame for name, frame in parts.items() if frame is not None}
+
+    @property
+    def known(self) -> list[pl.DataFrame]:
+        """The rows known at prediction time: training and, if there is one, history."""
+        return [self.train, *([] if self.history is None else [self.history])]
 
     @property
     def has_times(self) -> bool:
@@ -141,6 +186,7 @@ def read_parts(
         claim=claim or opened.claim or "none", repeats=repeats, limits=limits,
         per_second=per_second, candidates=frames.get("candidates"), history=frames.get("history"),
         stages={name: frames[name] for name in opened.stages}, extra=extra,
+        filtered_before=opened.filtered_before,
     )  # fmt: skip
 
 
@@ -152,6 +198,7 @@ class _Opened:
     stages: dict[str, Any]
     claim: Claim | None = None
     unit: TimeUnit | None = None
+    filtered_before: bool = False
 
 
 def _open(
@@ -188,7 +235,8 @@ def _open(
     if claim == "users" and not whole.rule.get("strong", True):
         claim = None
     unit = None if times is None or times.is_date else times.unit
-    return _Opened({**sources, **main}, stages, claim, unit)
+    before = bool(whole.rule.get("filters")) and whole.rule.get("filter_on") == "all"
+    return _Opened({**sources, **main}, stages, claim, unit, before)
 
 
 def _in_one_unit(

@@ -1,4 +1,4 @@
-"""How test differs from training: popularity, cold start, filters, copies (L10–L12, L15, L20)."""
+"""How test differs from training: popularity, cold start, filters, heavy users (L10–L12, L20)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.hashing import combined, hash_of_column
 from rankwise.splits.audit.findings import Check, verdict
 from rankwise.splits.audit.parts import PAIR, Parts
 
-__all__ = ["cold", "copies", "filtered_before", "heavy_targets", "popularity_drift"]
+__all__ = ["cold", "filtered_before", "heavy_targets", "popularity_drift"]
 
 _TOP = 10  # length of the list of popular items
-_LEAST = 3  # items of a history from which a copy of it is no coincidence
+_DAYS = 20  # days of a test below which the busiest has a large share anyway
 
 
 def popularity_drift(parts: Parts) -> Check:
@@ -26,7 +25,8 @@ def popularity_drift(parts: Parts) -> Check:
         _counts(parts.test, "item", "test"), on="item", how="full", coalesce=True
     ).fill_null(0)  # fmt: skip
     before, after = counts["train"].to_numpy(), counts["test"].to_numpy()
-    finding = f"Jensen-Shannon divergence {_divergence(before, after):.3f}"
+    finding = f"counts of {len(counts):,} items in training and test: "
+    finding += f"Jensen-Shannon divergence {_divergence(before, after):.3f}"
     if len(counts) > 2 and np.ptp(before) and np.ptp(after):
         finding += f", Spearman {spearmanr(before, after).statistic:.3f}"
     if not parts.has_times:
@@ -73,7 +73,8 @@ def cold(parts: Parts) -> Check:
         shares.append(f"{role}s {share_of_ids:.2%} ({share_of_rows:.2%} of rows)")
         is_cold |= unknown
     share = int(is_cold.sum()) / len(is_cold)
-    finding = f"cold in test: {', '.join(shares)}; evaluate(warm_and_cold=True) shows both"
+    finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
+    finding += "evaluate(warm_and_cold=True) shows both"
     status = verdict(share > parts.limits.cold_rows)
     return Check("L11", name, status, share, finding, lambda: parts.test.filter(is_cold))
 
@@ -89,67 +90,65 @@ def _warm(parts: Parts, role: str) -> pl.DataFrame:
 def filtered_before(parts: Parts) -> Check:
     """L12: whether a minimum-count (k-core) filter was applied before splitting."""
     name = "filtered before the split"
-    whole = pl.concat([part.select(PAIR) for part in parts.all_parts])
-    findings, frames = [], []
+    whole = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
+    findings, looked, frames = [], [], []
     for role in PAIR:
-        least = int(_counts(whole, role, "rows")["rows"].min())  # type: ignore[arg-type]
+        counts = _counts(whole, role, "rows")["rows"].to_numpy()
+        least, missing = int(counts.min()), _missing_below(counts)
+        looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
         few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
-        if least > 1 and len(few):
+        if len(few) and (parts.filtered_before or missing > parts.limits.missing):
             frames.append(parts.train.join(few, on=role, how="semi"))
-            findings.append(f"every {role} has at least {least} rows over all parts, "
-                            f"and {len(few):,} have less in training")  # fmt: skip
+            why = "the rule filters all rows" if parts.filtered_before else (
+                f"about {missing:,.0f} are expected just below"
+            )  # fmt: skip
+            findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
     rows = pl.concat(frames).unique() if frames else parts.train.head(0)
-    finding = "; ".join(findings) or "no least count holds over all parts and fails in training"
+    finding = "; ".join(findings or looked)
     if findings:
         finding += f": a filter on training alone would change {len(rows):,} rows or more"
+    else:
+        finding += "; no sharp cut there that training lacks"
     return Check("L12", name, verdict(findings), len(rows), finding, lambda: rows)
 
 
-def copies(parts: Parts) -> Check:
-    """L15: users with exactly another user's items, and items listed twice."""
-    name = "copies of users and items"
-    pairs = pl.concat([parts.train.select(PAIR), parts.test.select(PAIR)]).unique()
-    hashes = [combined([hash_of_column(pairs["item"])], seed) for seed in (1, 2)]
-    hashed = pairs.with_columns(sum_1=pl.Series(hashes[0]), sum_2=pl.Series(hashes[1]))
-    sets = hashed.group_by("user").agg(pl.col("sum_1", "sum_2").sum(), items=pl.len())
-    sets = sets.filter(pl.col("items") >= _LEAST)
-    same = sets.filter(pl.len().over("sum_1", "sum_2", "items") > 1)
-    share = len(same) / pairs["user"].n_unique()
-    finding = f"{len(same):,} users have exactly another's {_LEAST} items or more ({share:.2%})"
-    items = parts.extra.get("items")
-    twice = pl.DataFrame()
-    if items is not None:
-        text = [n for n, kind in items.frame.schema.items() if kind == pl.String and n != "item"]
-        title = next((n for n in text if items.frame[n].n_unique() > len(items.frame) // 2), None)
-        if title is not None:
-            twice = items.frame.filter(pl.col(title).is_duplicated() & pl.col(title).is_not_null())
-            finding += f"; {len(twice):,} items share their {title} with another"
-    status = verdict(share > parts.limits.same_history or len(twice))
+def _missing_below(counts: Any) -> float:
+    """Return how many ids are expected just below the least count, where there are none.
 
-    def rows() -> pl.DataFrame:
-        return same.sort("sum_1", "user").select("user", "items") if len(same) else twice
-
-    return Check("L15", name, status, len(same), finding, rows)
+    A filter cuts a distribution of counts off where it is dense; without one it thins out towards
+    its least count. So the number of ids goes on below as it falls from the second step above the
+    least count to the first. Nothing is below a count of one, and where all counts are equal, none
+    were cut off.
+    """
+    least = int(counts.min())
+    step = max(1, least // 10)
+    if least < 2:
+        return 0.0
+    first = int((counts < least + step).sum())
+    second = int((counts < least + 2 * step).sum()) - first
+    return first * min(1.0, first / second) if second else 0.0
 
 
 def heavy_targets(parts: Parts) -> Check:
     """L20: whether a few users, or one day, make up the test."""
     name = "targets in few hands"
+    limits = parts.limits
     users = _counts(parts.test, "user", "rows").sort("rows", "user", descending=True)
     rows = users["rows"]
-    most = int(rows[0]) / len(parts.test)
-    median = float(np.median(rows.to_numpy()))
-    finding = f"test rows a user: median {median:g}, most {rows[0]:,} ({most:.2%} of all)"
-    if len(users) < 2 / parts.limits.heavy:
-        finding += "; too few users for a limit"
-        return Check("L20", name, "pass", most, finding, lambda: users)
+    most, median = int(rows[0]) / len(parts.test), float(np.median(rows.to_numpy()))
+    finding = f"test rows per user: median {median:g}, most {rows[0]:,} ({most:.2%} of "
+    finding += f"{len(parts.test):,} rows of {len(users):,} users)"
+    # The heaviest of few users has a large share whatever he does: by that share alone, small
+    # tests would always warn.
+    is_heavy = most > max(limits.heavy, limits.heavy_mean / len(users))
     day = 0.0
     if parts.has_times:
         assert parts.per_second is not None
         days = parts.test.select(day=(pl.col("time") / parts.per_second / 86400).floor())
         counts = _counts(days, "day", "rows")["rows"]
-        busiest = int(counts.max()) / len(days)  # type: ignore[arg-type]
-        day = busiest if len(counts) >= 2 / parts.limits.heavy else 0.0
-        finding += f"; busiest of {len(counts):,} days {busiest:.2%}"
-    status = verdict(max(most, day) > parts.limits.heavy)
+        day = int(counts.max()) / len(days)  # type: ignore[arg-type]
+        finding += f"; busiest of {len(counts):,} days {day:.2%}"
+        if len(counts) < _DAYS:
+            day, finding = 0.0, f"{finding}, too few days for a limit"
+    status = verdict(is_heavy or day > limits.busy_day)
     return Check("L20", name, status, max(most, day), finding, lambda: users)

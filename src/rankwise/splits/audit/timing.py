@@ -23,7 +23,8 @@ def boundary(parts: Parts) -> Check:
     late = parts.train.filter(pl.col("time") > first)
     tied = parts.train.filter(pl.col("time") == first).height
     overlap = max(0.0, parts.seconds(last - first))  # type: ignore[operator]
-    finding = f"{len(late):,} training rows after the first test row, {tied:,} at the same time; "
+    finding = f"of {len(parts.train):,} training rows {len(late):,} after the first test row, "
+    finding += f"{tied:,} at the same time; "
     finding += f"the parts overlap by {_span(overlap)}"
     worst: Status = "fail" if parts.claim == "time" else "warn"
     bad = parts.train.filter(pl.col("time") >= first)
@@ -40,7 +41,9 @@ def future_items(parts: Parts) -> Check:
     end = parts.train["time"].max()
     new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
     share = len(new) / len(parts.test)
-    finding = f"{share:.2%} of test rows are of items that appear after training"
+    finding = (
+        f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
+    )
     if parts.lists is None:
         status = verdict(share > parts.limits.cold_rows)
         return Check("L7", name, status, share, f"{finding}; recommendations would tell more",
@@ -49,7 +52,8 @@ def future_items(parts: Parts) -> Check:
     lists = parts.lists.join(asked, on="user", how="inner").join(first, on="item", how="left")
     bad = lists.filter(pl.col("first") > pl.col("asked"))
     exposed = len(bad) / max(1, len(lists))
-    exposure = f"{exposed:.2%} of recommendations are of items first seen after the user's test"
+    exposure = f"{exposed:.2%} of {len(lists):,} recommendations to test users are of items first "
+    exposure += "seen after the user's test"
     return Check("L7", name, verdict(len(bad)), exposed, f"{exposure}; {finding}", lambda: bad)
 
 
@@ -61,7 +65,8 @@ def future_data(parts: Parts) -> Check:
     train, test = (part["time"].sort().to_numpy() for part in (parts.train, parts.test))
     shares = future_shares(train, test)
     mean = float(shares.mean())
-    finding = f"of training lies after a test row: mean {mean:.2%}, most {shares.max():.2%}"
+    finding = f"of {len(train):,} training rows, those after a test row: mean {mean:.2%}, most "
+    finding += f"{shares.max():.2%} over {len(test):,} test rows"
     worst: Status = "fail" if parts.claim == "time" else "warn"
     bad = parts.test.filter(pl.col("time") < parts.train["time"].max())
     return Check("L8", name, verdict(mean > 0, worst=worst), mean, finding, lambda: bad)
@@ -78,7 +83,8 @@ def horizon(parts: Parts) -> Check:
     ratio = spans[0] / spans[1] if spans[1] else (float("inf") if spans[0] else 0.0)
     since = test.astype(np.float64) - float(train.max())
     median, far = (parts.seconds(np.quantile(since, level)) for level in (0.5, 0.95))
-    finding = f"test spans {_span(spans[0])}, training {_span(spans[1])}; targets lie "
+    finding = f"{len(test):,} test rows span {_span(spans[0])}, {len(train):,} training rows "
+    finding += f"{_span(spans[1])}; targets lie "
     finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
     return Check("L9", name, verdict(ratio > parts.limits.test_span), ratio, finding)
 

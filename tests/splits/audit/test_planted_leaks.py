@@ -1,0 +1,315 @@
+"""Leaks that are planted into a clean split are found, and what looks like them is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from clean_splits import interactions
+from rankwise import splits
+from rankwise.models.baselines import ItemNeighbours, Popularity
+from rankwise.splits.audit import copies
+
+TABLE = interactions(1, n_users=500, n_items=800, ratings=True)
+SPLITS = {
+    "time": splits.GlobalTime(share=0.2).split(TABLE),
+    "last": splits.LeaveOut(1, "last").split(TABLE),
+    "random": splits.Holdout(0.5).split(TABLE),
+}
+
+
+def status(code, split, **given):
+    return rw.audit(split, **given)[code].status
+
+
+def counts(role, rows, ids):
+    """Return the number of rows of each id, as floats."""
+    counted = ids.join(rows.group_by(role).len("n"), on=role, how="left", maintain_order="left")
+    return counted["n"].fill_null(0).to_numpy().astype(float)
+
+
+def means(role, rows, ids):
+    own = rows.group_by(role).agg(mean=pl.col("rating").mean())
+    return ids.join(own, on=role, how="left", maintain_order="left")["mean"].to_numpy()
+
+
+TRANSFORMS = {
+    "itself": lambda n: n,
+    "logarithm": np.log1p,
+    "share": lambda n: n / n.sum(),
+    "dense rank": lambda n: pl.Series(-n).rank("dense").to_numpy(),
+    "rank with ties at random": lambda n: pl.Series(n).rank("random", seed=0).to_numpy(),
+    "percentile": lambda n: np.floor(100 * pl.Series(n).rank().to_numpy() / len(n)),
+    "z-score": lambda n: (n - n.mean()) / n.std(),
+    "negative": lambda n: -n,
+    "rounded logarithm": lambda n: np.round(np.log1p(n), 1),
+    "with noise": lambda n: n + np.random.default_rng(0).normal(0, 0.2, len(n)),
+    "popular or not": lambda n: n >= np.quantile(n, 0.6),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize(
+    ("split", "role"), [("time", "item"), ("time", "user"), ("random", "item")]
+)
+def test_counts_over_all_rows_in_any_form(split, role, transform):
+    split = SPLITS[split]
+    ids = TABLE.select(role).unique().sort(role)
+    for rows, expected in ((TABLE, "fail"), (split.train, "pass")):
+        table = ids.with_columns(x=pl.Series(transform(counts(role, rows, ids))))
+        found = rw.audit(split, **{f"{role}s": table})["L13"]
+        assert found.status == expected, found.said
+        assert ("x (" in found.said) == (expected == "fail")
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_counts_and_means_of_the_test_alone(split):
+    ids = TABLE.select("item").unique().sort("item")
+    test = pl.Series(np.log1p(counts("item", split.test, ids)))
+    found = rw.audit(split, items=ids.with_columns(x=test))["L13"]
+    assert found.status == "fail"
+    assert "100% in the order of the count over test" in found.said
+    mean = ids.with_columns(x=pl.Series(2 * means("item", TABLE, ids)))
+    assert "mean rating over train and test" in rw.audit(split, items=mean)["L13"].said
+
+
+def test_statistics_that_training_allows():
+    """With validation, counts over training and validation do not know the test either."""
+    rule = splits.GlobalTime(share=0.2, validation=splits.GlobalTime(share=0.2))
+    split = rule.split(TABLE)
+    ids = TABLE.select("item").unique().sort("item")
+    both = pl.concat([split.train, split.validation])
+    for rows, expected in ((split.train, "pass"), (both, "pass"), (TABLE, "fail")):
+        for statistic in (counts, means):
+            table = ids.with_columns(x=pl.Series(-statistic("item", rows, ids)))
+            assert status("L13", split, items=table) == expected
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_features_that_know_nothing_of_the_test(split):
+    """Twenty tables of features, some of which come close: 340 columns, and no false alarm."""
+    ids = TABLE.select("item").unique().sort("item")
+    n, train = len(ids), split.train
+    late = train.filter(pl.col("timestamp") > train["timestamp"].quantile(0.8))
+    of_train = counts("item", train, ids)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table = ids.with_columns(
+            year=pl.Series(rng.integers(1950, 2024, n)),
+            price=pl.Series(np.round(rng.lognormal(2, 1, n), 2)),
+            random=pl.Series(rng.random(n)),
+            rare=pl.Series(rng.random(n) < 0.02).cast(pl.Int8),
+            category=pl.Series(rng.choice(["a", "b", "c"], n)),
+            constant=pl.lit(1),
+            empty=pl.lit(None, dtype=pl.Float64),
+            infinite=pl.Series(np.where(rng.random(n) < 0.5, np.inf, -np.inf)),
+            some=pl.Series(np.where(rng.random(n) < 0.5, np.nan, rng.random(n))),
+            noisy=pl.Series(of_train * rng.lognormal(0, 0.2, n)),
+            shuffled=pl.Series(rng.permutation(of_train)),
+            recent=pl.Series(counts("item", late, ids)),
+            ordinal=pl.Series(of_train).rank("random", seed=seed),
+            id=pl.col("item"),
+            other=pl.Series(rng.permutation(n)),
+            user=pl.Series(rng.integers(0, 500, n)),
+            quality=pl.Series(means("item", train, ids) + rng.normal(0, 0.1, n)),
+        )
+        found = rw.audit(split, items=table.rename({"user": "owner"}))["L13"]
+        assert found.status == "pass", found.said
+        assert "of 17 columns of 799 items, computed with test rows: none" in found.said
+
+
+def test_true_popularity_is_no_leak():
+    """A feature may know how popular items are in truth, which half of all rows in test tell too."""
+    rng = np.random.default_rng(0)
+    popularity = rng.lognormal(2, 1, 500)
+    parts = []
+    for first_user in (0, 10**6):
+        items = np.repeat(np.arange(500), rng.poisson(popularity))
+        parts.append(pl.DataFrame({"user": first_user + np.arange(len(items)), "item": items}))
+    items = pl.DataFrame({"item": np.arange(500), "sales": popularity})
+    assert rw.audit(*parts, items=items)["L13"].status == "pass"
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String, pl.Categorical])
+def test_a_feature_that_is_the_test_item(dtype):
+    split = SPLITS["time"]
+    first = split.test.unique("user", keep="first", maintain_order=True).sort("user")
+    rng = np.random.default_rng(0)
+    for share, expected in ((1.0, "fail"), (0.6, "fail"), (0.0, "pass")):
+        item = np.where(
+            rng.random(len(first)) < share, first["item"], rng.permutation(first["item"])
+        )
+        table = pl.DataFrame({"user": first["user"], "item": item})
+        kinds = [pl.String, dtype] if dtype == pl.Categorical else [dtype]
+        for kind in kinds:
+            table = table.cast({"item": kind})
+        table = table.rename({"item": "favourite"})
+        found = rw.audit(split, users=table)["L13"]
+        assert found.status == expected, found.said
+        assert ("favourite (the test item)" in found.said) == (expected == "fail")
+    # What a user consumes again and again is in training, and may be known.
+    again = pl.concat([split.train, first.with_columns(pl.col("timestamp") - 10**7)])
+    known = first.select("user", favourite="item")
+    found = rw.audit(again, split.test, users=known, repeats=True)
+    assert found["L13"].status == "pass"
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_lists_of_the_users_own_test_items(split):
+    own = split.test.select("user", "item")
+    users = own["user"].unique().sort()
+    fitted = Popularity().fit(split.train)
+    best = fitted.recommend(users, 10)
+    some = own.sample(fraction=0.8, seed=0)
+    for lists in (
+        own,
+        own.unique("user", keep="first", maintain_order=True),  # lists of one item
+        own.reverse(),
+        pl.concat([some, best.select("user", "item")]).unique(maintain_order=True),
+    ):
+        found = rw.audit(split, recommendations=lists, limits=rw_limits(1e9))["L18"]
+        assert found.status == "warn", found.said  # at any ratio
+    neighbours = ItemNeighbours().fit(split.train).recommend(users, 10)
+    for lists in (best, neighbours):
+        assert status("L18", split, recommendations=lists) == "pass"
+
+
+def rw_limits(ratio):
+    from rankwise.splits.audit.parts import Limits
+
+    return Limits(too_good=ratio)
+
+
+def popularity_lists(rows, users, seen=None):
+    """Return the ten items with the most rows for every user, without those that a user has seen."""
+    top = rows.group_by("item").len().sort(["len", "item"], descending=[True, False])
+    lists = users.to_frame("user").join(top.head(150).with_row_index("place"), how="cross")
+    if seen is not None:
+        lists = lists.join(seen, on=["user", "item"], how="anti", maintain_order="left")
+    lists = lists.sort("user", "place").filter(pl.int_range(pl.len()).over("user") < 10)
+    return lists.select("user", "item")
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("removed", [False, True])
+def test_lists_that_are_the_popularity_of_the_test(split, removed):
+    users = split.test["user"].unique().sort()
+    seen = split.train if removed else None
+    lists = popularity_lists(split.test, users, seen)
+    found = rw.audit(split, recommendations=lists)["L18"]
+    assert found.status == "warn", found.said
+    late = split.train.sort("timestamp")
+    for rows in (split.train, late.tail(len(late) // 3), late.tail(len(late) // 20)):
+        lists = popularity_lists(rows, users, seen)
+        found = rw.audit(split, recommendations=lists)["L18"]
+        assert found.status == "pass", found.said
+
+
+def with_clones(table, n_clones, swapped, seed=0):
+    """Return a table with copies of some users, who have other items in so many places."""
+    rng = np.random.default_rng(seed)
+    size = table.group_by("user").len("n")
+    users = size.filter(pl.col("n").is_between(30, 60)).sort("user")["user"].head(n_clones)
+    frames = [table]
+    for number, user in enumerate(users):
+        own = table.filter(pl.col("user") == user)
+        items = own["item"].to_numpy().copy()
+        others = np.setdiff1d(table["item"].unique().to_numpy(), items)
+        items[rng.permutation(len(items))[:swapped]] = rng.choice(others, swapped, replace=False)
+        frames.append(
+            own.with_columns(item=pl.Series(items), user=pl.lit(10**6 + number, dtype=pl.Int64))
+        )
+    return pl.concat(frames), users
+
+
+@pytest.mark.parametrize(("swapped", "expected"), [(0, "warn"), (1, "warn"), (8, "pass")])
+def test_users_with_nearly_the_items_of_another(swapped, expected):
+    table, users = with_clones(TABLE, 20, swapped)
+    found = rw.audit(splits.GlobalTime(share=0.2).split(table))
+    assert found["L15"].status == expected, found["L15"].said
+    if expected == "warn":
+        clones = [10**6 + number for number in range(20)]
+        assert sorted(found.rows("L15")["user"]) == sorted([*users, *clones])
+        assert set(found.rows("L15")["copy"]) == {"near" if swapped else "equal"}
+
+
+def test_comparing_copies_stops_somewhere_and_says_so(monkeypatch):
+    table, _ = with_clones(TABLE, 20, 1)
+    split = splits.GlobalTime(share=0.2).split(table)
+    assert "than were compared" not in rw.audit(split)["L15"].said
+    monkeypatch.setattr(copies, "_WORK", 100)
+    assert "more pairs look alike than were compared" in rw.audit(split)["L15"].said
+
+
+def test_a_filter_over_all_rows_is_a_sharp_cut():
+    for seed in range(5):
+        table = interactions(seed, n_users=1000, n_items=1000, activity=8.0)
+        rule = splits.GlobalTime(share=0.2)
+        assert status("L12", rule.split(table)) == "pass"
+        assert status("L12", rule.split(splits.KCore(5).apply(table))) == "warn"
+        on_training = splits.GlobalTime(share=0.2, filters=[splits.KCore(5)])
+        assert status("L12", on_training.split(table)) == "pass"
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_rows_that_stand_twice_in_a_part(part):
+    split = SPLITS["time"]
+    parts = {"train": split.train, "test": split.test}
+    parts[part] = pl.concat([parts[part], parts[part].head(7)])
+    found = rw.audit(**parts, claim="time")
+    assert (found["L21"].status, found["L21"].value) == ("warn", 7)
+
+
+def test_ids_that_were_numbered_by_the_rows_of_all_parts():
+    split = splits.GlobalTime(share=0.5).split(interactions(3, n_users=300, n_items=4000))
+    both = pl.concat([split.train, split.test])
+    for codes in (both["item"].unique().sort(), both["item"].unique(maintain_order=True)):
+        number = {item: code for code, item in enumerate(codes)}
+        parts = [
+            part.with_columns(pl.col("item").replace_strict(number))
+            for part in (split.train, split.test)
+        ]
+        assert rw.audit(*parts, claim="time")["L4"].status == "warn"
+    assert status("L4", split) == "pass"  # ids with gaps
+
+
+def test_new_items_are_no_leak():
+    """Where items live for some days, the newest are in test alone: their age tells, rightly."""
+    rng = np.random.default_rng(0)
+    birth = rng.uniform(0, 100, 1000)
+    item = np.repeat(np.arange(1000), rng.poisson(rng.lognormal(2, 1, 1000)))
+    time = birth[item] + rng.exponential(3, len(item))
+    table = pl.DataFrame({"user": np.arange(len(item)) % 900, "item": item, "timestamp": time})
+    split = splits.GlobalTime(at=80.0).split(table.unique(["user", "item"], maintain_order=True))
+    items = pl.DataFrame({"item": np.arange(1000), "released": birth})
+    users = split.test["user"].unique().sort()
+    newest = pl.Series("item", np.argsort(-birth)[:10])
+    lists = users.to_frame("user").join(newest.to_frame("item"), how="cross")
+    found = rw.audit(split, items=items, recommendations=lists)
+    assert (found["L13"].status, found["L18"].status) == ("pass", "pass"), found
+
+
+def test_small_and_odd_inputs_give_verdicts():
+    """Tables of one to three rows, with every kind of feature: each check has a verdict."""
+    train = pl.DataFrame({"user": [1, 1, 2], "item": [10, 11, 10], "timestamp": [1, 2, 3]})
+    test = pl.DataFrame({"user": [1], "item": [12], "timestamp": [5]})
+    odd = pl.DataFrame(
+        {
+            "item": [10, 10, 99],
+            "null": [None, None, None],
+            "infinite": [float("inf"), float("inf"), float("nan")],
+            "flag": [True, None, False],
+            "list": [[1], [], [2]],
+            "text": ["a", None, "12"],
+        }
+    )
+    for some in (train.head(1), train):
+        for options in ({}, {"repeats": True}, {"claim": "users"}, {"validation": train.tail(1)}):
+            for lists in ({1: [12]}, {1: [7], 5: [12]}, {5: [12]}):
+                found = rw.audit(some, test, items=odd, recommendations=lists, **options)
+                assert len(found.checks) == 21
+                assert found["L13"].status == "pass", found["L13"].said
+                assert found["L18"].status == ("pass" if 1 in lists else "warn")
+                assert [found.rows(check.code) is not None for check in found.checks]
