@@ -36,6 +36,7 @@ def page(found: Description) -> str:
         "better": found.better,
         "needs": ", ".join(found.needs) or "lists and truth",
         "class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
+        "plain Python": f"``{found.plain}``" if found.plain else "none",
     }
     head = [cls.name, "=" * len(cls.name), ""]
     if cls.aliases:

@@ -25,7 +25,7 @@ ALLOWED = {
     "datasets": {"errors"},
     "tables": {"core", "errors"},
     "stats": {"core", "errors"},
-    "measures": {"core", "errors"},
+    "measures": {"functional", "core", "errors"},
     "encoding": {"tables", "core", "errors"},
     "candidates": {"tables", "core", "errors"},
     "results": {"measures", "stats", "tables", "core", "errors"},

@@ -31,7 +31,7 @@ def test_definitions_are_plain_text_and_complete(description):
     ("measure", "name", "values", "default"),
     [
         ("ndcg", "gain", "linear, exponential, binary, exponential_plus_one", "linear"),
-        ("err", "max_relevance", "a number or none", "none"),
+        ("err", "max_relevance", "a number", "1.0"),
         ("f", "second", "a measure", "recall"),
         ("ild", "distance", "cosine, jaccard, euclidean or callable", "cosine"),
         ("hypervolume", "measures", "a list of measures", "[ndcg, recall]"),

@@ -337,3 +337,28 @@ WARPREC = [
 def test_the_forty_names_of_warprec_are_known():
     assert len(WARPREC) == 40
     assert len({registry.find(name) for name in WARPREC}) == 40
+
+
+@pytest.mark.parametrize("cls", EVERY, ids=NAMES)
+def test_the_plain_definition_has_the_same_defaults(cls):
+    """A parameter that both have is one parameter: a default that differs is another number."""
+    assert cls.plain is not None
+    assert cls.plain is getattr(rw.functional, cls.plain.__name__)
+    asked = inspect.signature(cls.plain).parameters
+    for name, default in cls().parameters.items():
+        if name in asked and asked[name].default is not inspect.Parameter.empty:
+            assert asked[name].default == default, name
+
+
+def test_parameters_of_the_plain_definitions_are_those_of_measures():
+    """Whatever else a plain definition takes is data, and has no default, or None for none."""
+    data = {"k", "history", "relevant", "catalog_size", "normalised"}
+    shared = {
+        "ndcg_binary",
+        "reo",
+        "pop_rsp",
+    }  # one definition of two measures, which one has parameters of
+    for cls in (cls for cls in EVERY if cls.name not in shared):
+        asked = inspect.signature(cls.plain).parameters.values()
+        others = {p.name for p in asked if p.default is not inspect.Parameter.empty}
+        assert others <= {*cls().parameters, *data}, cls.name

@@ -60,15 +60,15 @@ PER_USER = {
     "tp": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["tp"],
     "fp": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["fp"],
     "fn": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["fn"],
-    "user_coverage": lambda items, t, k: float(bool(items)),
-    "num_retrieved": lambda items, t, k: min(k, len(items)),
-    "user_coverage_at_n": lambda items, t, k: float(len(items) >= k),
+    "user_coverage": lambda items, t, k: fn.user_coverage_at_k(items, k),
+    "num_retrieved": lambda items, t, k: fn.num_retrieved_at_k(items, k),
+    "user_coverage_at_n": lambda items, t, k: fn.user_coverage_at_n(items, k),
 }
 CATALOGUE = {
     "item_coverage": lambda lists, k: len(fn.item_counts_at_k(lists, k)),
     "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, 12, k),
-    "gini": lambda lists, k: fn.gini_coefficient(lists, k, over="catalogue", catalog_size=12),
-    "gini(over=recommended)": fn.gini_coefficient,
+    "gini": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=12),
+    "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
     "shannon_entropy": fn.shannon_entropy,
     "shannon_entropy(log_base=2)": lambda lists, k: fn.shannon_entropy(lists, k, log_base=2),
 }

@@ -155,7 +155,12 @@ TWINS = {
         )
         for n in ("length", "k")
     },
-    "overlap": lambda w, u, k: 1 - fn.unexpectedness_at_k(listed(w, u), w.baseline.get(u, []), k),
+    **{
+        f"overlap(denominator={n})": lambda w, u, k, n=n: fn.overlap_at_k(
+            listed(w, u), w.baseline.get(u, []), k, denominator=n
+        )
+        for n in ("length", "k", "union")
+    },
     "serendipity": lambda w, u, k: fn.serendipity_at_k(
         listed(w, u), wanted(w, u), k, popularity=w.popularity, catalog_size=len(ITEMS)
     ),
@@ -236,9 +241,9 @@ TWINS = {
             ("stratified(of=ndcg,gamma=2.0)", "ndcg", True, lambda w: stratified(w, 2.0)),
         )
     },
-    "repeated": lambda w, u, k: _share(listed(w, u)[:k], lambda i: i in w.train.get(u, ())),
-    "cold_item_share": lambda w, u, k: _share(listed(w, u)[:k], lambda i: i not in w.popularity),
-    "unsatisfied": lambda w, u, k: float(len(listed(w, u)) < k),
+    "repeated": lambda w, u, k: fn.repeated_at_k(listed(w, u), w.train.get(u, ()), k),
+    "cold_item_share": lambda w, u, k: fn.cold_item_share_at_k(listed(w, u), w.popularity, k),
+    "unsatisfied": lambda w, u, k: fn.unsatisfied_at_k(listed(w, u), k),
     "euclidean_distance": lambda w, u, k: fn.euclidean_distance(
         [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)],
         [1, 1],
@@ -248,10 +253,6 @@ TWINS = {
         [0, 0], [True, True],
     ),
 }  # fmt: skip
-
-
-def _share(items, holds):
-    return sum(map(holds, items)) / len(items) if items else math.nan
 
 
 def same(ours, theirs):
@@ -311,14 +312,11 @@ def rates(world, k, of="hits"):
     return fn.reo_at_k(world.lists, world.relevant, k, groups=groups, of=of)
 
 
-def masked(world):
-    """What was seen in training and does not stand in the list all the same."""
-    return {u: set(own) - set(world.lists.get(u, ())) for u, own in world.train.items()}
-
-
 def parity(world, k, *, seen=False):
-    groups, past = heads(world), masked(world) if seen else {}
-    cells = fn.rsp_at_k(world.lists, k, groups=groups, seen=past)
+    groups = heads(world)
+    cells = fn.rsp_at_k(
+        world.lists, k, groups=groups, history=world.train, seen="excluded" if seen else "included"
+    )
     sizes = Counter(groups.values())
     users = len(world.lists)
     return cells if seen else {g: rate * users for g, rate in cells.items() if sizes[g]}
@@ -383,11 +381,11 @@ WHOLE = {
     ),
     "rsp": lambda w, k: with_main(
         lambda cells: fn.relative_spread(cells.values()),
-        fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen=masked(w)),
+        fn.rsp_at_k(w.lists, k, groups=w.item_groups, history=w.train),
     ),
     "rsp(seen=included)": lambda w, k: with_main(
         lambda cells: fn.relative_spread(cells.values()),
-        fn.rsp_at_k(w.lists, k, groups=w.item_groups),
+        fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen="included"),
     ),
     "bias_disparity_source": lambda w, k: pairs(source(w)),
     "bias_disparity_source(interactions=truth)": lambda w, k: pairs(liked(w)),

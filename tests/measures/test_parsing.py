@@ -27,7 +27,7 @@ from rankwise.measures.read import parse, parse_all
         ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10",
          "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
         ("user_coverage(as_share=true)@10", "user_coverage(as_share=true)@10"),
-        ("err(max_relevance=None)", "err"),
+        ("err(max_relevance=1)", "err"),
         ("rbp", "rbp"),
     ],
 )  # fmt: skip

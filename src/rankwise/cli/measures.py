@@ -146,5 +146,6 @@ def _facts(description: Description) -> list[tuple[str, str]]:
         "needs": ", ".join(["recommendations", "truth", *description.needs]),
         "command line": f"rankwise evaluate RUN TRUTH -m {cls.name}{at}",
         "Python": f'"{cls.name}{at}", or {call}',
+        "plain definition": description.plain,
     }
     return [(name, text) for name, text in facts.items() if text]

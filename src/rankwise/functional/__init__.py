@@ -6,7 +6,7 @@ on which libraries disagree are keyword parameters, named as on the measures.
 
 from rankwise.functional import (  # noqa: I001 - packed
     accuracy, catalogue, diversity, groups, labels, novelty, pairs, popularity, rated_lists,
-    rating, recommender_evaluator, topics,
+    rating, recommended_lists, recommender_evaluator, topics,
 )  # fmt: skip
 from rankwise.functional.accuracy import *
 from rankwise.functional.catalogue import *
@@ -18,11 +18,12 @@ from rankwise.functional.pairs import *
 from rankwise.functional.popularity import *
 from rankwise.functional.rated_lists import *
 from rankwise.functional.rating import *
+from rankwise.functional.recommended_lists import *
 from rankwise.functional.recommender_evaluator import *
 from rankwise.functional.topics import *
 
 _MODULES = (
     accuracy, catalogue, diversity, groups, labels, novelty, pairs, popularity, rated_lists,
-    rating, recommender_evaluator, topics,
+    rating, recommended_lists, recommender_evaluator, topics,
 )  # fmt: skip
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

@@ -323,11 +323,18 @@ def err_at_k(
 ) -> float:
     """Return the expected reciprocal rank of the item at which the user stops.
 
+    ``max_relevance`` is the largest relevance of the scale: a larger one raises.
+
     >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
     0.36523
     """
     if not relevant_items(relevance_scores):
         return math.nan
+    largest = max(relevances(relevance_scores).values())
+    if largest > max_relevance:
+        raise ScoreError("a relevance is above the largest grade",
+                         found=f"{largest:g} > {max_relevance:g}",
+                         hint="pass max_relevance=5 for a scale that ends at 5")  # fmt: skip
     total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
     for rank, gain in enumerate(_gains(recommended, relevance_scores, k, "exponential"), start=1):
         stops = gain / 2.0**max_relevance

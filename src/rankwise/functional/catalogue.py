@@ -113,14 +113,17 @@ def gini_coefficient(
     recommendations: Lists,
     k: int | None = None,
     *,
-    over: Literal["recommended", "catalogue"] = "recommended",
+    over: Literal["recommended", "catalogue"] = "catalogue",
     catalog_size: int | None = None,
 ) -> float:
     """Gini index of the recommendation counts of items.
 
-    Over the items recommended at least once, or over a catalogue of ``catalog_size`` items.
+    Over a catalogue of ``catalog_size`` items, or over those recommended at least once.
 
-    >>> round(gini_coefficient({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 3), 4)
+    >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
+    0.679
+    >>> round(gini_coefficient(lists, 3, over="recommended"), 4)
     0.2222
     """
     counts = sorted(item_counts_at_k(recommendations, k).values())

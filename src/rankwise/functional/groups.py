@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
+from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import GainKind, Lists, Relevances, Sets, gain_of, top
 
 __all__ = [
@@ -87,19 +88,29 @@ def reo_at_k(
 
 
 def rsp_at_k(
-    recommendations: Lists, k: int, *, groups: Groups, seen: Sets | None = None
-) -> dict[str, float]:
+    recommendations: Lists, k: int, *, groups: Groups, history: Sets | None = None,
+    seen: Literal["excluded", "included"] = "excluded",
+) -> dict[str, float]:  # fmt: skip
     """Return the share of each item group's possible recommendations that are made.
 
-    >>> rsp_at_k({1: [1], 2: [3]}, 1, groups={1: "a", 2: "b", 3: "b"})
+    An item of the user's training history is no possible recommendation, except one in the list;
+    with ``seen="included"`` every item is one.
+
+    >>> groups = {1: "a", 2: "b", 3: "b"}
+    >>> rsp_at_k({1: [1], 2: [3]}, 1, groups=groups, history={1: {2}})
+    {'a': 0.5, 'b': 0.3333333333333333}
+    >>> rsp_at_k({1: [1], 2: [3]}, 1, groups=groups, seen="included")
     {'a': 0.5, 'b': 0.25}
     """
+    if seen == "excluded" and history is None:
+        raise ParameterError("seen='excluded' needs the training history of users",
+                             hint="pass history={user: items}, or seen='included'")  # fmt: skip
     part, whole = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
         if items:
             part.update(groups[item] for item in top(items, k) if item in groups)
-            history = (seen or {}).get(user, ())
-            whole.update(group for item, group in groups.items() if item not in history)
+            past = set((history or {}).get(user, ())) - set(items) if seen == "excluded" else ()
+            whole.update(group for item, group in groups.items() if item not in past)
     return _rates(part, whole)
 
 

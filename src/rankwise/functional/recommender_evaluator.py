@@ -115,5 +115,5 @@ class RecommenderEvaluator:
             out[f"precision@{k}"], out[f"recall@{k}"] = p, r
             out[f"f1@{k}"] = 2 * p * r / (p + r) if p + r else 0.0
             out[f"coverage@{k}"] = catalog_coverage(lists, catalog_size, k)
-            out[f"gini@{k}"] = gini_coefficient(lists, k) if any(lists.values()) else math.nan
+            out[f"gini@{k}"] = gini_coefficient(lists, k, over="recommended")
         return out

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import check_parameter, divide, need_cutoff
@@ -22,7 +23,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required")
+@measure(
+    "precision",
+    "p",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.precision_at_k,
+)
 class Precision(PerUser):
     r"""Share of the top k that is relevant.
 
@@ -57,7 +65,7 @@ class Precision(PerUser):
         return n_hits / block.cutoffs(k)
 
 
-@measure("recall", "r", range=(0, 1), higher_is_better=True)
+@measure("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
 class Recall(PerUser):
     r"""Share of the relevant items that is in the top k.
 
@@ -94,7 +102,15 @@ class Recall(PerUser):
         return divide(n_hits, n_relevant)
 
 
-@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy")
+@measure(
+    "f",
+    "f1",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    family="accuracy",
+    plain=plain.f1_at_k,
+)
 class F(Composed):
     r"""Weighted harmonic mean of precision and recall, or of any two measures.
 
@@ -153,7 +169,16 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True)
+@measure(
+    "hit_rate",
+    "hit",
+    "hits",
+    "hr",
+    "success",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.hit_rate_at_k,
+)
 class HitRate(PerUser):
     r"""Share of users with a relevant item in the top k.
 
@@ -178,7 +203,15 @@ class HitRate(PerUser):
         return block.sum_hits(block.hits.first(), k)
 
 
-@measure("mrr", "rr", "reciprocal_rank", "recip_rank", range=(0, 1), higher_is_better=True)
+@measure(
+    "mrr",
+    "rr",
+    "reciprocal_rank",
+    "recip_rank",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.reciprocal_rank_at_k,
+)
 class ReciprocalRank(PerUser):
     r"""One over the rank of the first relevant item.
 
@@ -203,7 +236,14 @@ class ReciprocalRank(PerUser):
         return block.sum_hits(block.hits.first() / block.hits.rank, k)
 
 
-@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True)
+@measure(
+    "map",
+    "ap",
+    "average_precision",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.average_precision_at_k,
+)
 class AveragePrecision(PerUser):
     r"""Mean of the precision at the rank of each relevant item.
 
@@ -249,7 +289,9 @@ class AveragePrecision(PerUser):
         return divide(sums, block.relevant_in_reach(k))
 
 
-@measure("mar", "average_recall", range=(0, 1), higher_is_better=True)
+@measure(
+    "mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k
+)
 class AverageRecall(PerUser):
     r"""Mean of the recall at the rank of each relevant item.
 
@@ -278,7 +320,14 @@ class AverageRecall(PerUser):
         return divide(sums, block.relevant_in_reach(k))
 
 
-@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none")
+@measure(
+    "r_precision",
+    "rprec",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.r_precision,
+)
 class RPrecision(PerUser):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 

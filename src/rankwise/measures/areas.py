@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
@@ -109,7 +110,9 @@ class _Area(Pooled):
         return or_nan(xp.where(length > 0, shares, 0.0), defined)
 
 
-@measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy")
+@measure(
+    "auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc
+)
 class AUC(_Area):
     r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 
@@ -137,7 +140,7 @@ class AUC(_Area):
 
 
 @measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none",
-         family="accuracy")  # fmt: skip
+         family="accuracy", plain=plain.auc)  # fmt: skip
 class GAUC(_Area):
     r"""Area under the ROC curve of each user, averaged over users.
 
@@ -160,7 +163,7 @@ class GAUC(_Area):
 
 
 @measure("lauc", "limited_auc", range=(0, 1), higher_is_better=True, cutoff="required",
-         family="accuracy")  # fmt: skip
+         family="accuracy", plain=plain.limited_auc_at_k)  # fmt: skip
 class LAUC(_Area):
     r"""Limited area under the ROC curve: only the relevant items in the top k count.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import retrieved
@@ -22,7 +23,9 @@ class _Count(PerUser):
     aggregate = "sum"
 
 
-@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True)
+@measure(
+    "tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
+)
 class TP(_Count):
     r"""Number of recommended and relevant items, over all users.
 
@@ -46,7 +49,9 @@ class TP(_Count):
         return block.sum_hits(block.hits.probability, k)
 
 
-@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False)
+@measure(
+    "fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
+)
 class FP(_Count):
     r"""Number of recommended items that are not relevant, over all users.
 
@@ -70,7 +75,9 @@ class FP(_Count):
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
-@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False)
+@measure(
+    "fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
+)
 class FN(_Count):
     r"""Number of relevant items that were not recommended, over all users.
 
@@ -96,7 +103,9 @@ class FN(_Count):
         return n_relevant[:, None] - block.sum_hits(block.hits.probability, k)
 
 
-@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True)
+@measure(
+    "tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
+)
 class TN(Pooled):
     r"""Number of items neither recommended nor relevant, over all users.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import retrieved
@@ -22,7 +23,7 @@ _WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as
 """Items that only one group of users has vary less than the jackknife takes them to."""
 
 
-@measure("item_coverage", range=(0, math.inf), higher_is_better=True)
+@measure("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
 class ItemCoverage(Catalogue):
     r"""Number of distinct items in all users' top k.
 
@@ -51,7 +52,14 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
-@measure("catalog_coverage", "coverage", "catalogue_coverage", range=(0, 1), higher_is_better=True)
+@measure(
+    "catalog_coverage",
+    "coverage",
+    "catalogue_coverage",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.catalog_coverage,
+)
 class CatalogCoverage(Catalogue):
     r"""Share of the catalogue that is in at least one user's top k.
 
@@ -87,7 +95,9 @@ class _OfAllUsers(PerUser):
     reads_truth = False
 
 
-@measure("user_coverage", range=(0, math.inf), higher_is_better=True)
+@measure(
+    "user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k
+)
 class UserCoverage(_OfAllUsers):
     r"""Number of users with at least one item in their top k.
 
@@ -125,7 +135,9 @@ class UserCoverage(_OfAllUsers):
         return xp.astype(retrieved(block, k) > 0, xp.float64)
 
 
-@measure("num_retrieved", range=(0, math.inf), higher_is_better=True)
+@measure(
+    "num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k
+)
 class NumRetrieved(_OfAllUsers):
     r"""Mean number of items in the users' top k.
 
@@ -150,7 +162,13 @@ class NumRetrieved(_OfAllUsers):
         return retrieved(block, k)
 
 
-@measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required")
+@measure(
+    "user_coverage_at_n",
+    range=(0, math.inf),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.user_coverage_at_n,
+)
 class UserCoverageAtN(_OfAllUsers):
     r"""Number of users whose recommendation list has at least k items.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import discount, divide
@@ -37,7 +38,7 @@ class _Weighted(ByWeight, PerUser):
         return block.sum_rows(rows, self.checked(weight))[:, None]
 
 
-@measure("ips_recall", range=(0, math.inf), higher_is_better=True)
+@measure("ips_recall", range=(0, math.inf), higher_is_better=True, plain=plain.ips_recall_at_k)
 class IPSRecall(ByPropensity, _Weighted):
     r"""Recall with inverse propensity weights (IPS): each hit counts 1 / propensity.
 
@@ -63,7 +64,13 @@ class IPSRecall(ByPropensity, _Weighted):
         return divide(self._sum_hits(block, k, discounted=False), block.n_relevant[:, None])
 
 
-@measure("snips_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
+@measure(
+    "snips_recall",
+    range=(0, 1),
+    higher_is_better=True,
+    needs=frozenset({"relevant"}),
+    plain=plain.ips_recall_at_k,
+)
 class SNIPSRecall(ByPropensity, _Weighted):
     r"""Self-normalised IPS recall: each relevant item, found or not, counts 1 / propensity.
 
@@ -91,7 +98,7 @@ class SNIPSRecall(ByPropensity, _Weighted):
         return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))
 
 
-@measure("ips_dcg", range=(0, math.inf), higher_is_better=True)
+@measure("ips_dcg", range=(0, math.inf), higher_is_better=True, plain=plain.ips_dcg_at_k)
 class IPSDCG(ByPropensity, _Weighted):
     r"""DCG with inverse propensity weights (IPS): each hit gains 1 / propensity.
 
@@ -116,7 +123,13 @@ class IPSDCG(ByPropensity, _Weighted):
         return self._sum_hits(block, k, discounted=True)
 
 
-@measure("snips_dcg", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
+@measure(
+    "snips_dcg",
+    range=(0, 1),
+    higher_is_better=True,
+    needs=frozenset({"relevant"}),
+    plain=plain.ips_dcg_at_k,
+)
 class SNIPSDCG(ByPropensity, _Weighted):
     r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
 
@@ -143,7 +156,13 @@ class SNIPSDCG(ByPropensity, _Weighted):
         return divide(self._sum_hits(block, k, discounted=True), self._sum_relevant(block))
 
 
-@measure("stratified_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}))
+@measure(
+    "stratified_recall",
+    range=(0, 1),
+    higher_is_better=True,
+    needs=frozenset({"relevant"}),
+    plain=plain.ips_recall_at_k,
+)
 class StratifiedRecall(ByStratum, _Weighted):
     r"""Popularity-stratified recall: the more popular a relevant item, the less it counts.
 

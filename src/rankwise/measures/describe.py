@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from rankwise import functional
 from rankwise.measures import registry
 from rankwise.measures.measure import Measure
 from rankwise.measures.measure_view import (
@@ -98,6 +99,15 @@ class Description:
         """The extra inputs beyond recommendations and ground truth, at default parameters."""
         return extra_inputs(self.cls())
 
+    @property
+    def plain(self) -> str:
+        """The function that is its definition in plain Python; empty if it has none."""
+        plain = self.cls.plain
+        if plain is None:
+            return ""
+        public = getattr(functional, plain.__name__, None) is plain
+        return f"{'rankwise.functional' if public else plain.__module__}.{plain.__name__}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return all properties as plain values that JSON can hold."""
         cls = self.cls
@@ -110,6 +120,7 @@ class Description:
             "cutoff": cls.cutoff,
             "parameters": {key: _plain(value) for key, value in cls().parameters.items()},
             "needs": self.needs,
+            "plain": self.plain,
             "summary": self.summary,
         }
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rankwise import functional as plain
 from rankwise.core.facts import Fact, Source
 from rankwise.measures.item_sums import CatalogueSums, ItemSum, RecommendationCount, RelevantCount
 from rankwise.measures.kinds import OverItemGroups, Values, label
@@ -90,7 +91,7 @@ class _WithSource(_Disparity):
 
 
 @measure("bias_disparity_source", "bias_disparity_bs", range=(0, math.inf), higher_is_better=None,
-         cutoff="none", family="fairness")  # fmt: skip
+         cutoff="none", family="fairness", plain=plain.preference_ratios)  # fmt: skip
 class BiasDisparitySource(_WithSource):
     r"""Bias of users' interactions: preference of a user group for an item group.
 
@@ -123,7 +124,7 @@ class BiasDisparitySource(_WithSource):
 
 
 @measure("bias_disparity_recommendation", "bias_disparity_br", range=(0, math.inf),
-         higher_is_better=None, family="fairness")  # fmt: skip
+         higher_is_better=None, family="fairness", plain=plain.preference_ratios)  # fmt: skip
 class BiasDisparityRecommendation(_Disparity):
     r"""Bias of recommendations: exposure of a user group to an item group.
 
@@ -160,7 +161,7 @@ class BiasDisparityRecommendation(_Disparity):
 
 
 @measure("bias_disparity", "bias_disparity_bd", range=(-1, math.inf), higher_is_better=None,
-         family="fairness")  # fmt: skip
+         family="fairness", plain=plain.bias_disparity)  # fmt: skip
 class BiasDisparity(_WithSource):
     r"""Bias disparity: how far recommendations move a user group towards an item group.
 

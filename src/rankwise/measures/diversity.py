@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Needs
 from rankwise.measures.arithmetic import check_parameter
@@ -21,7 +22,7 @@ from rankwise.measures.measure import measure
 __all__ = ["Gini", "Personalization", "ShannonEntropy"]
 
 
-@measure("gini", "gini_index", range=(0, 1), higher_is_better=False)
+@measure("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
 class Gini(Catalogue):
     r"""Gini index of the items' recommendation counts: 0 if all are equal, 1 for a single item.
 
@@ -71,7 +72,13 @@ class Gini(Catalogue):
         return weighted / (m * int(xp.sum(ordered)))
 
 
-@measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True)
+@measure(
+    "shannon_entropy",
+    "entropy",
+    range=(0, math.inf),
+    higher_is_better=True,
+    plain=plain.shannon_entropy,
+)
 class ShannonEntropy(Catalogue):
     r"""Shannon entropy of the distribution of recommendations over items.
 
@@ -138,7 +145,13 @@ class _UnitVectorSum(ItemSum):
         return ItemTerms(rows.user, rows.item, entry, rows.rank <= k)
 
 
-@measure("personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True)
+@measure(
+    "personalization",
+    "inter_list_diversity",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.personalization_at_k,
+)
 class Personalization(Accumulated):
     r"""Mean dissimilarity of two users' recommendation lists, over all pairs of users.
 

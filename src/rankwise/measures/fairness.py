@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rankwise import functional as plain
 from rankwise.measures.item_sums import (
     CatalogueSums,
     HistoryCount,
@@ -27,7 +28,13 @@ from rankwise.measures.measure import measure
 __all__ = ["REO", "RSP"]
 
 
-@measure("reo", "ranking_based_equal_opportunity", range=(0, math.inf), higher_is_better=False)
+@measure(
+    "reo",
+    "ranking_based_equal_opportunity",
+    range=(0, math.inf),
+    higher_is_better=False,
+    plain=plain.reo_at_k,
+)
 class REO(OverItemGroups, GroupRates):
     r"""Ranking-based equal opportunity: inequality of recall over item groups.
 
@@ -56,7 +63,13 @@ class REO(OverItemGroups, GroupRates):
     item_sums = (HitCount(), RelevantCount())
 
 
-@measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False)
+@measure(
+    "rsp",
+    "ranking_based_statistical_parity",
+    range=(0, math.inf),
+    higher_is_better=False,
+    plain=plain.rsp_at_k,
+)
 class RSP(OverItemGroups, GroupRates):
     r"""Ranking-based statistical parity: inequality of recommendation rates over item groups.
 

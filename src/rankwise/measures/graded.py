@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import ScoreError
@@ -62,7 +63,7 @@ class _Discounted(_Gained):
         check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
 
 
-@measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy")
+@measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
 class CG(_Gained):
     r"""Cumulative gain: the sum of the gains in the top k.
 
@@ -87,7 +88,7 @@ class CG(_Gained):
         return block.sum_hits(hits.probability * hits.to_rows(gain_of(self.gain, hits.gain)), k)
 
 
-@measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy")
+@measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
 class DCG(_Discounted):
     r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
 
@@ -115,7 +116,7 @@ class DCG(_Discounted):
 
 
 @measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}),
-         family="accuracy")  # fmt: skip
+         family="accuracy", plain=plain.ndcg_at_k)  # fmt: skip
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
@@ -165,7 +166,7 @@ class NDCG(_Discounted):
 
 
 @measure("ndcg_binary", "ndcg_rendle_2020", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"ideal"}), family="accuracy")  # fmt: skip
+         needs=frozenset({"ideal"}), family="accuracy", plain=plain.ndcg_at_k)  # fmt: skip
 class NDCGBinary(PerUser):
     r"""Normalised DCG with binary relevance: the gain of each relevant item is 1.
 
@@ -192,7 +193,7 @@ class NDCGBinary(PerUser):
         return NDCG(gain="binary").values(block, k)
 
 
-@measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy")
+@measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.rbp)
 class RBP(PerUser):
     r"""Rank-biased precision: after each item, the user reads on with probability p.
 
@@ -232,7 +233,7 @@ class RBP(PerUser):
         return block.sum_hits(hits.probability * weight, k)
 
 
-@measure("err", range=(0, 1), higher_is_better=True, family="accuracy")
+@measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
 class ERR(PerUser):
     r"""Expected reciprocal rank of the item that satisfies the user, who then stops.
 
@@ -243,9 +244,9 @@ class ERR(PerUser):
 
     Parameters
     ----------
-    max_relevance : float or None, default=None
+    max_relevance : float, default=1.0
         :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
-        None stands for 1 (binary relevance); graded relevance needs it.
+        The default is that of binary relevance; graded relevance needs it.
 
     References
     ----------
@@ -259,18 +260,19 @@ class ERR(PerUser):
     0.36523
     """
 
-    max_relevance: float | None = None
+    max_relevance: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        allowed = self.max_relevance is None or 0 < self.max_relevance <= 1000
-        check_parameter(self, "max_relevance", allowed, "must lie between 0 and 1000")
+        check_parameter(
+            self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000"
+        )
 
     def values(self, block: Block, k: Cutoffs) -> Array:
         """Return expected reciprocal rank, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
-        largest = 1.0 if self.max_relevance is None else float(self.max_relevance)
+        largest = float(self.max_relevance)
         refuse(
             hits.gain > largest,
             lambda: ScoreError(

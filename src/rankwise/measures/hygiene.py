@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Popularity
@@ -25,7 +26,13 @@ class _OfList(PerUser):
     defined_for = "list"
 
 
-@measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none")
+@measure(
+    "duplicate_rate",
+    range=(0, 1),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.duplicate_rate,
+)
 class DuplicateRate(_OfList):
     r"""Share of the recommendation list that repeats an item from further up.
 
@@ -55,7 +62,13 @@ class DuplicateRate(_OfList):
         return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))[:, None]
 
 
-@measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required")
+@measure(
+    "unsatisfied",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="required",
+    plain=plain.unsatisfied_at_k,
+)
 class Unsatisfied(PerUser):
     r"""Number of users whose recommendation list has fewer than k items.
 
@@ -95,7 +108,13 @@ class Unsatisfied(PerUser):
         return xp.astype(block.list_length[:, None] < block.cutoffs(k), xp.float64)
 
 
-@measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"overlap_history"}))
+@measure(
+    "repeated",
+    range=(0, 1),
+    higher_is_better=False,
+    needs=frozenset({"overlap_history"}),
+    plain=plain.repeated_at_k,
+)
 class Repeated(_OfList):
     r"""Share of the top k that is in the user's training history.
 
@@ -121,7 +140,13 @@ class Repeated(_OfList):
         return divide(block.count_overlap(block.overlap["history"], k), retrieved(block, k))
 
 
-@measure("cold_item_share", range=(0, 1), higher_is_better=None, needs=frozenset({"recommended"}))
+@measure(
+    "cold_item_share",
+    range=(0, 1),
+    higher_is_better=None,
+    needs=frozenset({"recommended"}),
+    plain=plain.cold_item_share_at_k,
+)
 class ColdItemShare(_OfList):
     r"""Share of the top k that is cold-start items: items without training interactions.
 
@@ -152,7 +177,13 @@ class ColdItemShare(_OfList):
         return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
 
 
-@measure("overlap", range=(0, 1), higher_is_better=None, needs=frozenset({"overlap_baseline"}))
+@measure(
+    "overlap",
+    range=(0, 1),
+    higher_is_better=None,
+    needs=frozenset({"overlap_baseline"}),
+    plain=plain.overlap_at_k,
+)
 class Overlap(_OfList):
     r"""Share of the top k that is also in the baseline's top k.
 
@@ -192,7 +223,7 @@ class Overlap(_OfList):
 
 
 @measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None,
-         needs=frozenset({"recommended", "scores"}))  # fmt: skip
+         needs=frozenset({"recommended", "scores"}), plain=plain.mean_score_at_k)  # fmt: skip
 class MeanScore(_OfList):
     r"""Mean predicted score of the items in the top k.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, count, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories, Fact, Features
@@ -20,7 +21,8 @@ _CELLS = 1 << 17  # numbers in one work array: small enough for the cache
 
 
 @measure("intra_list_diversity", "ild", range=(0, math.inf), higher_is_better=True,
-         needs=frozenset({"recommended"}), family="diversity")  # fmt: skip
+         needs=frozenset({"recommended"}), family="diversity",
+         plain=plain.intra_list_diversity)  # fmt: skip
 class IntraListDiversity(PerUser):
     r"""Mean distance between the items of the top k, over all pairs.
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, JudgedRows, Needs
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
@@ -88,7 +89,13 @@ class _GroupMeans(OverItemGroups):
         return Values(mean_difference(cells.values()), cells)
 
 
-@measure("item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness")
+@measure(
+    "item_mad_ranking",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.item_mad_ranking,
+)
 class ItemMADRanking(_GroupMeans):
     r"""Mean absolute difference between groups of items in the gain of a recommendation.
 
@@ -130,7 +137,13 @@ class ItemMADRanking(_GroupMeans):
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
-@measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness")
+@measure(
+    "item_mad_rating",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.item_mad_rating,
+)
 class ItemMADRating(_GroupMeans):
     r"""Mean absolute difference between groups of items in the scores of their hits.
 

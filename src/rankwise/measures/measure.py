@@ -81,6 +81,7 @@ class Measure(Registered):
     higher_is_better: ClassVar[bool | None]
     cutoff: ClassVar[Literal["required", "optional", "none"]]
     needs: ClassVar[Needs] = frozenset()
+    plain: ClassVar[Callable[..., Any] | None] = None
     needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = ""
     """Whether the catalogue is counted, or must also hold every item that is seen."""
     additive: ClassVar[bool] = False
@@ -208,6 +209,7 @@ def measure(
     cutoff: Literal["required", "optional", "none"] = "optional",
     needs: Needs = frozenset(),
     family: str | None = None,
+    plain: Callable[..., Any] | None = None,
 ) -> Callable[[_M], _M]:
     """Make a class a measure: a frozen dataclass with what is known about it, registered.
 
@@ -227,19 +229,20 @@ def measure(
         What must be in the block beyond hits.
     family : str, optional
         The family; by default the name of the module.
+    plain : callable, optional
+        Its definition in plain Python; common parameters have the same default.
 
     Returns
     -------
     callable
-        A class decorator. Parameters that the docstring of a base class describes need no
-        description in that of the measure: it is added.
+        A class decorator. It adds the parameters that only docstrings of base classes describe.
     """
 
     def decorate(cls: _M) -> _M:
         dataclass(frozen=True, kw_only=True, repr=False)(cls)  # changes the class in place
         cls.name, cls.aliases, cls.range = name, aliases, range
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
-        cls.needs = cls.needs | needs
+        cls.needs, cls.plain = cls.needs | needs, plain and staticmethod(plain)
         cls.family = family or cls.__module__.rsplit(".", 1)[-1]
         _describe_inherited(cls)
         add(cls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
@@ -58,7 +59,13 @@ class _Objectives(Composed):
         )
 
 
-@measure("euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False)
+@measure(
+    "euclidean_distance",
+    "euc_distance",
+    range=(0, math.inf),
+    higher_is_better=False,
+    plain=plain.euclidean_distance,
+)
 class EuclideanDistance(_Objectives):
     r"""Euclidean distance from the values of several measures to the ideal point (utopia).
 
@@ -108,7 +115,7 @@ class EuclideanDistance(_Objectives):
         return namespace(total).sqrt(total)
 
 
-@measure("hypervolume", range=(0, math.inf), higher_is_better=True)
+@measure("hypervolume", range=(0, math.inf), higher_is_better=True, plain=plain.hypervolume)
 class Hypervolume(_Objectives):
     r"""Volume of the box between the values of several measures and the nadir point.
 

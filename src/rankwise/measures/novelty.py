@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Popularity
@@ -71,7 +72,7 @@ class _NovelHits(PerUser):
         raise NotImplementedError
 
 
-@measure("efd", range=(0, math.inf), higher_is_better=True, cutoff="required")
+@measure("efd", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.efd_at_k)
 class EFD(_NovelHits):
     r"""Expected free discovery: self-information of the relevant items in the top k, in bits.
 
@@ -98,7 +99,7 @@ class EFD(_NovelHits):
         return -namespace(probability).log2(probability)
 
 
-@measure("epc", range=(0, math.inf), higher_is_better=True, cutoff="required")
+@measure("epc", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.epc_at_k)
 class EPC(_NovelHits):
     r"""Expected popularity complement: how unpopular the relevant items in the top k are.
 
@@ -136,7 +137,7 @@ class _ListMean(PerUser):
 
 
 @measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,
-         needs=frozenset({"recommended"}))  # fmt: skip
+         needs=frozenset({"recommended"}), plain=plain.novelty_at_k)  # fmt: skip
 class Novelty(_ListMean):
     r"""Mean self-information of the items in the top k, in bits.
 
@@ -187,7 +188,13 @@ class Novelty(_ListMean):
         return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
 
 
-@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"recommended"}))
+@measure(
+    "surprisal",
+    range=(0, 1),
+    higher_is_better=True,
+    needs=frozenset({"recommended"}),
+    plain=plain.surprisal_at_k,
+)
 class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 
@@ -228,7 +235,7 @@ class Surprisal(_ListMean):
 
 
 @measure("unexpectedness", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"overlap_baseline"}))  # fmt: skip
+         needs=frozenset({"overlap_baseline"}), plain=plain.unexpectedness_at_k)  # fmt: skip
 class Unexpectedness(_ListMean):
     r"""Share of the top k that is not in the top k of a baseline run.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.core.block import Block, Cutoffs, JudgedRows
 from rankwise.measures.arithmetic import divide, or_nan
@@ -14,7 +15,7 @@ __all__ = ["BPref", "PartialAUC"]
 
 
 @measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none", needs=frozenset({"judged"}),
-         family="accuracy")  # fmt: skip
+         family="accuracy", plain=plain.bpref)  # fmt: skip
 class BPref(PerUser):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
@@ -112,7 +113,7 @@ def _mean_below(block: Block, cutoff: int) -> Array:
 
 
 @measure("partial_auc", "pauc", range=(0, 1), higher_is_better=True, cutoff="required",
-         family="accuracy")  # fmt: skip
+         family="accuracy", plain=plain.partial_auc_at_k)  # fmt: skip
 class PartialAUC(PerUser):
     r"""Area under the ROC curve up to the first k items that are not relevant.
 

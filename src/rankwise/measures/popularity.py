@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.core.facts import Groups, Popularity
@@ -55,7 +56,7 @@ class _HeadAndTail(Measure):
 
 
 @measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
-         needs=_RECOMMENDED)  # fmt: skip
+         needs=_RECOMMENDED, plain=plain.arp_at_k)  # fmt: skip
 class ARP(PerUser):
     r"""Mean popularity of the items in the top k: their number of training users.
 
@@ -106,7 +107,7 @@ class _LongTail(_HeadAndTail, PerUser):
 
 
 @measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True,
-         needs=_RECOMMENDED)  # fmt: skip
+         needs=_RECOMMENDED, plain=plain.aclt_at_k)  # fmt: skip
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
@@ -134,7 +135,7 @@ class ACLT(_LongTail):
 
 
 @measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True,
-         needs=_RECOMMENDED)  # fmt: skip
+         needs=_RECOMMENDED, plain=plain.aplt_at_k)  # fmt: skip
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
@@ -179,7 +180,7 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
 
 
 @measure("pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1),
-         higher_is_better=False)  # fmt: skip
+         higher_is_better=False, plain=plain.rsp_at_k)  # fmt: skip
 class PopRSP(_HeadTailRates):
     r"""Inequality of recommendation rates between short-head and long-tail items.
 
@@ -225,7 +226,7 @@ class PopRSP(_HeadTailRates):
 
 
 @measure("pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1),
-         higher_is_better=False)  # fmt: skip
+         higher_is_better=False, plain=plain.reo_at_k)  # fmt: skip
 class PopREO(_HeadTailRates):
     r"""Inequality of recall between short-head and long-tail items.
 
@@ -264,7 +265,7 @@ class PopREO(_HeadTailRates):
 
 
 @measure("popularity_lift", range=(-1, math.inf), higher_is_better=None,
-         needs=frozenset({"recommended", "history"}))  # fmt: skip
+         needs=frozenset({"recommended", "history"}), plain=plain.popularity_lift_at_k)  # fmt: skip
 class PopularityLift(Pooled):
     r"""Relative difference in mean popularity between recommendation lists and user histories.
 

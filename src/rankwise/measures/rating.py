@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.errors import ScoreError
@@ -65,7 +66,14 @@ class _MeanLoss(_MeanOverRows):
         return error**2
 
 
-@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+@measure(
+    "mae",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    needs=_JUDGED,
+    plain=plain.mean_absolute_error,
+)
 class MAE(_MeanLoss):
     r"""Mean absolute error.
 
@@ -88,7 +96,14 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+@measure(
+    "mse",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    needs=_JUDGED,
+    plain=plain.mean_squared_error,
+)
 class MSE(_MeanLoss):
     r"""Mean squared error.
 
@@ -108,7 +123,14 @@ class MSE(_MeanLoss):
     """
 
 
-@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED)
+@measure(
+    "rmse",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    needs=_JUDGED,
+    plain=plain.root_mean_squared_error,
+)
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
 
@@ -138,7 +160,7 @@ class RMSE(_MeanLoss):
 
 
 @measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none",
-         needs=_JUDGED)  # fmt: skip
+         needs=_JUDGED, plain=plain.r2)  # fmt: skip
 class R2(Pooled):
     r"""Coefficient of determination: the share of the variance of ratings that is explained.
 
@@ -172,7 +194,7 @@ class R2(Pooled):
 
 
 @measure("explained_variance", "exp_var", range=(-math.inf, 1), higher_is_better=True,
-         cutoff="none", needs=_JUDGED)  # fmt: skip
+         cutoff="none", needs=_JUDGED, plain=plain.explained_variance)  # fmt: skip
 class ExplainedVariance(Pooled):
     r"""Share of the variance of ratings that is explained, ignoring a constant error.
 
@@ -213,7 +235,8 @@ def _noise(squares: Array) -> Array:
 
 
 @measure("log_loss", "logloss", "binary_cross_entropy", range=(0, math.inf), higher_is_better=False,
-         cutoff="none", needs=frozenset({"recommended", "scores"}))  # fmt: skip
+         cutoff="none", needs=frozenset({"recommended", "scores"}),
+         plain=plain.log_loss)  # fmt: skip
 class LogLoss(_MeanOverRows):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
@@ -258,7 +281,14 @@ class LogLoss(_MeanOverRows):
         return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
-@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", needs=_JUDGED)
+@measure(
+    "fcp",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    needs=_JUDGED,
+    plain=plain.fraction_of_concordant_pairs,
+)
 class FCP(Pooled):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block, Cutoffs, Needs
 from rankwise.core.facts import Fact
@@ -130,7 +131,9 @@ class _Reweighted(ByWeight, Pooled):
         return None
 
 
-@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased")
+@measure(
+    "ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
+)
 class IPS(ByPropensity, _Reweighted):
     r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
 
@@ -158,7 +161,9 @@ class IPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased")
+@measure(
+    "snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
+)
 class SNIPS(ByPropensity, _Reweighted):
     r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
 
@@ -188,7 +193,13 @@ class SNIPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased")
+@measure(
+    "stratified",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="debiased",
+    plain=plain.weighted_sum,
+)
 class Stratified(ByStratum, _Reweighted):
     r"""Popularity-stratified form of a measure: popular items count less.
 

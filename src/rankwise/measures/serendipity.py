@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.core.block import Block, Cutoffs, ItemRows, Needs
 from rankwise.core.facts import Fact, Features, Popularity, Similarity
@@ -16,7 +17,14 @@ __all__ = ["Serendipity"]
 _USERS = 256  # users whose histories are held as rows of one matrix
 
 
-@measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required", family="novelty")
+@measure(
+    "serendipity",
+    range=(0, 2),
+    higher_is_better=True,
+    cutoff="required",
+    family="novelty",
+    plain=plain.serendipity_at_k,
+)
 class Serendipity(Pooled):
     r"""Unexpected relevant items: ranked above their popularity, or unlike the user's history.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories, Fact
@@ -32,7 +33,8 @@ class _OverCategories(PerUser):
 
 
 @measure("subtopic_recall", "srecall", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"recommended", "judged", "relevant"}), family="diversity")  # fmt: skip
+         needs=frozenset({"recommended", "judged", "relevant"}), family="diversity",
+         plain=plain.subtopic_recall_at_k)  # fmt: skip
 class SubtopicRecall(_OverCategories):
     r"""Share of the categories of the relevant items that the top k covers.
 
@@ -84,7 +86,8 @@ class SubtopicRecall(_OverCategories):
 
 
 @measure("alpha_ndcg", range=(0, 1), higher_is_better=True, cutoff="required",
-         needs=frozenset({"judged", "relevant"}), family="diversity")  # fmt: skip
+         needs=frozenset({"judged", "relevant"}), family="diversity",
+         plain=plain.alpha_ndcg_at_k)  # fmt: skip
 class AlphaNDCG(_OverCategories):
     r"""nDCG that rewards a category less each time that the list repeats it.
 
@@ -199,7 +202,8 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
 
 
 @measure("calibration_error", "calibration", range=(0, math.inf), higher_is_better=False,
-         needs=frozenset({"recommended", "history"}), family="diversity")  # fmt: skip
+         needs=frozenset({"recommended", "history"}), family="diversity",
+         plain=plain.calibration_error_at_k)  # fmt: skip
 class CalibrationError(_OverCategories):
     r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
 
