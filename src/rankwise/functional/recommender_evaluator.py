@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Any
