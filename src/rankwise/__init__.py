@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rankwise.measures.popularity import *
     from rankwise.measures.rating import *
     from rankwise.measures.read import parse
+    from rankwise.measures.reciprocal_ranks import *
     from rankwise.measures.reweighted import *
     from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *

@@ -171,6 +171,8 @@ def test_seeds_and_data_sets(folder):
         (["a@x=weak", "b=strong"], "same data sets"),
         (["weak", "./weak"], "two systems are called 'weak'"),
         (["a@=weak", "b=strong"], "is not [NAME=]PATH"),
+        (["weak", "new=strong", "new=./strong"], "is given twice for 'new'"),
+        (["a@x=weak.csv", "b@x=strong.csv", "--truth", "truth.csv"], "--truth is of one data set"),
     ]:
         done = rankwise(folder, "compare", *given)
         assert done.returncode == 2

@@ -41,8 +41,10 @@ PER_USER = {
         f"map(normaliser={n})": lambda items, t, k, n=n: fn.average_precision_at_k(
             items, relevant(t), k, normaliser=n
         )
-        for n in ("k", "relevant", "hits")
+        for n in ("k", "relevant", "hits", "length", "min_length")
     },
+    "arhr": lambda items, t, k: fn.arhr_at_k(items, relevant(t), k),
+    "ncrr": lambda items, t, k: fn.ncrr_at_k(items, relevant(t), k),
     "map": lambda items, t, k: fn.average_precision_at_k(items, relevant(t), k),
     "mar": lambda items, t, k: fn.average_recall_at_k(items, relevant(t), k),
     **{
@@ -55,6 +57,7 @@ PER_USER = {
     "ndcg_binary": lambda items, t, k: fn.ndcg_at_k(items, t, k, gain="binary"),
     "r_precision": lambda items, t, k: fn.r_precision(items, relevant(t)),
     "rbp": lambda items, t, k: fn.rbp(items, relevant(t), k),
+    "rbp(normaliser=ideal)": lambda items, t, k: fn.rbp(items, relevant(t), k, normaliser="ideal"),
     "rbp(p=0.5)": lambda items, t, k: fn.rbp(items, relevant(t), k, p=0.5),
     "err(max_relevance=4)": lambda items, t, k: fn.err_at_k(items, t, k, max_relevance=4),
     "tp": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["tp"],
@@ -69,6 +72,7 @@ CATALOGUE = {
     "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, 12, k),
     "gini": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=12),
     "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
+    "herfindahl": fn.herfindahl_index,
     "shannon_entropy": fn.shannon_entropy,
     "shannon_entropy(log_base=2)": lambda lists, k: fn.shannon_entropy(lists, k, log_base=2),
 }

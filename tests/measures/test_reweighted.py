@@ -17,7 +17,8 @@ from strategies import worlds
 ADDITIVE = ["recall", "recall(denominator=capped)", "precision", "map", "map(normaliser=hits)",
             "mar", "r_precision", "cg", "dcg", "ndcg", "ndcg(gain=exponential)", "ndcg_binary",
             "rbp", "efd", "epc", "bpref", "partial_auc", "partial_auc(positives=top)", "auc",
-            "gauc", "lauc"]  # fmt: skip
+            "gauc", "lauc", "arhr", "ncrr", "rbp(normaliser=ideal)",
+            "map(normaliser=min_length)"]  # fmt: skip
 
 
 def at(name, k, wrapper):

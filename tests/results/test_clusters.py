@@ -99,8 +99,8 @@ def test_displays_and_ranks(tmp_path):
     found = rw.compare(given, clusters="home")
     assert "Users come in 30 clusters by home, which are the sample." in repr(found)
     assert "30 clusters by home" in found.export("latex")
-    assert found.ranking["system"][0] == "c"
-    assert found.ranking["may_be_best"].to_list() == [True, False, False]
+    assert found.ranks["system"][0] == "c"
+    assert found.ranks["may_be_best"].to_list() == [True, False, False]
     assert Comparison.load(found.save(tmp_path)).table.equals(found.table)
 
 
@@ -140,3 +140,63 @@ def test_what_is_refused():
     for go in (found.report, lambda: rw.decide(found, success="ndcg@10")):
         with pytest.raises(ParameterError, match="independent users"):
             go()
+
+
+def same_gains(shifts, size=10):
+    """Users of one household gain alike; returns the comparison over households."""
+    home = np.repeat(np.arange(len(shifts)), size)
+    low = np.random.default_rng(0).random(len(home)) / 2
+    frames = [pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": low + gain,
+                            "group(home)": home.astype(str)})
+              for gain in (0.0, np.asarray(shifts)[home])]  # fmt: skip
+    return rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.05)["B"]
+
+
+def test_clusters_without_variance_are_as_few_as_they_are():
+    """Twenty users who gain alike, in two households, are two observations."""
+    row = same_gains([0.1, 0.1])
+    assert row["p"] == 0.5
+    assert row["verdict"] == "undecided"
+    assert row["low"] < 0 < row["high"]
+    assert same_gains([0.1] * 8)["p"] == 2**-7
+    assert same_gains([0.0] * 8)["p"] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("homes", [2, 3, 5])
+def test_few_households_are_no_proof(homes):
+    """Each gains or loses half: 0.05 in 300 samples has an error of 0.013."""
+    rng = np.random.default_rng(homes)
+    found = [same_gains(rng.choice([-0.5, 0.5], homes))["p"] < 0.05 for _ in range(300)]
+    assert np.mean(found) <= 0.09
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("homes", "size"), [(4, 10), (10, 6), (40, 5)])
+def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size):
+    """The true loss is the margin: a household loses 0.3 with probability 0.15."""
+    rng = np.random.default_rng(homes)
+    false = 0
+    for _ in range(200):
+        home = np.repeat(np.arange(homes), size)
+        loss = (rng.random(homes) < 0.15)[home] * -0.3 + rng.normal(0, 0.01, len(home))
+        frames = [pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": 0.5 + d,
+                                "group(home)": home.astype(str)})
+                  for d in (np.zeros(len(home)), loss)]  # fmt: skip
+        row = rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.045)["B"]
+        false += row["p_equivalence"] < 0.05 or row["p_non_inferior"] < 0.05
+    assert false / 200 <= 0.1
+
+
+def test_one_household_of_most_users_has_no_interval():
+    interval = stats.clustered(np.arange(51.0), [0] * 50 + [1])
+    assert math.isnan(interval.low)
+    assert "most rows" in interval.flags[0]
+
+
+def test_all_lists_alone_are_shown():
+    truth = {u: {u % 9} for u in range(60)}
+    users = {"user": list(truth), "home": [u // 4 for u in truth]}
+    one, two = (rw.evaluate({u: [(u * s) % 11] for u in truth}, truth, "gini@1", users=users,
+                            by="home", jackknife=16) for s in (3, 5))  # fmt: skip
+    assert "whatever their home" in repr(rw.compare(one, two, clusters="home"))

@@ -26,14 +26,14 @@ def test_ranks_are_those_of_the_users_values(n):
     results = table(n)
     found = rw.compare(results)
     x = np.stack([r.per_user["ndcg@10"].to_numpy() for r in results.values()], axis=1)
-    expected = stats.ranking(x, n_resamples=10_000)
-    ranks = {row["system"]: row for row in found.ranking.to_dicts()}
+    expected = stats.rank_systems(x, n_resamples=10_000)
+    ranks = {row["system"]: row for row in found.ranks.to_dicts()}
     assert [ranks[name]["rank_low"] for name in MEANS] == expected.low.tolist()
     assert [ranks[name]["rank_high"] for name in MEANS] == expected.high.tolist()
-    assert found.ranking["rank"].to_list() == [1, 2, 3, 4]
-    assert found.ranking["mean"].to_list() == sorted(x.mean(axis=0), reverse=True)
+    assert found.ranks["rank"].to_list() == [1, 2, 3, 4]
+    assert found.ranks["mean"].to_list() == sorted(x.mean(axis=0), reverse=True)
     # Also where only pairs with a baseline were tested.
-    assert rw.compare(results, baseline="a").ranking.equals(found.ranking)
+    assert rw.compare(results, baseline="a").ranks.equals(found.ranks)
 
 
 def test_displays_say_who_may_be_the_best():
@@ -54,8 +54,8 @@ def test_displays_say_who_may_be_the_best():
 
 def test_small_values_may_be_the_good_ones():
     found = rw.compare(table(cell="rmse"))
-    assert found.ranking["system"].to_list() == ["d", "a", "c", "b"]
-    assert found.ranking["may_be_best"].to_list() == [True, False, False, False]
+    assert found.ranks["system"].to_list() == ["d", "a", "c", "b"]
+    assert found.ranks["may_be_best"].to_list() == [True, False, False, False]
 
 
 def test_seeds_and_data_sets_rank_by_all_pairs():
@@ -64,24 +64,24 @@ def test_seeds_and_data_sets_rank_by_all_pairs():
         for name, result in table(seed=seed).items():
             seeds[name].append(result)
     found = rw.compare(seeds)
-    assert found.ranking["system"].to_list() == ["b", "c", "a", "d"]
-    assert found.ranking["rank_low"].to_list()[2:] == [3, 4]
+    assert found.ranks["system"].to_list() == ["b", "c", "a", "d"]
+    assert found.ranks["rank_low"].to_list()[2:] == [3, 4]
     # One-sided p-values of twelve ordered pairs, by Holm: the largest claim is the first.
     p = min(found.table["p"])
     assert p / 2 * 12 < 0.05
-    assert rw.compare(seeds, baseline="a").ranking.is_empty()
+    assert rw.compare(seeds, baseline="a").ranks.is_empty()
     sets = {name: {str(s): r for s, r in enumerate(some)} for name, some in seeds.items()}
-    assert rw.compare(sets).ranking["system"].to_list() == ["b", "c", "a", "d"]
+    assert rw.compare(sets).ranks["system"].to_list() == ["b", "c", "a", "d"]
 
 
 def test_where_ranks_say_nothing():
     results = table()
-    assert rw.compare(results["a"], results["b"]).ranking.is_empty()  # the pair says it
+    assert rw.compare(results["a"], results["b"]).ranks.is_empty()  # the pair says it
     teams = pl.Series("group(team)", [str(u % 2) for u in range(300)])
     grouped = {n: rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams))
                for n, r in results.items()}  # fmt: skip
-    assert rw.compare(grouped, by="team").ranking.is_empty()
-    assert rw.compare(table(cell="unknown to rankwise")).ranking.is_empty()
+    assert rw.compare(grouped, by="team").ranks.is_empty()
+    assert rw.compare(table(cell="unknown to rankwise")).ranks.is_empty()
 
 
 def test_intervals_hold_together():

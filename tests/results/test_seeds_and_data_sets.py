@@ -11,7 +11,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import InputError, MeasureError, ParameterError
 from rankwise.results.display.verdict import verdict_sentences
 
 USERS = 60
@@ -185,13 +185,53 @@ def test_a_data_set_alone_is_what_it_is_without_others():
     }
 
 
-def test_a_margin_over_data_sets():
-    row = rw.compare(over_sets(), baseline="b", margin=0.05)["ndcg@10", "c"]
-    assert row["p_equivalence"] < 0.05
-    assert row["p_non_inferior"] < 0.05
+def test_a_margin_is_not_cleared_over_few_data_sets():
+    """A rare loss on other data sets has not been seen."""
+    found = rw.compare(over_sets(), baseline="b", margin=0.05)
+    row = found["ndcg@10", "c"]
+    assert math.isnan(row["p_equivalence"])
+    assert math.isnan(row["p_non_inferior"])
+    assert "margin not tested over so few data sets" in row["flags"]
+    assert found["ndcg@10", "c", "music"]["p_equivalence"] < 0.05
+    many = {name: {str(at): result(gain, 1000 * at + start, 20) for at in range(300)}
+            for name, gain, start in (("a", 0.0, 0), ("b", 0.0, 1))}  # fmt: skip
+    row = rw.compare(many, margin=0.02)["ndcg@10", "b"]
     assert row["within_margin"]
-    worse = rw.compare(over_sets(), baseline="b", margin=0.005)["ndcg@10", "a"]
-    assert worse["p_non_inferior"] > 0.5
+    assert row["p_non_inferior"] < 0.05
+
+
+def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
+    """0.4 − 0.3 and 0.5 − 0.4 differ by rounding, which is no variance."""
+
+    def two(values):
+        return rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": values}))
+
+    found = rw.compare({"a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])},
+                        "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])}})  # fmt: skip
+    row = found["ndcg@10", "b"]
+    assert (row["p"], row["verdict"]) == (0.5, "undecided")
+    assert math.isnan(row["low"])
+    assert math.isnan(row["minimum_detectable"])
+    assert "data sets do not vary" in row["flags"]
+    assert stats.over_data_sets([0.4 - 0.3, 0.5 - 0.4]).p == 0.5
+
+
+def test_nobody_in_common():
+    other = rw.from_per_user(pl.DataFrame({"user": [1001, 1002], "ndcg@10": [0.1, 0.4]}))
+    with pytest.raises(MeasureError, match="no user has a value in every result"):
+        rw.compare({"a": A, "b": [other, B[0]]}, measures="ndcg@10", missing="common")
+    endless = rw.from_per_user(pl.DataFrame({"user": [0, 1], "ndcg@10": [math.inf, 0.4]}))
+    with pytest.raises(InputError, match="infinite"):
+        rw.compare({"a": [A[0], endless], "b": B}, measures="ndcg@10", missing="common")
+
+
+def test_a_seed_that_was_given_twice_is_noticed():
+    again = [*B, rw.from_per_user(B[0].per_user)]
+    assert "some of 4 seeds of b have the same mean: given twice?" in rw.compare(
+        {"a": A, "b": again})["b"]["flags"]  # fmt: skip
+    assert math.isnan(rw.compare({"a": A, "b": B})["b"]["minimum_detectable"])
+    many = [result(0.02, seed) for seed in range(20, 25)]
+    assert rw.compare({"a": [*A, result(0.0, 9)], "b": many})["b"]["minimum_detectable"] > 0
 
 
 def test_tables_verdicts_and_latex_say_what_is_a_sample():
@@ -237,6 +277,10 @@ def test_what_is_saved_is_read_again(tmp_path):
     (lambda: rw.compare({"a": A, "b": B}, baseline="a, seed 1"), "there is no result"),
     (lambda: rw.compare({"a": A, "b": B}).report(), "one result per system"),
     (lambda: rw.decide(rw.compare({"a": A, "b": B}), success="ndcg@10"), "one result per system"),
+    (lambda: rw.compare({"a": {"": A, "x": A}, "b": {"": B, "x": B}}), "one result per seed"),
+    (lambda: rw.decide({"a": A, "b": B}, success="ndcg@10"), "one result per system"),
+    (lambda: rw.sample_size(A, difference=0.1), "is one result"),
+    (lambda: rw.sample_size(A[0], difference="x"), "difference"),
     (lambda: rw.compare({"a": A, "b": B, "a, seed 1": B[0]}), "one name"),
 ])  # fmt: skip
 def test_what_is_refused(go, said):

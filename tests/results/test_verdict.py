@@ -10,7 +10,7 @@ import pytest
 import rankwise as rw
 from rankwise.results.display.verdict import leader_first, pair_sentence, verdict_sentences
 
-SETTINGS = {"correction": "holm", "by": None, "alpha": 0.05, "baseline": None, "ranking": [],
+SETTINGS = {"correction": "holm", "by": None, "alpha": 0.05, "baseline": None, "ranks": [],
             "directions": {"ndcg@10": True, "rmse": False}}  # fmt: skip
 ROW = {
     "system": "B", "baseline": "A", "measure": "ndcg@10", "group": None, "difference": 0.01,

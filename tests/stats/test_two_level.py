@@ -201,6 +201,7 @@ def test_data_sets_are_a_t_test_and_tau_is_what_errors_leave():
     assert math.isnan(stats.over_data_sets(d).tau)
     assert math.isnan(stats.over_data_sets([0.1]).p)
     assert stats.over_data_sets([0.0, 0.0]).p == 1.0
+    assert math.isnan(stats.over_data_sets([0.0, 0.0]).interval.low)
 
 
 @pytest.mark.parametrize(("go", "said"), [

@@ -168,6 +168,8 @@ def command(
             "--looks goes with --no-regression, --planned-users with --looks", ctx
         )
     results = read_systems(ctx, systems, partial(read, truth=truth))
+    if truth is not None and any(isinstance(r, dict) for r in results.values()):
+        raise click.UsageError("--truth is of one data set: evaluate --save on each first", ctx)
     if gate is not None:
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)

@@ -27,6 +27,7 @@ def read_systems(
     """
     found: dict[str, dict[str, list[Result]]] = {}
     named: dict[str, bool] = {}
+    seen: dict[tuple[str, str], list[str]] = {}
     for text in systems:
         name, data_set, path, has_name = _parts(ctx, text)
         results = read_seeds(ctx, path, read)
@@ -34,6 +35,10 @@ def read_systems(
         if data_set in by_set and not (has_name and named[name]):
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         named[name] = has_name and named.get(name, True)
+        known = seen.setdefault((name, data_set), [])
+        if os.path.realpath(path) in known:
+            raise click.UsageError(f"{path!r} is given twice for {name!r}", ctx)
+        known.append(os.path.realpath(path))
         by_set.setdefault(data_set, []).extend(results)
     if any("" in by_set and len(by_set) > 1 for by_set in found.values()):
         raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)

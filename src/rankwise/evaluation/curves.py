@@ -21,11 +21,12 @@ from rankwise.core.ragged import Ints, offsets, positions, runs
 from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.evaluation.preconditions import check_threshold
-from rankwise.measures.accuracy import AveragePrecision, HitRate, Precision, Recall, ReciprocalRank
+from rankwise.measures.accuracy import AveragePrecision, HitRate, Precision, Recall
 from rankwise.measures.arithmetic import discount, gain_of
 from rankwise.measures.graded import DCG, NDCG, NDCGBinary
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike, parse_all
+from rankwise.measures.reciprocal_ranks import ReciprocalRank
 from rankwise.ranking.rank_relevant import Ranks
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
@@ -121,9 +122,12 @@ def _check(measure: Measure) -> None:
     if measure.k:
         raise ParameterError("a curve has every cut-off", found=str(measure),
                              hint=f"write {measure @ ()}")  # fmt: skip
-    odd = {"denominator": "length", "normaliser": "hits", "ideal": "full"}
-    for name, value in odd.items():
-        if getattr(measure, name, None) == value or getattr(measure, name, None) == "k":
+    odd = {
+        "denominator": {"length", "k"}, "ideal": {"full"},
+        "normaliser": {"hits", "k", "length", "min_length"},
+    }  # fmt: skip
+    for name, values in odd.items():
+        if getattr(measure, name, None) in values:
             if isinstance(measure, Precision) and getattr(measure, name) == "k":
                 continue
             raise MeasureError(f"there is no curve of {measure}", hint=f"take another {name}")

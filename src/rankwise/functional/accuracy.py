@@ -18,7 +18,7 @@ from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreErr
 __all__ = [
     "average_precision_at_k", "average_recall_at_k", "cg_at_k", "confusion_at_k", "dcg_at_k",
     "err_at_k", "f1_at_k", "hit_rate_at_k", "ndcg_at_k", "precision_at_k", "r_precision", "rbp",
-    "recall_at_k", "reciprocal_rank_at_k",
+    "recall_at_k",
 ]  # fmt: skip
 
 Items: TypeAlias = Sequence[Hashable]
@@ -88,7 +88,8 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
     return list(recommended)[:k]
 
 
-def _hits(recommended: Items, relevant: set[Hashable], k: int | None) -> list[int]:
+def hits_of(recommended: Items, relevant: set[Hashable], k: int | None) -> list[int]:
+    """Return 1 for each relevant item of the top k, else 0."""
     return [1 if item in relevant else 0 for item in top(recommended, k)]
 
 
@@ -103,7 +104,7 @@ def precision_at_k(
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    hits = _hits(recommended, relevant, k)
+    hits = hits_of(recommended, relevant, k)
     n = k if denominator == "k" else len(hits)
     return sum(hits) / n if n else 0.0
 
@@ -126,7 +127,7 @@ def recall_at_k(
     n = len(relevant)
     if denominator == "capped" and k is not None:
         n = min(k, n)
-    return sum(_hits(recommended, relevant, k)) / n
+    return sum(hits_of(recommended, relevant, k)) / n
 
 
 def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0) -> float:
@@ -149,22 +150,7 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
     0.0
     """
     relevant = relevant_items(relevant)
-    return float(any(_hits(recommended, relevant, k))) if relevant else math.nan
-
-
-def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
-    """1 / rank of the first relevant item in the top k, 0 if there is none.
-
-    >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3)
-    0.5
-    """
-    relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
-    for rank, hit in enumerate(_hits(recommended, relevant, k), start=1):
-        if hit:
-            return 1 / rank
-    return 0.0
+    return float(any(hits_of(recommended, relevant, k))) if relevant else math.nan
 
 
 def average_precision_at_k(
@@ -172,7 +158,7 @@ def average_precision_at_k(
     relevant: Relevant,
     k: int | None = None,
     *,
-    normaliser: Literal["min", "k", "relevant", "hits"] = "min",
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
 ) -> float:
     """Average precision: sum of precision at the rank of each hit, over the normaliser.
 
@@ -182,13 +168,15 @@ def average_precision_at_k(
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    hits = _hits(recommended, relevant, k)
+    hits = hits_of(recommended, relevant, k)
     total = sum(sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit)
     n = {
         "min": len(relevant) if k is None else min(len(relevant), k),
         "k": k,
         "relevant": len(relevant),
         "hits": sum(hits),
+        "length": len(hits),
+        "min_length": min(len(relevant), len(hits)),
     }[normaliser]
     if n is None:
         raise ParameterError("normaliser='k' needs a k", found="k=None")
@@ -204,7 +192,7 @@ def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = 
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    hits = _hits(recommended, relevant, k)
+    hits = hits_of(recommended, relevant, k)
     total = sum(sum(hits[:rank]) for rank, hit in enumerate(hits, start=1) if hit)
     return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
 
@@ -301,17 +289,24 @@ def r_precision(recommended: Items, relevant: Relevant) -> float:
     return precision_at_k(recommended, relevant, len(relevant)) if relevant else math.nan
 
 
-def rbp(recommended: Items, relevant: Relevant, k: int | None = None, *, p: float = 0.8) -> float:
+def rbp(
+    recommended: Items, relevant: Relevant, k: int | None = None, *, p: float = 0.8,
+    normaliser: Literal["none", "ideal"] = "none",
+) -> float:  # fmt: skip
     """Rank-biased precision of a user who goes on to the next rank with probability p.
 
-    >>> round(rbp([1, 2, 3], {1, 3}), 3)
-    0.328
+    With ``normaliser="ideal"`` divided by that of a list with the relevant items first.
+
+    >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
+    (0.328, 0.911)
     """
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    hits = _hits(recommended, relevant, k)
-    return (1 - p) * sum(hit * p**i for i, hit in enumerate(hits))
+    hits = hits_of(recommended, relevant, k)
+    value = (1 - p) * sum(hit * p**i for i, hit in enumerate(hits))
+    n = len(relevant) if k is None else min(k, len(relevant))
+    return value / (1 - p**n) if normaliser == "ideal" else value
 
 
 def err_at_k(
@@ -352,6 +347,6 @@ def confusion_at_k(
     {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
     """
     relevant = relevant_items(relevant)
-    n, hits = len(top(recommended, k)), sum(_hits(recommended, relevant, k))
+    n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
     missed = len(relevant) - hits
     return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}

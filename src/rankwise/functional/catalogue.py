@@ -19,8 +19,8 @@ from rankwise.functional.accuracy import (
 )
 
 __all__ = [
-    "catalog_coverage", "gini_coefficient", "item_counts_at_k", "mean_average_precision_at_k",
-    "mean_ndcg_at_k", "shannon_entropy",
+    "catalog_coverage", "gini_coefficient", "herfindahl_index", "item_counts_at_k",
+    "mean_average_precision_at_k", "mean_ndcg_at_k", "shannon_entropy",
 ]  # fmt: skip
 
 
@@ -141,6 +141,17 @@ def gini_coefficient(
     first = n - len(counts) + 1  # items that are never recommended have the ranks before
     weighted = sum((2 * rank - n - 1) * count for rank, count in enumerate(counts, first))
     return weighted / (m * sum(counts))
+
+
+def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
+    """Sum of the squared shares of items in all recommendations.
+
+    >>> herfindahl_index({0: [1, 2], 1: [1, 3]}, 2)
+    0.375
+    """
+    counts = item_counts_at_k(recommendations, k).values()
+    total = sum(counts)
+    return sum((count / total) ** 2 for count in counts) if total else math.nan
 
 
 def shannon_entropy(

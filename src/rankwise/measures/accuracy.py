@@ -19,18 +19,11 @@ from rankwise.measures.measure import Measure, measure
 
 __all__ = [
     "AveragePrecision", "AverageRecall", "F", "HitRate", "Precision", "RPrecision", "Recall",
-    "ReciprocalRank",
 ]  # fmt: skip
 
 
-@measure(
-    "precision",
-    "p",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="required",
-    plain=plain.precision_at_k,
-)
+@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required",
+         plain=plain.precision_at_k)  # fmt: skip
 class Precision(PerUser):
     r"""Share of the top k that is relevant.
 
@@ -102,15 +95,8 @@ class Recall(PerUser):
         return divide(n_hits, n_relevant)
 
 
-@measure(
-    "f",
-    "f1",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="required",
-    family="accuracy",
-    plain=plain.f1_at_k,
-)
+@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy",
+         plain=plain.f1_at_k)  # fmt: skip
 class F(Composed):
     r"""Weighted harmonic mean of precision and recall, or of any two measures.
 
@@ -169,16 +155,8 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@measure(
-    "hit_rate",
-    "hit",
-    "hits",
-    "hr",
-    "success",
-    range=(0, 1),
-    higher_is_better=True,
-    plain=plain.hit_rate_at_k,
-)
+@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True,
+         plain=plain.hit_rate_at_k)  # fmt: skip
 class HitRate(PerUser):
     r"""Share of users with a relevant item in the top k.
 
@@ -203,47 +181,8 @@ class HitRate(PerUser):
         return block.sum_hits(block.hits.first(), k)
 
 
-@measure(
-    "mrr",
-    "rr",
-    "reciprocal_rank",
-    "recip_rank",
-    range=(0, 1),
-    higher_is_better=True,
-    plain=plain.reciprocal_rank_at_k,
-)
-class ReciprocalRank(PerUser):
-    r"""One over the rank of the first relevant item.
-
-    .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
-
-    0 where no relevant item is in the top k. Range [0, 1]; higher is better.
-
-    References
-    ----------
-    Voorhees 1999, The TREC-8 Question Answering Track Report.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> recommendations = {"ann": [1, 2, 3], "bob": [1, 2, 3], "cyd": [1, 2, 3]}
-    >>> rw.evaluate(recommendations, {"ann": {1}, "bob": {3}, "cyd": {9}}, "mrr@3")["mrr@3"]
-    0.4444
-    """
-
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return reciprocal ranks, shape (U, n_k)."""
-        return block.sum_hits(block.hits.first() / block.hits.rank, k)
-
-
-@measure(
-    "map",
-    "ap",
-    "average_precision",
-    range=(0, 1),
-    higher_is_better=True,
-    plain=plain.average_precision_at_k,
-)
+@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True,
+         plain=plain.average_precision_at_k)  # fmt: skip
 class AveragePrecision(PerUser):
     r"""Mean of the precision at the rank of each relevant item.
 
@@ -253,9 +192,10 @@ class AveragePrecision(PerUser):
 
     Parameters
     ----------
-    normaliser : {"min", "k", "relevant", "hits"}, default="min"
-        The divisor of the sum: min(\|R_u\|, k), k, \|R_u\|, or the number of hits in the top k
-        (with tied scores, the expected sum over the expected number of hits).
+    normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
+        The divisor of the sum: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with
+        tied scores, the expected sum over the expected number of hits), the number of items in the
+        top k, or the smaller of that and \|R_u\|.
 
     References
     ----------
@@ -269,7 +209,7 @@ class AveragePrecision(PerUser):
     """
 
     additive = True
-    normaliser: Literal["min", "k", "relevant", "hits"] = "min"
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
@@ -286,12 +226,16 @@ class AveragePrecision(PerUser):
             return divide(sums, n_relevant)
         if self.normaliser == "hits":
             return divide(sums, block.sum_hits(hits.unweighted, k))
-        return divide(sums, block.relevant_in_reach(k))
+        if self.normaliser == "length":
+            return divide(sums, block.top_length(k))
+        reach = block.relevant_in_reach(k)
+        if self.normaliser == "min_length":
+            reach = namespace(reach).minimum(reach, block.top_length(k))
+        return divide(sums, reach)
 
 
-@measure(
-    "mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k
-)
+@measure("mar", "average_recall", range=(0, 1), higher_is_better=True,
+         plain=plain.average_recall_at_k)  # fmt: skip
 class AverageRecall(PerUser):
     r"""Mean of the recall at the rank of each relevant item.
 
@@ -320,14 +264,8 @@ class AverageRecall(PerUser):
         return divide(sums, block.relevant_in_reach(k))
 
 
-@measure(
-    "r_precision",
-    "rprec",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="none",
-    plain=plain.r_precision,
-)
+@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none",
+         plain=plain.r_precision)  # fmt: skip
 class RPrecision(PerUser):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 

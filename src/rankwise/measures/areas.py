@@ -110,9 +110,8 @@ class _Area(Pooled):
         return or_nan(xp.where(length > 0, shares, 0.0), defined)
 
 
-@measure(
-    "auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc
-)
+@measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy",
+         plain=plain.auc)  # fmt: skip
 class AUC(_Area):
     r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 

@@ -23,9 +23,8 @@ class _Count(PerUser):
     aggregate = "sum"
 
 
-@measure(
-    "tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
-)
+@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True,
+         plain=plain.confusion_at_k)  # fmt: skip
 class TP(_Count):
     r"""Number of recommended and relevant items, over all users.
 
@@ -49,9 +48,8 @@ class TP(_Count):
         return block.sum_hits(block.hits.probability, k)
 
 
-@measure(
-    "fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
-)
+@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False,
+         plain=plain.confusion_at_k)  # fmt: skip
 class FP(_Count):
     r"""Number of recommended items that are not relevant, over all users.
 
@@ -75,9 +73,8 @@ class FP(_Count):
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
-@measure(
-    "fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
-)
+@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False,
+         plain=plain.confusion_at_k)  # fmt: skip
 class FN(_Count):
     r"""Number of relevant items that were not recommended, over all users.
 
@@ -103,9 +100,8 @@ class FN(_Count):
         return n_relevant[:, None] - block.sum_hits(block.hits.probability, k)
 
 
-@measure(
-    "tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
-)
+@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True,
+         plain=plain.confusion_at_k)  # fmt: skip
 class TN(Pooled):
     r"""Number of items neither recommended nor relevant, over all users.
 

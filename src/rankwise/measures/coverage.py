@@ -52,14 +52,8 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
-@measure(
-    "catalog_coverage",
-    "coverage",
-    "catalogue_coverage",
-    range=(0, 1),
-    higher_is_better=True,
-    plain=plain.catalog_coverage,
-)
+@measure("catalog_coverage", "coverage", "catalogue_coverage", range=(0, 1),
+         higher_is_better=True, plain=plain.catalog_coverage)  # fmt: skip
 class CatalogCoverage(Catalogue):
     r"""Share of the catalogue that is in at least one user's top k.
 
@@ -95,9 +89,8 @@ class _OfAllUsers(PerUser):
     reads_truth = False
 
 
-@measure(
-    "user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k
-)
+@measure("user_coverage", range=(0, math.inf), higher_is_better=True,
+         plain=plain.user_coverage_at_k)  # fmt: skip
 class UserCoverage(_OfAllUsers):
     r"""Number of users with at least one item in their top k.
 
@@ -135,9 +128,8 @@ class UserCoverage(_OfAllUsers):
         return xp.astype(retrieved(block, k) > 0, xp.float64)
 
 
-@measure(
-    "num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k
-)
+@measure("num_retrieved", range=(0, math.inf), higher_is_better=True,
+         plain=plain.num_retrieved_at_k)  # fmt: skip
 class NumRetrieved(_OfAllUsers):
     r"""Mean number of items in the users' top k.
 
@@ -162,13 +154,8 @@ class NumRetrieved(_OfAllUsers):
         return retrieved(block, k)
 
 
-@measure(
-    "user_coverage_at_n",
-    range=(0, math.inf),
-    higher_is_better=True,
-    cutoff="required",
-    plain=plain.user_coverage_at_n,
-)
+@measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required",
+         plain=plain.user_coverage_at_n)  # fmt: skip
 class UserCoverageAtN(_OfAllUsers):
     r"""Number of users whose recommendation list has at least k items.
 

@@ -64,13 +64,8 @@ class IPSRecall(ByPropensity, _Weighted):
         return divide(self._sum_hits(block, k, discounted=False), block.n_relevant[:, None])
 
 
-@measure(
-    "snips_recall",
-    range=(0, 1),
-    higher_is_better=True,
-    needs=frozenset({"relevant"}),
-    plain=plain.ips_recall_at_k,
-)
+@measure("snips_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
+         plain=plain.ips_recall_at_k)  # fmt: skip
 class SNIPSRecall(ByPropensity, _Weighted):
     r"""Self-normalised IPS recall: each relevant item, found or not, counts 1 / propensity.
 
@@ -123,13 +118,8 @@ class IPSDCG(ByPropensity, _Weighted):
         return self._sum_hits(block, k, discounted=True)
 
 
-@measure(
-    "snips_dcg",
-    range=(0, 1),
-    higher_is_better=True,
-    needs=frozenset({"relevant"}),
-    plain=plain.ips_dcg_at_k,
-)
+@measure("snips_dcg", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
+         plain=plain.ips_dcg_at_k)  # fmt: skip
 class SNIPSDCG(ByPropensity, _Weighted):
     r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
 
@@ -156,13 +146,8 @@ class SNIPSDCG(ByPropensity, _Weighted):
         return divide(self._sum_hits(block, k, discounted=True), self._sum_relevant(block))
 
 
-@measure(
-    "stratified_recall",
-    range=(0, 1),
-    higher_is_better=True,
-    needs=frozenset({"relevant"}),
-    plain=plain.ips_recall_at_k,
-)
+@measure("stratified_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
+         plain=plain.ips_recall_at_k)  # fmt: skip
 class StratifiedRecall(ByStratum, _Weighted):
     r"""Popularity-stratified recall: the more popular a relevant item, the less it counts.
 

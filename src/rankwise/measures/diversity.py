@@ -19,7 +19,7 @@ from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms
 from rankwise.measures.kinds import Accumulated, Catalogue, Values
 from rankwise.measures.measure import measure
 
-__all__ = ["Gini", "Personalization", "ShannonEntropy"]
+__all__ = ["Gini", "Herfindahl", "Personalization", "ShannonEntropy"]
 
 
 @measure("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
@@ -72,13 +72,42 @@ class Gini(Catalogue):
         return weighted / (m * int(xp.sum(ordered)))
 
 
-@measure(
-    "shannon_entropy",
-    "entropy",
-    range=(0, math.inf),
-    higher_is_better=True,
-    plain=plain.shannon_entropy,
-)
+@measure("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False,
+         plain=plain.herfindahl_index)  # fmt: skip
+class Herfindahl(Catalogue):
+    r"""Herfindahl index of the items' recommendation counts: probability that two are of one item.
+
+    .. math:: \sum_j p_j^2, \quad p_j = c_j / \sum_i c_i
+
+    Range [1 / number of items, 1]; lower is more even. NaN if nothing was recommended. The number
+    of items that would share the recommendations equally is 1 over it.
+
+    References
+    ----------
+    Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon
+    2012, Improving Aggregate Recommendation Diversity Using Ranking-Based Techniques, IEEE TKDE
+    24(5).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {0: [1, 2], 1: [1, 3]}, {0: {1}, 1: {1}}
+    >>> rw.evaluate(lists, truth, "herfindahl@2")["herfindahl@2"]
+    0.375
+    """
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the sum of squared shares; NaN if nothing was recommended."""
+        xp = namespace(counts)
+        total = int(xp.sum(xp.astype(counts, xp.int64)))
+        if not total:
+            return math.nan
+        ordered = xp.sort(counts[counts > 0])  # the order of items cannot matter
+        return float(xp.sum((xp.astype(ordered, xp.float64) / total) ** 2))
+
+
+@measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True,
+         plain=plain.shannon_entropy)  # fmt: skip
 class ShannonEntropy(Catalogue):
     r"""Shannon entropy of the distribution of recommendations over items.
 
@@ -145,13 +174,8 @@ class _UnitVectorSum(ItemSum):
         return ItemTerms(rows.user, rows.item, entry, rows.rank <= k)
 
 
-@measure(
-    "personalization",
-    "inter_list_diversity",
-    range=(0, 1),
-    higher_is_better=True,
-    plain=plain.personalization_at_k,
-)
+@measure("personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True,
+         plain=plain.personalization_at_k)  # fmt: skip
 class Personalization(Accumulated):
     r"""Mean dissimilarity of two users' recommendation lists, over all pairs of users.
 

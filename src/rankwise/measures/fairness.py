@@ -28,13 +28,8 @@ from rankwise.measures.measure import measure
 __all__ = ["REO", "RSP"]
 
 
-@measure(
-    "reo",
-    "ranking_based_equal_opportunity",
-    range=(0, math.inf),
-    higher_is_better=False,
-    plain=plain.reo_at_k,
-)
+@measure("reo", "ranking_based_equal_opportunity", range=(0, math.inf), higher_is_better=False,
+         plain=plain.reo_at_k)  # fmt: skip
 class REO(OverItemGroups, GroupRates):
     r"""Ranking-based equal opportunity: inequality of recall over item groups.
 
@@ -63,13 +58,8 @@ class REO(OverItemGroups, GroupRates):
     item_sums = (HitCount(), RelevantCount())
 
 
-@measure(
-    "rsp",
-    "ranking_based_statistical_parity",
-    range=(0, math.inf),
-    higher_is_better=False,
-    plain=plain.rsp_at_k,
-)
+@measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False,
+         plain=plain.rsp_at_k)  # fmt: skip
 class RSP(OverItemGroups, GroupRates):
     r"""Ranking-based statistical parity: inequality of recommendation rates over item groups.
 

@@ -199,12 +199,16 @@ class RBP(PerUser):
 
     .. math:: RBP = (1 - p) \sum_i rel_i \, p^{i - 1}
 
-    Range [0, 1]; higher is better. Relevance is binary.
+    Range [0, 1]; higher is better. Relevance is binary. No finite list of relevant items reaches 1,
+    unless it is divided by the value of the ideal list.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user, in (0, 1).
+    normaliser : {"none", "ideal"}, default="none"
+        ``"ideal"`` divides by the value of a list with the relevant items first,
+        :math:`1 - p^{\min(k, |R_u|)}`.
 
     References
     ----------
@@ -220,6 +224,7 @@ class RBP(PerUser):
 
     additive = True
     p: float = 0.8
+    normaliser: Literal["none", "ideal"] = "none"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -230,7 +235,10 @@ class RBP(PerUser):
         """Return rank-biased precision, shape (U, n_k)."""
         hits, xp = block.hits, namespace(block.list_length)
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
-        return block.sum_hits(hits.probability * weight, k)
+        value = block.sum_hits(hits.probability * weight, k)
+        if self.normaliser == "none":
+            return value
+        return divide(value, 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64))
 
 
 @measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)

@@ -26,13 +26,8 @@ class _OfList(PerUser):
     defined_for = "list"
 
 
-@measure(
-    "duplicate_rate",
-    range=(0, 1),
-    higher_is_better=False,
-    cutoff="none",
-    plain=plain.duplicate_rate,
-)
+@measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none",
+         plain=plain.duplicate_rate)  # fmt: skip
 class DuplicateRate(_OfList):
     r"""Share of the recommendation list that repeats an item from further up.
 
@@ -62,13 +57,8 @@ class DuplicateRate(_OfList):
         return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))[:, None]
 
 
-@measure(
-    "unsatisfied",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="required",
-    plain=plain.unsatisfied_at_k,
-)
+@measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required",
+         plain=plain.unsatisfied_at_k)  # fmt: skip
 class Unsatisfied(PerUser):
     r"""Number of users whose recommendation list has fewer than k items.
 
@@ -108,13 +98,8 @@ class Unsatisfied(PerUser):
         return xp.astype(block.list_length[:, None] < block.cutoffs(k), xp.float64)
 
 
-@measure(
-    "repeated",
-    range=(0, 1),
-    higher_is_better=False,
-    needs=frozenset({"overlap_history"}),
-    plain=plain.repeated_at_k,
-)
+@measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"overlap_history"}),
+         plain=plain.repeated_at_k)  # fmt: skip
 class Repeated(_OfList):
     r"""Share of the top k that is in the user's training history.
 
@@ -140,13 +125,8 @@ class Repeated(_OfList):
         return divide(block.count_overlap(block.overlap["history"], k), retrieved(block, k))
 
 
-@measure(
-    "cold_item_share",
-    range=(0, 1),
-    higher_is_better=None,
-    needs=frozenset({"recommended"}),
-    plain=plain.cold_item_share_at_k,
-)
+@measure("cold_item_share", range=(0, 1), higher_is_better=None,
+         needs=frozenset({"recommended"}), plain=plain.cold_item_share_at_k)  # fmt: skip
 class ColdItemShare(_OfList):
     r"""Share of the top k that is cold-start items: items without training interactions.
 
@@ -177,13 +157,8 @@ class ColdItemShare(_OfList):
         return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
 
 
-@measure(
-    "overlap",
-    range=(0, 1),
-    higher_is_better=None,
-    needs=frozenset({"overlap_baseline"}),
-    plain=plain.overlap_at_k,
-)
+@measure("overlap", range=(0, 1), higher_is_better=None, needs=frozenset({"overlap_baseline"}),
+         plain=plain.overlap_at_k)  # fmt: skip
 class Overlap(_OfList):
     r"""Share of the top k that is also in the baseline's top k.
 

@@ -89,13 +89,8 @@ class _GroupMeans(OverItemGroups):
         return Values(mean_difference(cells.values()), cells)
 
 
-@measure(
-    "item_mad_ranking",
-    range=(0, math.inf),
-    higher_is_better=False,
-    family="fairness",
-    plain=plain.item_mad_ranking,
-)
+@measure("item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness",
+         plain=plain.item_mad_ranking)  # fmt: skip
 class ItemMADRanking(_GroupMeans):
     r"""Mean absolute difference between groups of items in the gain of a recommendation.
 
@@ -137,13 +132,8 @@ class ItemMADRanking(_GroupMeans):
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
-@measure(
-    "item_mad_rating",
-    range=(0, math.inf),
-    higher_is_better=False,
-    family="fairness",
-    plain=plain.item_mad_rating,
-)
+@measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness",
+         plain=plain.item_mad_rating)  # fmt: skip
 class ItemMADRating(_GroupMeans):
     r"""Mean absolute difference between groups of items in the scores of their hits.
 

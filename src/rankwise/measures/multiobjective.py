@@ -59,13 +59,8 @@ class _Objectives(Composed):
         )
 
 
-@measure(
-    "euclidean_distance",
-    "euc_distance",
-    range=(0, math.inf),
-    higher_is_better=False,
-    plain=plain.euclidean_distance,
-)
+@measure("euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False,
+         plain=plain.euclidean_distance)  # fmt: skip
 class EuclideanDistance(_Objectives):
     r"""Euclidean distance from the values of several measures to the ideal point (utopia).
 

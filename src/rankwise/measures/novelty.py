@@ -188,13 +188,8 @@ class Novelty(_ListMean):
         return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
 
 
-@measure(
-    "surprisal",
-    range=(0, 1),
-    higher_is_better=True,
-    needs=frozenset({"recommended"}),
-    plain=plain.surprisal_at_k,
-)
+@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"recommended"}),
+         plain=plain.surprisal_at_k)  # fmt: skip
 class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 

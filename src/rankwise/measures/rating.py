@@ -66,14 +66,8 @@ class _MeanLoss(_MeanOverRows):
         return error**2
 
 
-@measure(
-    "mae",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="none",
-    needs=_JUDGED,
-    plain=plain.mean_absolute_error,
-)
+@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+         plain=plain.mean_absolute_error)  # fmt: skip
 class MAE(_MeanLoss):
     r"""Mean absolute error.
 
@@ -96,14 +90,8 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@measure(
-    "mse",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="none",
-    needs=_JUDGED,
-    plain=plain.mean_squared_error,
-)
+@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+         plain=plain.mean_squared_error)  # fmt: skip
 class MSE(_MeanLoss):
     r"""Mean squared error.
 
@@ -123,14 +111,8 @@ class MSE(_MeanLoss):
     """
 
 
-@measure(
-    "rmse",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="none",
-    needs=_JUDGED,
-    plain=plain.root_mean_squared_error,
-)
+@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+         plain=plain.root_mean_squared_error)  # fmt: skip
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
 
@@ -281,14 +263,8 @@ class LogLoss(_MeanOverRows):
         return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
-@measure(
-    "fcp",
-    range=(0, 1),
-    higher_is_better=True,
-    cutoff="none",
-    needs=_JUDGED,
-    plain=plain.fraction_of_concordant_pairs,
-)
+@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", needs=_JUDGED,
+         plain=plain.fraction_of_concordant_pairs)  # fmt: skip
 class FCP(Pooled):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 

@@ -131,9 +131,8 @@ class _Reweighted(ByWeight, Pooled):
         return None
 
 
-@measure(
-    "ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
-)
+@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased",
+         plain=plain.weighted_sum)  # fmt: skip
 class IPS(ByPropensity, _Reweighted):
     r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
 
@@ -161,9 +160,8 @@ class IPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure(
-    "snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
-)
+@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased",
+         plain=plain.weighted_sum)  # fmt: skip
 class SNIPS(ByPropensity, _Reweighted):
     r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
 
@@ -193,13 +191,8 @@ class SNIPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure(
-    "stratified",
-    range=(0, math.inf),
-    higher_is_better=True,
-    family="debiased",
-    plain=plain.weighted_sum,
-)
+@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased",
+         plain=plain.weighted_sum)  # fmt: skip
 class Stratified(ByStratum, _Reweighted):
     r"""Popularity-stratified form of a measure: popular items count less.
 

@@ -17,14 +17,8 @@ __all__ = ["Serendipity"]
 _USERS = 256  # users whose histories are held as rows of one matrix
 
 
-@measure(
-    "serendipity",
-    range=(0, 2),
-    higher_is_better=True,
-    cutoff="required",
-    family="novelty",
-    plain=plain.serendipity_at_k,
-)
+@measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required", family="novelty",
+         plain=plain.serendipity_at_k)  # fmt: skip
 class Serendipity(Pooled):
     r"""Unexpected relevant items: ranked above their popularity, or unlike the user's history.
 

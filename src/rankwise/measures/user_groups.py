@@ -27,13 +27,8 @@ class _MeanDifference(Grouped):
         return mean_difference(map(float, means))
 
 
-@measure(
-    "user_mad_ranking",
-    range=(0, 1),
-    higher_is_better=False,
-    family="fairness",
-    plain=plain.mean_difference,
-)
+@measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness",
+         plain=plain.mean_difference)  # fmt: skip
 class UserMADRanking(_MeanDifference):
     r"""Mean absolute difference between groups of users in nDCG.
 
@@ -69,13 +64,8 @@ class UserMADRanking(_MeanDifference):
         return (NDCG(gain=self.gain) @ self.k,)
 
 
-@measure(
-    "user_mad_rating",
-    range=(0, math.inf),
-    higher_is_better=False,
-    family="fairness",
-    plain=plain.mean_difference,
-)
+@measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness",
+         plain=plain.mean_difference)  # fmt: skip
 class UserMADRating(_MeanDifference):
     r"""Mean absolute difference between groups of users in the scores of recommended items.
 
@@ -116,13 +106,8 @@ class _AnyMeasure(Grouped):
         return (at_cutoffs(self.measure, self.k),)
 
 
-@measure(
-    "group_gap",
-    range=(0, math.inf),
-    higher_is_better=False,
-    family="fairness",
-    plain=plain.group_means,
-)
+@measure("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness",
+         plain=plain.group_means)  # fmt: skip
 class GroupGap(_AnyMeasure):
     r"""Difference between the highest and the lowest mean of a measure over groups of users.
 
@@ -157,9 +142,8 @@ class GroupGap(_AnyMeasure):
         return float(means.max() - means.min())
 
 
-@measure(
-    "group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means
-)
+@measure("group_ratio", range=(0, 1), higher_is_better=True, family="fairness",
+         plain=plain.group_means)  # fmt: skip
 class GroupRatio(_AnyMeasure):
     r"""Ratio of the lowest to the highest mean of a measure over groups of users.
 

@@ -95,7 +95,8 @@ def compare(
         value in any result are left out, and counted.
     seeds : {"auto", "independent", "paired"}, default="auto"
         Whether seed i of one system and seed i of another belong together, because each seed has
-        a random split of its own. ``"auto"``: they do if ground truths differ between seeds.
+        a random split of its own. ``"auto"``: they do if splits, or the numbers of relevant items
+        of users, differ between seeds; say ``"paired"`` for leave-one-out with other items.
     clusters : str, optional
         A column of the table of users, as for ``by``, whose groups are sampled as a whole, so that
         their users are not independent: households, or the person behind several sessions.
@@ -171,7 +172,7 @@ def compare(
         "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems), "clusters": clusters, "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
-        "ranking": _ranking(systems, families[0], rows, main) if by is None else [],
+        "ranks": _ranks(systems, families[0], rows, main) if by is None else [],
     }  # fmt: skip
     return Comparison.make(systems, rows, settings)
 
@@ -208,7 +209,7 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
 
 
-def _ranking(
+def _ranks(
     systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str
 ) -> list[dict[str, Any]]:
     """Return the ranks of all systems on the primary measure; empty where they are not known."""

@@ -82,7 +82,7 @@ class Comparison:
         return ComparisonPlots(self.table, self.settings["primary"], self.results)
 
     @property
-    def ranking(self) -> pl.DataFrame:
+    def ranks(self) -> pl.DataFrame:
         """The ranks of three systems or more on the primary measure, the best first.
 
         ``system``, ``mean``, ``rank`` (1 is the best observed mean), the confidence interval of the
@@ -101,10 +101,10 @@ class Comparison:
         ...     name: rw.evaluate(dict.fromkeys(truth, items), truth, "recall@2")
         ...     for name, items in lists.items()
         ... }
-        >>> rw.compare(results).ranking.select("system", "rank_low", "rank_high").rows()
+        >>> rw.compare(results).ranks.select("system", "rank_low", "rank_high").rows()
         [('b', 1, 2), ('c', 1, 2), ('a', 3, 3)]
         """
-        return pl.DataFrame(self.settings["ranking"], schema=RANKS)
+        return pl.DataFrame(self.settings["ranks"], schema=RANKS)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
         """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.
@@ -117,6 +117,8 @@ class Comparison:
         if isinstance(key, str) and key not in self.table["system"]:
             names = (key,)
         columns = ("measure", "system", "group")
+        if not all(isinstance(name, str) for name in names):
+            raise MeasureError("rows are found by names", found=repr(key))
         rows = self.table.filter(
             *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
         )

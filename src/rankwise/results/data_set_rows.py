@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rankwise.results.margins import Margin, margin_of, size_of
 from rankwise.results.pair_rows import blank_row
-from rankwise.stats.differences import never_zero
+from rankwise.stats.differences import Differences, never_zero, t_is_valid
 from rankwise.stats.power import minimum_detectable
-from rankwise.stats.two_level import over_data_sets
+from rankwise.stats.two_level import deviation_of, over_data_sets
 
 __all__ = ["rows_over_data_sets"]
 
@@ -49,10 +51,14 @@ def _row(
     before, after = (
         math.fsum(row[name] for row in rows) / k for name in ("mean_baseline", "mean_system")
     )
-    deviation = math.sqrt(sum((d - difference) ** 2 for d in differences) / (k - 1)) if k > 1 else 0
+    deviation = deviation_of(np.array(differences))
     size = size_of(margin, before)
     users = [row["users"] for row in rows]
     flags = [*found.interval.flags, *([] if main else ["exploratory"])]
+    told = t_is_valid(Differences(np.array(differences), np.zeros(k)))
+    if size is not None and not told:  # rare losses of other data sets have not been seen
+        flags.append("margin not tested over so few data sets")
+        size = None
     return blank_row() | {
         "measure": rows[0]["measure"], "baseline": rows[0]["baseline"],
         "system": rows[0]["system"], "primary": main,
@@ -65,7 +71,7 @@ def _row(
         "wins": sum(d > 0 for d in differences), "ties": sum(d == 0 for d in differences),
         "losses": sum(d < 0 for d in differences), "users": sum(users),
         "users_dropped": sum(row["users_dropped"] for row in rows), "dropped_because": "",
-        "minimum_detectable": minimum_detectable(k, alpha=alpha / tests) * deviation,
+        "minimum_detectable": minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan),
         "p_equivalence": _one_sided(size and size - abs(difference), deviation, k),
         "p_non_inferior": math.nan if better is None else _one_sided(
             size and size + (difference if better else -difference), deviation, k),

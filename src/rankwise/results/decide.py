@@ -111,6 +111,9 @@ def decide(
         raise ParameterError("results come by name", found=type(results).__name__,
                              hint="pass {name: result, …}, or a comparison")  # fmt: skip
     named = dict(given)
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
+    if wrong:
+        raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
     if not isinstance(guardrails, Mapping | None):
         raise ParameterError("guardrails map measures to margins", found=repr(guardrails)[:80],
                              hint='pass guardrails={"recall@10": "1%"}')  # fmt: skip

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.errors import InputError, MeasureError
 from rankwise.results.align_users import Aligned
 from rankwise.results.family import Pairs, largest_difference
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import blank_row, check_groups_left_out, make_row
 from rankwise.stats.clusters import cluster_error, jackknife_error
-from rankwise.stats.differences import Differences, Floats, TestResult, t_is_valid
+from rankwise.stats.differences import Differences, Floats, Interval, TestResult, t_is_valid
 from rankwise.stats.effects import fieller
+from rankwise.stats.matching_interval import constant_interval
+from rankwise.stats.paired import smallest_p
 from rankwise.stats.two_level import Variance, seed_variance, variance_of_means
 
 __all__ = ["DesignPairs"]
@@ -48,6 +51,10 @@ class DesignPairs(Pairs):
     ) -> dict[str, Any]:
         if not self.seeds and self.clusters is None:
             return super()._row(cell, pair, aligned, main=main)
+        if not len(aligned.values):
+            raise MeasureError("no user has a value in every result", found=cell)
+        if np.isinf(aligned.values).any():
+            raise InputError(f"{cell} is infinite for some users", found=" and ".join(pair))
         y, x = (self._values(side, aligned) for side in pair)
         d = Differences(x.mean(axis=0), y.mean(axis=0))
         variance = self._variance(d.d, [x - y] if self.paired else [x, y], aligned)
@@ -61,9 +68,8 @@ class DesignPairs(Pairs):
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n)
                 for count in (1, tests)
             )
-        else:  # all users differ alike, whatever the seed
-            tested = self._tested(d)
-            alone, together = self._intervals(d, tested.p, largest, tests)
+        else:  # all users, or all clusters, differ alike, whatever the seed
+            tested, alone, together = self._constant(d, aligned, largest, tests)
         row = make_row(
             cell, pair, d, tested, aligned, (alone, together), margin=margin,
             better=self.better(cell), alpha=self.alpha, largest=largest,
@@ -74,9 +80,25 @@ class DesignPairs(Pairs):
         if self.clusters is not None:
             row |= self._of_clusters(d, aligned, row)
         if variance.total != 0:
-            row |= self._by_variance(row, variance, margin, main=main)
+            row |= self._by_variance(row, variance, margin, largest, main=main)
             row |= self._lift(x, y, variance, aligned)
         return row
+
+    def _constant(
+        self, d: Differences, aligned: Aligned, largest: float, tests: int
+    ) -> tuple[TestResult, Interval, Interval]:
+        """Return the test and the intervals of a difference without variance: by its signs."""
+        if aligned.clusters is None:
+            tested = self._tested(d)
+            return tested, *self._intervals(d, tested.p, largest, tests)
+        count = int(aligned.clusters.max()) + 1
+        p = smallest_p(count) if d.mean else 1.0
+        alone, together = (
+            constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n)
+            for n in (1, tests)
+        )
+        flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
+        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), alone, together
 
     def _values(self, system: str, aligned: Aligned) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
@@ -100,19 +122,24 @@ class DesignPairs(Pairs):
         count = int(aligned.clusters.max()) + 1 if len(aligned.clusters) else 0
         few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
         found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
-        if not t_is_valid(d):  # the number of users that differ would count them as independent
+        size = np.bincount(aligned.clusters)
+        sums = (np.bincount(aligned.clusters, side) / size.mean() for side in (d.x, d.y))
+        if not t_is_valid(Differences(*sums)):  # users that differ are no independent ones
             found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior")
                       if not math.isnan(row[name])}  # fmt: skip
         return found
 
     def _by_variance(
-        self, row: Mapping[str, Any], variance: Variance, margin: float | None, *, main: bool
-    ) -> dict[str, Any]:
+        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float, *,
+        main: bool,
+    ) -> dict[str, Any]:  # fmt: skip
         """Return what holds over seeds and clusters: no claim is stronger than that over users."""
         level = self.alpha / (self.tests if main else self.others)
-        wide = variance.quantile(level / 2) + variance.quantile(0.2)
+        wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
+        # Of fewer seeds the variance is known too badly to say what would be found.
+        unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds) or wide > largest
         found: dict[str, Any] = {
-            "minimum_detectable": wide * variance.error, "users_needed": None,
+            "minimum_detectable": math.nan if unknown else wide, "users_needed": None,
             "_error": variance.error,
         }  # fmt: skip
         if margin is not None:
@@ -139,6 +166,8 @@ class DesignPairs(Pairs):
                 notes.append(f"one seed of {system}: taken for a system that has no seeds")
             elif not np.ptp(values):
                 notes.append(f"all {count} seeds of {system} have the same mean")
+            elif len(np.unique(values)) < count:
+                notes.append(f"some of {count} seeds of {system} have the same mean: given twice?")
             elif count < _FEW:
                 notes.append(f"{count} seeds of {system} hardly tell how its seeds vary")
         if share > 0.5:
@@ -189,7 +218,8 @@ class DesignPairs(Pairs):
             "mean_baseline": baseline, "mean_system": float(x.mean()), "difference": difference,
             "low": interval.low, "high": interval.high,
             "lift": difference / baseline if baseline else math.nan,
-            "test": f"jackknife {_TEST}", "p": variance.p(difference),
+            "test": f"jackknife {_TEST}",
+            "p": 1.0 if variance.total == difference == 0 else variance.p(difference),
             "users": len(given[0][0].per_user), "users_dropped": 0, "dropped_because": "",
             "_better": better, "_error": variance.error if variance.total > 0 else math.nan,
         }  # fmt: skip

@@ -21,7 +21,7 @@ from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, Interval, TestResult
 from rankwise.stats.matching_interval import matching_interval
 from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
-from rankwise.stats.ranking import max_t_quantile
+from rankwise.stats.system_ranks import max_t_quantile
 from rankwise.stats.values import significant_digits
 
 __all__ = [
@@ -78,13 +78,15 @@ class Pairs:
     def _set_intervals(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
         """Give rows the intervals that hold together: as wide as the largest t of all pairs."""
         d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
+        if len(d) < 2:
+            return
         wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(),
                               seed=self.seed)  # fmt: skip
         for row in rows:
             if row["_error"] > 0:  # else no user differs: the interval is that of unseen ones
                 half = wide * row["_error"]
-                row |= {"low_together": row["difference"] - half,
-                        "high_together": row["difference"] + half}  # fmt: skip
+                row |= {"low_together": min(row["difference"] - half, row["low"]),
+                        "high_together": max(row["difference"] + half, row["high"])}  # fmt: skip
 
     def better(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""

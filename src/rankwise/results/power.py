@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from rankwise.core.arguments import check_number
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.measure import Measure
 from rankwise.results.align_users import align_users, main_measure
@@ -143,6 +146,11 @@ def _pilot(
     correlation: float,
 ) -> tuple[Floats, float]:  # fmt: skip
     """Return values, and by how much their deviation is multiplied for that of differences."""
+    for name, given in (("result", result), ("other", other)):
+        if not isinstance(given, Result | None) or result is None:
+            raise ParameterError(f"{name} is one result", found=type(given).__name__)
+    check_number("difference", difference)
+    check_number("correlation", correlation)
     cell = main_measure(result) if measure is None else result.cell(measure)
     if not result.is_mean_of_users(cell):
         raise MeasureError(f"{cell} is no mean of users, so no number of users can be said")
@@ -158,6 +166,8 @@ def _pilot(
         raise ParameterError("the spread of values needs two users", found=str(len(values)))
     if not difference or not math.isfinite(difference):
         raise ParameterError("a difference is a number other than 0", found=f"{difference!r}")
-    if not float(values.std()) > 0:
+    if np.isinf(values).any():
+        raise ParameterError(f"{cell} is infinite for some users, so its spread is not known")
+    if not Differences(values, np.zeros(len(values))).deviation > 0:
         raise ParameterError("values do not vary over users, so any difference is certain")
     return values, factor

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.results.family import Pairs
-from rankwise.stats.ranking import Ranking, pairwise_p, ranking, ranking_of
+from rankwise.stats.system_ranks import SystemRanks, pairwise_p, rank_systems, ranks_of
 
 __all__ = ["RANKS", "joint_ranks", "ranks_of_pairs"]
 
@@ -27,7 +27,7 @@ def joint_ranks(family: Pairs, cell: str) -> list[dict[str, Any]]:
     aligned = None if better is None else family.aligned(cell)
     if aligned is None or len(family.results) < _FEWEST or len(aligned.values) < 2:
         return []
-    found = ranking(
+    found = rank_systems(
         aligned.values, higher_is_better=bool(better), confidence=1 - family.alpha,
         n_resamples=family.resamples(), seed=family.seed,
     )  # fmt: skip
@@ -53,13 +53,15 @@ def ranks_of_pairs(
         gain[i, j] = row["difference"] if better else -row["difference"]
         gain[j, i] = -gain[i, j]
     side = 1 if better else -1
-    found = ranking_of(
+    found = ranks_of(
         pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha
     )
     return _rows(systems, list(means.values()), found)
 
 
-def _rows(systems: Sequence[str], means: Sequence[float], found: Ranking) -> list[dict[str, Any]]:
+def _rows(
+    systems: Sequence[str], means: Sequence[float], found: SystemRanks
+) -> list[dict[str, Any]]:
     rows = [
         dict(zip(RANKS, (system, mean, int(rank), int(low), int(high), bool(best)), strict=True))
         for system, mean, rank, low, high, best in zip(

@@ -143,6 +143,7 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
             seeds = [some] if isinstance(some, Result) else some
             several = isinstance(seeds, Sequence) and not isinstance(seeds, str) and len(seeds)
             named = isinstance(system, str) and isinstance(data_set, str)
+            named = named and (data_set != "" or isinstance(given, Result | Sequence))
             if not named or not several or not all(isinstance(r, Result) for r in seeds):
                 kinds = type(some).__name__
                 kinds = ", ".join(type(r).__name__ for r in seeds) if several else kinds
@@ -175,10 +176,12 @@ def _check_data_sets(systems: Systems) -> None:
 def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
     """Return whether seed i of all systems belongs together; raise if results do not compare.
 
-    By default they belong together where each seed has a ground truth or a split of its own.
+    By default they belong together where each seed has a split of its own, or ground truths in
+    which users have other numbers of relevant items.
     """
-    counts = {len(names) for _, _, names in systems}
-    as_many = len(counts) == 1 and max(counts) > 1
+    sets = systems.data_sets or [""]
+    counts = [{len(names) for names in systems.seeds(data_set).values()} for data_set in sets]
+    as_many = all(len(some) == 1 for some in counts) and max(map(max, counts)) > 1
     if seeds == "paired" and not as_many:
         found = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
         raise ParameterError("paired seeds are as many for every system, two or more",
@@ -188,7 +191,7 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
     failed: UsageError | None = None
     if seeds != "paired":
         try:
-            for data_set in systems.data_sets or [""]:
+            for data_set in sets:
                 check_comparable(systems.on(data_set))
         except UsageError as error:
             failed = error
@@ -197,7 +200,7 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
                 raise failed
             return False
     try:
-        for data_set in systems.data_sets or [""]:
+        for data_set in sets:
             for number in zip(*systems.seeds(data_set).values(), strict=True):
                 check_comparable({name: systems.results[name] for name in number})
     except UsageError as error:

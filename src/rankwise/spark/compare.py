@@ -114,7 +114,7 @@ def compare(
         "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
         "clusters": None, "data_sets": None, "seeds": None,
-        "ranking": ranks_of_pairs([row for row in rows if row["primary"]], alpha,
+        "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha,
                                   better=first.direction(main)),
     }  # fmt: skip
     return Comparison.make(systems, rows, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from rankwise.stats.differences import Interval, t_around
 from rankwise.stats.values import Floats, check_level, column
 
 __all__ = ["cluster_error", "clustered", "finite_population", "jackknife", "jackknife_error"]
+
+_MOST = 0.8  # share of the rows in one cluster: above, intervals cover far less than they say
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
@@ -64,16 +67,22 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
         flags = ("fewer than two clusters",)
         return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, flags)
     error, freedom = cluster_error(data, codes)
-    return t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
+    found = t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
+    if math.isnan(error):
+        return replace(found, flags=("one cluster has most rows: no interval",))
+    return found
 
 
 def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
     """Return the CR2 standard error of the mean of values, and its degrees of freedom.
 
-    ``codes`` number the cluster of each value from 0; there are two or more.
+    ``codes`` number the cluster of each value from 0; there are two or more. NaN if one cluster has
+    more than 80 % of the rows: the others say too little about it.
     """
     total, size = np.bincount(codes, values), np.bincount(codes)
     rows = float(size.sum())
+    if size.max() > _MOST * rows:
+        return math.nan, 0.0
     spread = (total - float(total.sum()) / rows * size) ** 2 / (1 - size / rows)
     return math.sqrt(float(spread.sum())) / rows, _satterthwaite(size.astype(np.float64))
 

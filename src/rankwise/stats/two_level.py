@@ -11,11 +11,12 @@ import numpy as np
 
 from rankwise.errors import InputError
 from rankwise.stats.differences import DIGITS, LEAST, Floats, Interval, never_zero, t_around
+from rankwise.stats.paired import smallest_p
 from rankwise.stats.values import check_level, column, numbers
 
 __all__ = [
-    "DataSets", "Part", "TwoLevel", "Variance", "over_data_sets", "seed_variance", "two_level",
-    "variance_of_means",
+    "DataSets", "Part", "TwoLevel", "Variance", "deviation_of", "over_data_sets", "seed_variance",
+    "two_level", "variance_of_means",
 ]  # fmt: skip
 
 Part: TypeAlias = tuple[float, float]
@@ -149,7 +150,7 @@ def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None 
     n = len(users)
     alone = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
     between, freedom = alone if part is None else part
-    largest = max(float(np.abs(values).max()) for values in seeds)
+    largest = max(float(np.abs(values).max(initial=0.0)) for values in seeds)
     rounding = (DIGITS * largest) ** 2  # a variance below is none
     parts = tuple((v if v > rounding else 0.0, f) for v, f in (p for p, _ in found if p))
     own = between - residual
@@ -318,15 +319,24 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
             found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, "
             f"{0 if se is None else len(se)} errors",
         )
-    k, mean = len(d), float(d.mean())
-    deviation = float(d.std(ddof=1)) if k > 1 else math.nan
-    error = deviation / math.sqrt(k)
+    k, mean, deviation = len(d), float(d.mean()), deviation_of(d)
+    error = deviation / math.sqrt(k) if deviation else math.nan
     flags = ("a single data set",) if k < 2 else ("fewer than five data sets",) if k < 5 else ()
+    if deviation == 0:  # signs are all that is left to test, and no interval is known
+        flags = (*flags, "data sets do not vary")
+        p = smallest_p(k) if mean else 1.0
+    else:
+        p = never_zero(2 * t.sf(abs(mean) / error, k - 1)) if k > 1 else math.nan
     interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k,
                         flags=flags)  # fmt: skip
-    if error > 0:
-        p = never_zero(2 * t.sf(abs(mean) / error, k - 1))
-    else:
-        p = 1.0 if k > 1 and mean == 0 else math.nan
     spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
     return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
+
+
+def deviation_of(differences: Floats, scale: float = 0.0) -> float:
+    """Return the standard deviation of differences of values of a size; 0 if it is rounding."""
+    if len(differences) < 2:
+        return math.nan
+    deviation = float(differences.std(ddof=1))
+    largest = max(float(np.abs(differences).max()), scale)
+    return 0.0 if deviation <= 100 * DIGITS * largest else deviation

@@ -105,7 +105,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
-    notes += [*_samples(table, settings), *_ranks(settings)]
+    notes += [*_samples(table, settings), *_ranks(table, settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, dict[str, None]] = {}
@@ -126,9 +126,9 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:3]) + more
 
 
-def _ranks(settings: Mapping[str, Any]) -> list[str]:
+def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return the confidence intervals of the ranks of the first ten systems."""
-    ranks = settings["ranking"]
+    ranks = settings["ranks"]
     if not ranks:
         return []
     texts = [
@@ -139,13 +139,16 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
     level = f"{1 - settings['alpha']:.0%}"
     names = ", ".join(texts) + more
-    return [f"Ranks on {settings['primary']}, together with {level} confidence: {names}."]
+    primary = table.filter(pl.col("primary"))
+    flags = {flag for some in primary["flags"].to_list() for flag in some}
+    about = ", approximate as p is" if any("skewness" in flag for flag in flags) else ""
+    return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
 
 
 def _samples(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return what else is a sample: clusters of users, seeds and data sets."""
     notes = []
-    if settings["clusters"]:
+    if settings["clusters"] and table["clusters"].drop_nulls().len():
         numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
         spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
         notes.append(f"Users come in {spread} clusters by {settings['clusters']}, which are the "

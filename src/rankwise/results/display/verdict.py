@@ -41,11 +41,11 @@ def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[
 
 def _best(settings: Mapping[str, Any]) -> list[str]:
     """Return which systems may be the best, where more than one may."""
-    names = [row["system"] for row in settings["ranking"] if row["may_be_best"]]
+    names = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
     if len(names) < 2:
         return []
     level = f"{100 * (1 - settings['alpha']):g} % confidence"
-    if len(names) == len(settings["ranking"]):
+    if len(names) == len(settings["ranks"]):
         return [f"Any of the {len(names)} systems may be the best ({level})."]
     return [f"The best of them is one of {', '.join(names)} ({level})."]
 

@@ -18,13 +18,14 @@ from rankwise.stats.paired import smallest_p
 from rankwise.stats.resampling import sums
 from rankwise.stats.values import check_level, numbers, significant_digits
 
-__all__ = ["Ranking", "max_t_quantile", "pairwise_p", "ranking", "ranking_of"]
+__all__ = ["SystemRanks", "max_t_quantile", "pairwise_p", "rank_systems", "ranks_of"]
 
+_FEWEST = 6  # users below which deviations say too little of their distribution
 _CELLS = 4_000_000  # of draws by pairs that are held at once
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class SystemRanks:
     """The ranks of k systems; rank 1 is the best.
 
     Attributes
@@ -51,20 +52,21 @@ class Ranking:
         return self.low == 1
 
 
-def ranking(
+def rank_systems(
     values: Any,
     *,
     higher_is_better: bool = True,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
-) -> Ranking:
+) -> SystemRanks:
     r"""Return the ranks of systems with confidence intervals that hold together.
 
     The claim "i is better than j" is tested for all ordered pairs by its t statistic, against the
     largest t of all pairs that are not decided yet (the step-down procedure of Westfall and Young,
     on the hypotheses of Mogstad et al.). The rank of a system lies between 1 + the number of
-    systems that are shown to be better, and k minus the number of those shown to be worse. From
+    systems that are shown to be better, and k minus the number of those shown to be worse. Below 6
+    users nothing is shown. From
     1,000 users t statistics are drawn from the normal distribution with the covariance of the
     systems, below by flipping the signs of all users' deviations from the means.
 
@@ -94,23 +96,26 @@ def ranking(
     Examples
     --------
     >>> values = np.random.default_rng(0).normal([0.3, 0.28, 0.1], 0.2, (500, 3))
-    >>> found = ranking(values)
+    >>> found = rank_systems(values)
     >>> found.low.tolist(), found.high.tolist(), found.may_be_best.tolist()
     ([1, 1, 3], [2, 2, 3], [True, True, False])
     """
     check_level("confidence", confidence)
     check_positive(n_resamples=n_resamples)
+    check_positive(least=0, seed=seed)
     x = numbers("values", values)
-    if x.ndim != 2 or min(x.shape) < 2 or not np.isfinite(x).all():
+    if x.ndim != 2 or min(x.shape, default=0) < 2 or not np.isfinite(x).all():
         raise InputError("ranks need a value of every user for every system, two or more of each",
                          found=f"shape {x.shape}, {int(np.isnan(x).sum())} NaN")  # fmt: skip
     x = x if higher_is_better else -x
     tests = paired_t_of_all(x)
-    p = _step_down(x, tests.difference, tests.error, n_resamples, seed)
-    return ranking_of(p, x.mean(axis=0), confidence=confidence)
+    p = np.ones((x.shape[1],) * 2)
+    if len(x) >= _FEWEST:
+        p = _step_down(x, tests.difference, tests.error, n_resamples, seed)
+    return ranks_of(p, x.mean(axis=0), confidence=confidence)
 
 
-def ranking_of(p_better: Floats, means: Floats, *, confidence: float) -> Ranking:
+def ranks_of(p_better: Floats, means: Floats, *, confidence: float) -> SystemRanks:
     """Return the ranks that adjusted p-values of "row better than column" allow.
 
     Large means are good.
@@ -118,7 +123,7 @@ def ranking_of(p_better: Floats, means: Floats, *, confidence: float) -> Ranking
     shown = p_better < 1 - confidence
     k, means = len(means), significant_digits(means)  # equal up to rounding is equal
     rank = 1 + (means[None, :] > means[:, None]).sum(axis=1)
-    return Ranking(rank, 1 + shown.sum(axis=0), k - shown.sum(axis=1), p_better, confidence)
+    return SystemRanks(rank, 1 + shown.sum(axis=0), k - shown.sum(axis=1), p_better, confidence)
 
 
 def pairwise_p(two_sided: Floats, differences: Floats) -> Floats:
@@ -195,7 +200,7 @@ def max_t_quantile(
     differences : array, shape (n, m)
         Differences of n users in m comparisons, without NaN.
     confidence, n_resamples, seed : float, int, int, default=0.95, 10000, 0
-        As for `ranking`.
+        As for `rank_systems`.
 
     Examples
     --------
@@ -204,7 +209,12 @@ def max_t_quantile(
     2.0
     """
     check_level("confidence", confidence)
+    check_positive(n_resamples=n_resamples)
+    check_positive(least=0, seed=seed)
     d = numbers("differences", differences)
+    if d.ndim != 2 or d.shape[1] < 1 or len(d) < 2 or not np.isfinite(d).all():
+        raise InputError("max-T needs a number for two users or more, in every comparison",
+                         found=f"shape {d.shape}")  # fmt: skip
     error = d.std(axis=0, ddof=1) / math.sqrt(len(d))
     largest = np.concatenate(
         [np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)]

@@ -39,7 +39,7 @@ def test_no_rank_is_claimed_that_is_wrong(world, n, gains):
     better = gains[:, None] > gains[None, :]
     false = lost = 0
     for _ in range(SAMPLES):
-        found = stats.ranking(values(rng, world, n, gains), n_resamples=999)
+        found = stats.rank_systems(values(rng, world, n, gains), n_resamples=999)
         false += bool(((found.p_better < 0.05) & ~better).any())
         lost += not found.may_be_best[0]
     assert false / SAMPLES <= 0.08  # 0.05 and more than twice its error
@@ -48,7 +48,7 @@ def test_no_rank_is_claimed_that_is_wrong(world, n, gains):
 
 def test_ranks_are_found_where_they_are_clear():
     gains = -np.array([0.0, 0.5, 1.0, 1.001])
-    found = stats.ranking(values(np.random.default_rng(0), "normal", 400, gains))
+    found = stats.rank_systems(values(np.random.default_rng(0), "normal", 400, gains))
     assert found.rank.tolist()[:2] == [1, 2]
     assert found.low.tolist() == [1, 2, 3, 3]
     assert found.high.tolist() == [1, 2, 4, 4]
@@ -86,7 +86,7 @@ def test_all_intervals_hold_at_once(world, n):
 def test_one_pair_is_a_one_sided_test():
     rng = np.random.default_rng(2)
     x = rng.normal([0.05, 0.0], 0.4, (5_000, 2))
-    found = stats.ranking(x, n_resamples=100_000)
+    found = stats.rank_systems(x, n_resamples=100_000)
     p = stats.paired_t(x[:, 0], x[:, 1]).p
     assert found.p_better[0, 1] == pytest.approx(p / 2, abs=0.003)
 
@@ -94,32 +94,35 @@ def test_one_pair_is_a_one_sided_test():
 @given(st.integers(2, 6), st.integers(2, 40), st.integers(0, 10**6))
 def test_ranks_hold_their_estimates(k, n, seed):
     x = np.random.default_rng(seed).integers(0, 4, (n, k)) / 3
-    found = stats.ranking(x, n_resamples=99, seed=seed)
-    again = stats.ranking(x, n_resamples=99, seed=seed)
+    found = stats.rank_systems(x, n_resamples=99, seed=seed)
+    again = stats.rank_systems(x, n_resamples=99, seed=seed)
     assert (found.low <= found.rank).all()
     assert (found.rank <= found.high).all()
     assert found.may_be_best.any()
     assert np.array_equal(found.p_better, again.p_better)
     order = np.random.default_rng(1).permutation(k)
-    other = stats.ranking(x[:, order], n_resamples=99, seed=seed)
+    other = stats.rank_systems(x[:, order], n_resamples=99, seed=seed)
     assert np.array_equal(other.rank, found.rank[order])
-    down = stats.ranking(-x, n_resamples=99, seed=seed, higher_is_better=False)
+    down = stats.rank_systems(-x, n_resamples=99, seed=seed, higher_is_better=False)
     assert np.array_equal(down.low, found.low)
 
 
 def test_what_never_varies_shows_nothing():
     x = np.array([[0.5, 0.5, 0.6]] * 4)
-    found = stats.ranking(x)
+    found = stats.rank_systems(x)
     assert found.low.tolist() == [1, 1, 1]
-    assert stats.ranking(np.repeat(x[:1], 60, axis=0)).low.tolist() == [2, 2, 1]
+    assert stats.rank_systems(np.repeat(x[:1], 60, axis=0)).low.tolist() == [2, 2, 1]
 
 
 @pytest.mark.parametrize(("go", "kind", "said"), [
-    (lambda: stats.ranking([[1.0, np.nan], [1.0, 2.0]]), InputError, "1 NaN"),
-    (lambda: stats.ranking([[1.0], [2.0]]), InputError, "two or more of each"),
-    (lambda: stats.ranking([1.0, 2.0]), InputError, "two or more of each"),
-    (lambda: stats.ranking([[1.0, 2.0]] * 3, confidence=95), ParameterError, "between 0 and 1"),
-    (lambda: stats.ranking([[1.0, 2.0]] * 3, n_resamples=0), ParameterError, "n_resamples"),
+    (lambda: stats.rank_systems([[1.0, np.nan], [1.0, 2.0]]), InputError, "1 NaN"),
+    (lambda: stats.rank_systems([[1.0], [2.0]]), InputError, "two or more of each"),
+    (lambda: stats.rank_systems([1.0, 2.0]), InputError, "two or more of each"),
+    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, confidence=95), ParameterError, "between 0 and 1"),
+    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, seed=-1), ParameterError, "seed"),
+    (lambda: stats.max_t_quantile([]), InputError, "max-T needs"),
+    (lambda: stats.max_t_quantile([[1.0, np.nan]] * 3), InputError, "max-T needs"),
+    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, n_resamples=0), ParameterError, "n_resamples"),
 ])  # fmt: skip
 def test_what_is_refused(go, kind, said):
     with pytest.raises(kind, match=said):

@@ -1,0 +1,101 @@
+r"""Reciprocal ranks: one over the rank of the first hit, or of every hit.
+
+Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is
+relevant, else 0. Users without relevant items have no value.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rankwise import functional as plain
+from rankwise.core.arrays import Array, namespace
+from rankwise.core.block import Block, Cutoffs
+from rankwise.measures.arithmetic import divide
+from rankwise.measures.kinds import PerUser
+from rankwise.measures.measure import measure
+
+__all__ = ["ARHR", "NCRR", "ReciprocalRank"]
+
+
+@measure("mrr", "rr", "reciprocal_rank", "recip_rank", range=(0, 1), higher_is_better=True,
+         family="accuracy", plain=plain.reciprocal_rank_at_k)  # fmt: skip
+class ReciprocalRank(PerUser):
+    r"""One over the rank of the first relevant item.
+
+    .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
+
+    0 where no relevant item is in the top k. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Voorhees 1999, The TREC-8 Question Answering Track Report.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 2, 3], "bob": [1, 2, 3], "cyd": [1, 2, 3]}
+    >>> rw.evaluate(recommendations, {"ann": {1}, "bob": {3}, "cyd": {9}}, "mrr@3")["mrr@3"]
+    0.4444
+    """
+
+    def values(self, block: Block, k: Cutoffs) -> Array:
+        """Return reciprocal ranks, shape (U, n_k)."""
+        return block.sum_hits(block.hits.first() / block.hits.rank, k)
+
+
+@measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy",
+         plain=plain.arhr_at_k)  # fmt: skip
+class ARHR(PerUser):
+    r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
+
+    .. math:: ARHR@k = \sum_{i \le k} rel_i / i
+
+    The same as ``mrr`` for users with one relevant item. Range [0, inf); higher is better.
+
+    References
+    ----------
+    Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, "arhr@4")["arhr@4"]
+    1.25
+    """
+
+    additive = True
+
+    def values(self, block: Block, k: Cutoffs) -> Array:
+        """Return sums of reciprocal ranks, shape (U, n_k)."""
+        return block.sum_hits(block.hits.probability / block.hits.rank, k)
+
+
+@measure("ncrr", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}),
+         family="accuracy", plain=plain.ncrr_at_k)  # fmt: skip
+class NCRR(PerUser):
+    r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
+
+    .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
+
+    nDCG with binary relevance and the discount 1 / i. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems,
+    JMLR 21(95), whose ideal list is no longer than the list itself.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, "ncrr@4")["ncrr@4"]
+    0.83333
+    """
+
+    additive = True
+
+    def values(self, block: Block, k: Cutoffs) -> Array:
+        """Return NCRR, shape (U, n_k)."""
+        xp = namespace(block.list_length)
+        ideal = block.sum_ideal(xp.ones_like, lambda rank: 1.0 / rank, k)
+        return divide(block.sum_hits(block.hits.probability / block.hits.rank, k), ideal)
