@@ -129,27 +129,32 @@ def systems_of(given: tuple[object, ...]) -> Systems:
     return systems
 
 
+def _is_list(given: object) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, str)
+
+
 def _is_system(given: object) -> bool:
-    return isinstance(given, Result) or (isinstance(given, Sequence) and not isinstance(given, str))
+    return isinstance(given, Result) or _is_list(given)
+
+
+def _are_results(given: Any) -> bool:
+    return _is_list(given) and bool(given) and all(isinstance(one, Result) for one in given)
 
 
 def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
     """Yield system, data set, seed and result; empty text for what there is only one of."""
     for system, given in systems.items():
-        by_set = (
-            {"": given} if isinstance(given, Result) or not isinstance(given, Mapping) else given
-        )
+        several_sets = isinstance(given, Mapping) and not isinstance(given, Result)
+        by_set = given if several_sets else {"": given}
         for data_set, some in by_set.items():
             seeds = [some] if isinstance(some, Result) else some
-            several = isinstance(seeds, Sequence) and not isinstance(seeds, str) and len(seeds)
             named = isinstance(system, str) and isinstance(data_set, str)
-            named = named and (data_set != "" or isinstance(given, Result | Sequence))
-            if not named or not several or not all(isinstance(r, Result) for r in seeds):
-                kinds = type(some).__name__
-                kinds = ", ".join(type(r).__name__ for r in seeds) if several else kinds
+            named = named and bool(data_set) == several_sets
+            if not named or not _are_results(seeds):
+                kinds = ", ".join(type(r).__name__ for r in seeds) if _is_list(seeds) else ""
                 raise ParameterError(
                     "results to compare come as {name: result}, or {name: [one result per seed]}",
-                    found=f"{system!r}: {kinds}",
+                    found=f"{system!r}: {kinds or type(some).__name__}",
                 )  # fmt: skip
             if len({id(result) for result in seeds}) < len(seeds):
                 raise ParameterError("one result is given for two seeds", where=system,
@@ -188,21 +193,25 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
                              found=found)  # fmt: skip
     if force:
         return seeds == "paired"
-    failed: UsageError | None = None
-    if seeds != "paired":
-        try:
-            for data_set in sets:
-                check_comparable(systems.on(data_set))
-        except UsageError as error:
-            failed = error
-        if failed is None or seeds == "independent" or not as_many:
-            if failed is not None:
-                raise failed
-            return False
+    if seeds == "paired":
+        _check_seed_by_seed(systems, sets)
+        return True
     try:
         for data_set in sets:
-            for number in zip(*systems.seeds(data_set).values(), strict=True):
-                check_comparable({name: systems.results[name] for name in number})
+            check_comparable(systems.on(data_set))
     except UsageError as error:
-        raise (failed or error) from None
-    return True
+        if seeds == "independent" or not as_many:
+            raise
+        try:
+            _check_seed_by_seed(systems, sets)
+        except UsageError:
+            raise error from None
+        return True
+    return False
+
+
+def _check_seed_by_seed(systems: Systems, sets: Sequence[str]) -> None:
+    """Raise unless the results of all systems for one seed can be compared."""
+    for data_set in sets:
+        for names in zip(*systems.seeds(data_set).values(), strict=True):
+            check_comparable({name: systems.results[name] for name in names})
