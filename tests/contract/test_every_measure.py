@@ -342,7 +342,9 @@ def test_the_forty_names_of_warprec_are_known():
 @pytest.mark.parametrize("cls", EVERY, ids=NAMES)
 def test_the_plain_definition_has_the_same_defaults(cls):
     """A parameter that both have is one parameter: a default that differs is another number."""
-    assert cls.plain is not None
+    if cls.plain is None:  # measures of other packages may do without
+        assert not cls.__module__.startswith("rankwise.")
+        return
     assert cls.plain is getattr(rw.functional, cls.plain.__name__)
     asked = inspect.signature(cls.plain).parameters
     for name, default in cls().parameters.items():
@@ -358,7 +360,7 @@ def test_parameters_of_the_plain_definitions_are_those_of_measures():
         "reo",
         "pop_rsp",
     }  # one definition of two measures, which one has parameters of
-    for cls in (cls for cls in EVERY if cls.name not in shared):
+    for cls in (cls for cls in EVERY if cls.plain and cls.name not in shared):
         asked = inspect.signature(cls.plain).parameters.values()
         others = {p.name for p in asked if p.default is not inspect.Parameter.empty}
         assert others <= {*cls().parameters, *data}, cls.name

@@ -33,7 +33,8 @@ TEXT = st.one_of(st.sampled_from(NASTY), st.text(st.characters(exclude_categorie
 def results(draw):
     """Draw a result, and a comparison, in which whatever can be named is hostile."""
     a, b, user, item, column = (draw(TEXT) for _ in range(5))
-    users = list(dict.fromkeys([user, "u", "v", "w"]))
+    # Not u, v and w: {"u": […], "I": […]} is a table with columns of users and items.
+    users = list(dict.fromkeys([user, "ann", "bob", "cyd"]))
     kinds = dict.fromkeys(["i", item, "j"])
     by = f"{column} "  # no name that has a meaning
     result = rw.evaluate(

@@ -36,8 +36,6 @@ __all__ = ["command"]
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
         "rankwise compare results/neighbours --no-regression results/popularity",
         "rankwise compare runs/random.csv runs/popularity.csv --truth split/test.csv",
-        "rankwise compare popularity=results/popularity 'vae=results/vae-seed-*'",
-        "rankwise compare a@films=films/a b@films=films/b a@music=music/a b@music=music/b",
     ),
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME[@DATA]=]A [NAME[@DATA]=]B …")
