@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATH", "choice_option", "column_option", "examples", "margin", "measures_option",
-    "named_paths", "output_options", "settings_options", "time_unit_option", "write_out",
+    "name_and_path", "named_paths", "output_options", "settings_options", "time_unit_option",
+    "write_out",
 ]  # fmt: skip
 
 PATH = click.Path(path_type=Path)
@@ -157,19 +158,27 @@ def write_out(shown: Any, form: str, output: Path | None) -> None:
             write_text(output, text())
 
 
+def name_and_path(
+    ctx: click.Context, text: str, shape: str = "[NAME=]PATH"
+) -> tuple[str, str, bool]:
+    """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
+    from rankwise.tables.files import plain_stem
+
+    name, equals, path = text.partition("=")
+    if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
+        return plain_stem(text), text, False
+    if not name or not path:
+        raise click.UsageError(f"{text!r} is not {shape}", ctx)
+    return name, path, True
+
+
 def named_paths(
     ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
 ) -> dict[str, _R]:
-    """Return what ``[NAME=]PATH`` name, by name: by default that of the file or folder."""
-    from rankwise.tables.files import plain_stem
-
+    """Return what ``[NAME=]PATH`` name, by name."""
     out: dict[str, _R] = {}
     for text in systems:
-        name, equals, path = text.partition("=")
-        if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
-            name, path = plain_stem(text), text
-        if not name or not path:
-            raise click.UsageError(f"{text!r} is not [NAME=]PATH", ctx)
+        name, path, _ = name_and_path(ctx, text)
         if name in out:
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         out[name] = read(path)

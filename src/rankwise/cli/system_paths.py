@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankwise.cli.options import name_and_path
+
 if TYPE_CHECKING:
     from rankwise.results.result import Result
 
 __all__ = ["read_seeds", "read_systems"]
+
+_SHAPE = "[NAME=]PATH or NAME@DATA=PATH"
 
 
 def read_systems(
@@ -47,14 +51,12 @@ def read_systems(
 
 def _parts(ctx: click.Context, text: str) -> tuple[str, str, str, bool]:
     """Return system, data set and path, and whether the system was named."""
-    from rankwise.tables.files import plain_stem
-
-    name, equals, path = text.partition("=")
-    if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long
-        return plain_stem(text), "", text, False
+    name, path, has_name = name_and_path(ctx, text, _SHAPE)
+    if not has_name:
+        return name, "", path, False
     name, at, data_set = name.partition("@")
-    if not name or not path or (at and not data_set):
-        raise click.UsageError(f"{text!r} is not [NAME=]PATH or NAME@DATA=PATH", ctx)
+    if not name or (at and not data_set):
+        raise click.UsageError(f"{text!r} is not {_SHAPE}", ctx)
     return name, data_set, path, True
 
 

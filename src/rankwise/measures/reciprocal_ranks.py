@@ -98,4 +98,4 @@ class NCRR(PerUser):
         """Return NCRR, shape (U, n_k)."""
         xp = namespace(block.list_length)
         ideal = block.sum_ideal(xp.ones_like, lambda rank: 1.0 / rank, k)
-        return divide(block.sum_hits(block.hits.probability / block.hits.rank, k), ideal)
+        return divide(ARHR().values(block, k), ideal)

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.core.choices import Missing
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.results.group_columns import group_column, shared_groups
+from rankwise.results.group_columns import read_group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
@@ -41,7 +41,7 @@ class Aligned:
         Users left out because no result, or not every result, has a value for them.
     filled : int
         Missing values replaced by 0.
-    clusters : array, shape (n,), or None
+    cluster : array, shape (n,), or None
         The number of the cluster of each user, from 0; None if users are independent.
     """
 
@@ -50,7 +50,12 @@ class Aligned:
     undefined: int
     dropped: int
     filled: int
-    clusters: Any = None
+    cluster: Any = None
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters of users."""
+        return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
     @property
     def reasons(self) -> str:
@@ -84,11 +89,12 @@ def main_measure(result: Result) -> str:
 
 
 def align_users(
-    results: Mapping[str, Result], measure: str, missing: Missing, clusters: str | None = None
-) -> Aligned:
+    results: Mapping[str, Result], measure: str, missing: Missing,
+    clusters: pl.DataFrame | None = None,
+) -> Aligned:  # fmt: skip
     """Return the values of a measure for the same users in the same order.
 
-    ``clusters`` names a column of users' groups that are not independent of each other.
+    ``clusters`` has every user with the group of users who are not independent.
     """
     check_ids(results)
     id_type = next(iter(results.values())).per_user.schema["user"]
@@ -114,23 +120,21 @@ def align_users(
         )  # fmt: skip
     if clusters is None:
         return aligned
-    left = _kept(values, missing)
-    return replace(aligned, clusters=_clusters(results, joined["user"].filter(left), clusters))
+    compared = joined["user"].filter(_kept(values, missing))
+    return replace(aligned, cluster=_cluster(compared, clusters))
 
 
-def _clusters(results: Mapping[str, Result], users: pl.Series, by: str) -> Any:
+def _cluster(users: pl.Series, clusters: pl.DataFrame) -> Any:
     """Return the number of the cluster of each user."""
-    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
-    column = group_column(by)
-    known = pl.concat([frame.select("user", column) for frame in tables.values()]).unique("user")
     found = users.to_frame("user").join(
-        known.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left",
+        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left",
         maintain_order="left",
     )  # fmt: skip
+    column = clusters.columns[1]
     without = found.filter(pl.col(column).is_null())
     if len(without):
         raise ParameterError(
-            f"some users have no cluster by {by!r}",
+            f"some users have no cluster by {read_group_column(column)!r}",
             found=f"user {without['user'][0]!r} ({len(without)} such users)",
             hint="give every user a cluster: a user alone is one of its own",
         )
@@ -152,4 +156,4 @@ def align_values(values: Floats, missing: Missing) -> Aligned:
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())
         return Aligned(np.nan_to_num(values[~undefined]), users, n_undefined, 0, filled)
-    return Aligned(values[_kept(values, missing)], users, n_undefined, int(partial.sum()), 0)
+    return Aligned(values[~gaps.any(axis=1)], users, n_undefined, int(partial.sum()), 0)

@@ -149,13 +149,12 @@ def compare(
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
     tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
     template = DesignPairs(
-        {}, None, pairs, tests, float(alpha), test, correction, margin, missing, n_resamples,
-        int(seed), others, clusters, paired=paired,
+        {}, None, pairs, "" if systems.data_sets else main, tests, float(alpha), test, correction,
+        margin, missing, n_resamples, int(seed), others, clusters, paired=paired,
     )  # fmt: skip
     families = [_pairs(template, systems, members, group) for group, members in parts.items()]
     asked = {main} if measures is None else set(cells)
-    rows = _rows(families, cells, main, asked, by, not_compared,
-                 exploratory=bool(systems.data_sets))  # fmt: skip
+    rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
     if systems.data_sets:
         sets = len(systems.data_sets)
         rows = rows_over_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
@@ -307,18 +306,20 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 
 def _rows(
-    families: Sequence[Pairs], cells: Sequence[str], main: str, asked: set[str],
-    by: str | None, not_compared: dict[str, str], *, exploratory: bool,
+    families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None,
+    not_compared: dict[str, str],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return the rows of every measure; why a measure has none goes into ``not_compared``."""
-    parts = by if by is not None or not exploratory else "data set"
+    """Return the rows of every measure; why a measure has none goes into ``not_compared``.
+
+    ``parts`` names what families are parts by, if there are several.
+    """
     rows = []
     for cell in cells:
         failed: UsageError | None = None
         found = []
         for family in families:
             try:
-                some = family.rows(cell, main=cell == main and not exploratory)
+                some = family.rows(cell)
                 if not some[0]["users"] and (parts is not None or cell not in asked):
                     raise MeasureError("no user has a value in every result")
                 found += some

@@ -10,9 +10,9 @@ import numpy as np
 
 from rankwise.results.margins import Margin, margin_of, size_of
 from rankwise.results.pair_rows import blank_row
-from rankwise.stats.differences import Differences, never_zero, t_is_valid
+from rankwise.stats.differences import differences, t_is_valid
 from rankwise.stats.power import minimum_detectable
-from rankwise.stats.two_level import deviation_of, over_data_sets
+from rankwise.stats.two_level import Variance, deviation_of, over_data_sets
 
 __all__ = ["rows_over_data_sets"]
 
@@ -42,23 +42,24 @@ def _row(
     rows: Sequence[Mapping[str, Any]], alpha: float, margin: float | str | None, *, main: bool,
     tests: int,
 ) -> dict[str, Any]:  # fmt: skip
-    differences = [row["difference"] for row in rows]
+    gaps = [row["difference"] for row in rows]
     errors = [row["_error"] for row in rows]
     known = None if any(math.isnan(error) for error in errors) else errors
-    found = over_data_sets(differences, known, confidence=1 - alpha)
-    together = over_data_sets(differences, confidence=1 - alpha / (tests if main else 1)).interval
+    found = over_data_sets(gaps, known, confidence=1 - alpha)
+    together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
     k, difference, better = len(rows), found.interval.estimate, rows[0]["_better"]
     before, after = (
         math.fsum(row[name] for row in rows) / k for name in ("mean_baseline", "mean_system")
     )
-    deviation = deviation_of(np.array(differences))
+    deviation = deviation_of(np.array(gaps))
     size = size_of(margin, before)
     users = [row["users"] for row in rows]
     flags = [*found.interval.flags, *([] if main else ["exploratory"])]
-    told = t_is_valid(Differences(np.array(differences), np.zeros(k)))
-    if size is not None and not told:  # rare losses of other data sets have not been seen
+    if size is not None and not t_is_valid(differences(gaps)):
+        # Rare losses on other data sets have not been seen.
         flags.append("margin not tested over so few data sets")
         size = None
+    claims = {} if size is None else _claims(difference, size, deviation, k, better)
     return blank_row() | {
         "measure": rows[0]["measure"], "baseline": rows[0]["baseline"],
         "system": rows[0]["system"], "primary": main,
@@ -68,21 +69,20 @@ def _row(
         "lift": difference / before if before else math.nan,
         "test": "t over data sets", "p": found.p,
         "d_z": difference / deviation if deviation else math.nan,
-        "wins": sum(d > 0 for d in differences), "ties": sum(d == 0 for d in differences),
-        "losses": sum(d < 0 for d in differences), "users": sum(users),
+        "wins": sum(d > 0 for d in gaps), "ties": sum(d == 0 for d in gaps),
+        "losses": sum(d < 0 for d in gaps), "users": sum(users),
         "users_dropped": sum(row["users_dropped"] for row in rows), "dropped_because": "",
         "minimum_detectable": minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan),
-        "p_equivalence": _one_sided(size and size - abs(difference), deviation, k),
-        "p_non_inferior": math.nan if better is None else _one_sided(
-            size and size + (difference if better else -difference), deviation, k),
-        "data_sets": k, "tau": found.tau, "flags": flags, "_better": better,
+        "data_sets": k, "tau": found.tau, "flags": flags, "_better": better, **claims,
     }  # fmt: skip
 
 
-def _one_sided(gap: float | None, deviation: float, k: int) -> float:
-    """Return the one-sided p-value of a difference that keeps ``gap`` from a margin."""
-    from scipy.stats import t
-
-    if gap is None or not deviation > 0 or k < 2:
-        return math.nan
-    return never_zero(t.sf(gap / (deviation / math.sqrt(k)), k - 1))
+def _claims(
+    difference: float, margin: float, deviation: float, k: int, better: bool | None
+) -> dict[str, float]:
+    """Return the p-values of what a margin is about, over k data sets."""
+    variance = Variance((deviation**2 / k, k - 1.0))
+    found = {"p_equivalence": variance.p_within(difference, margin)}
+    if better is not None:
+        found["p_non_inferior"] = variance.p_no_worse(difference, margin, higher_is_better=better)
+    return found

@@ -18,8 +18,9 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
 from rankwise.results.decision import CHECKS, Decision, Outcome
-from rankwise.results.group_columns import group_column, shared_groups
+from rankwise.results.group_columns import group_column, groups_of_users
 from rankwise.results.margins import size_of
+from rankwise.results.pair_rows import blank_row
 from rankwise.results.plain_design import check_plain_design
 from rankwise.results.result import Result
 from rankwise.stats.multiple import adjust
@@ -237,18 +238,14 @@ def _rows(rule: _Rule, results: Mapping[str, Result], small: list[str]) -> Itera
 
 def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     """Return the number of users of each group."""
-    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
-    users = pl.concat([t.select("user", group_column(by)) for t in tables.values()]).unique()
+    users = groups_of_users({name: result.per_user for name, result in results.items()}, by)
     counts = users.group_by(group_column(by)).len().sort(group_column(by), nulls_last=True)
     return dict(counts.rows())
 
 
 def _without_values(measure: str, group: str | None) -> dict[str, Any]:
     """Return the row of a measure that no user of a group has a value of: nothing is shown."""
-    numbers = dict.fromkeys(
-        ("difference", "low", "high", "p", "p_non_inferior", "d_z", "mean_baseline"), math.nan
-    )
-    return {**numbers, "measure": measure, "group": group, "users": 0}
+    return blank_row() | {"measure": measure, "group": group, "users": 0}
 
 
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rankwise.results.align_users import Aligned
 from rankwise.results.family import Pairs, largest_difference
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
-from rankwise.results.pair_rows import blank_row, check_groups_left_out, make_row
+from rankwise.results.pair_rows import check_groups_left_out, make_row, row_of_all_lists
 from rankwise.stats.clusters import cluster_error, jackknife_error
 from rankwise.stats.differences import Differences, Floats, Interval, TestResult, t_is_valid
 from rankwise.stats.effects import fieller
@@ -46,11 +46,9 @@ class DesignPairs(Pairs):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _row(
-        self, cell: str, pair: tuple[str, str], aligned: Aligned, *, main: bool
-    ) -> dict[str, Any]:
+    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
         if not self.seeds and self.clusters is None:
-            return super()._row(cell, pair, aligned, main=main)
+            return super()._row(cell, pair, aligned)
         if not len(aligned.values):
             raise MeasureError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
@@ -58,7 +56,7 @@ class DesignPairs(Pairs):
         y, x = (self._values(side, aligned) for side in pair)
         d = Differences(x.mean(axis=0), y.mean(axis=0))
         variance = self._variance(d.d, [x - y] if self.paired else [x, y], aligned)
-        tests, largest = (self.tests if main else 1), largest_difference(self.results, cell)
+        (tests, corrected), largest = self._tests(cell), largest_difference(self.results, cell)
         margin = size_of(margin_of(self.margin, cell), d.means[1])
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
@@ -72,26 +70,25 @@ class DesignPairs(Pairs):
             tested, alone, together = self._constant(d, aligned, largest, tests)
         row = make_row(
             cell, pair, d, tested, aligned, (alone, together), margin=margin,
-            better=self.better(cell), alpha=self.alpha, largest=largest,
-            tests=self.tests if main else self.others,
+            better=self.better(cell), alpha=self.alpha, largest=largest, tests=corrected,
         )  # fmt: skip
         if self.seeds:
             row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])
         if self.clusters is not None:
             row |= self._of_clusters(d, aligned, row)
         if variance.total != 0:
-            row |= self._by_variance(row, variance, margin, largest, main=main)
-            row |= self._lift(x, y, variance, aligned)
+            row |= self._by_variance(row, variance, margin, largest, self.alpha / corrected)
+            row |= self._lift(d, (x, y), variance, aligned)
         return row
 
     def _constant(
         self, d: Differences, aligned: Aligned, largest: float, tests: int
     ) -> tuple[TestResult, Interval, Interval]:
         """Return the test and the intervals of a difference without variance: by its signs."""
-        if aligned.clusters is None:
+        if aligned.cluster is None:
             tested = self._tested(d)
             return tested, *self._intervals(d, tested.p, largest, tests)
-        count = int(aligned.clusters.max()) + 1
+        count = aligned.n_clusters
         p = smallest_p(count) if d.mean else 1.0
         alone, together = (
             constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n)
@@ -102,39 +99,35 @@ class DesignPairs(Pairs):
 
     def _values(self, system: str, aligned: Aligned) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
-        column = {name: at for at, name in enumerate(self.results)}
-        names = self.seeds.get(system, [system])
-        return np.ascontiguousarray(aligned.values[:, [column[name] for name in names]].T)
+        columns = [self._at[name] for name in self.seeds.get(system, [system])]
+        return np.ascontiguousarray(aligned.values[:, columns].T)
 
     def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: Aligned) -> Variance:
         """Return the variance of a mean over users and seeds."""
-        part = None
-        if aligned.clusters is not None:
-            several = len(aligned.clusters) and aligned.clusters.max() > 0
-            error, freedom = cluster_error(users, aligned.clusters) if several else (math.nan, 0.0)
-            part = (error**2, freedom)
-        return variance_of_means(users, seeds, part)
+        if aligned.cluster is None:
+            return variance_of_means(users, seeds)
+        several = aligned.n_clusters > 1
+        error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
+        return variance_of_means(users, seeds, (error**2, freedom))
 
     def _of_clusters(
         self, d: Differences, aligned: Aligned, row: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return what a row says of clusters."""
-        count = int(aligned.clusters.max()) + 1 if len(aligned.clusters) else 0
+        count = aligned.n_clusters
         few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
         found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
-        size = np.bincount(aligned.clusters)
-        sums = (np.bincount(aligned.clusters, side) / size.mean() for side in (d.x, d.y))
-        if not t_is_valid(Differences(*sums)):  # users that differ are no independent ones
+        x, y = (np.bincount(aligned.cluster, side).astype(np.float64) for side in (d.x, d.y))
+        if not t_is_valid(Differences(x, y)):  # users that differ are no independent ones
             found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior")
                       if not math.isnan(row[name])}  # fmt: skip
         return found
 
     def _by_variance(
-        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float, *,
-        main: bool,
+        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float,
+        level: float,
     ) -> dict[str, Any]:  # fmt: skip
         """Return what holds over seeds and clusters: no claim is stronger than that over users."""
-        level = self.alpha / (self.tests if main else self.others)
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds) or wide > largest
@@ -143,12 +136,11 @@ class DesignPairs(Pairs):
             "_error": variance.error,
         }  # fmt: skip
         if margin is not None:
-            difference = row["difference"]
-            within = variance.p_above(margin - abs(difference))
+            difference, better = row["difference"], row["_better"]
+            within = variance.p_within(difference, margin)
             found["p_equivalence"] = float(np.maximum(row["p_equivalence"], within))
-            if row["_better"] is not None:
-                gain = difference if row["_better"] else -difference
-                no_worse = variance.p_above(gain + margin)
+            if better is not None:
+                no_worse = variance.p_no_worse(difference, margin, higher_is_better=better)
                 found["p_non_inferior"] = float(np.maximum(row["p_non_inferior"], no_worse))
         return found
 
@@ -182,23 +174,21 @@ class DesignPairs(Pairs):
             "share_of_seeds": share, "seeds_to_halve": more, "flags": [*flags, *notes],
         }  # fmt: skip
 
-    def _lift(self, x: Floats, y: Floats, variance: Variance, aligned: Aligned) -> dict[str, float]:
+    def _lift(
+        self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: Aligned
+    ) -> dict[str, float]:
         """Return the relative lift and its interval, from the variances of both means."""
-        users = [values.mean(axis=0) for values in (x, y)]
         of_x, of_y = (self._variance(mean, [values], aligned).total
-                      for mean, values in zip(users, (x, y), strict=True))  # fmt: skip
+                      for mean, values in zip((d.x, d.y), systems, strict=True))  # fmt: skip
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
-        means = float(users[0].mean()), float(users[1].mean())
-        lift = fieller(means, means[0] - means[1], np.array([[of_x, both], [both, of_y]]),
+        lift = fieller(d.means, d.means[0] - d.means[1], np.array([[of_x, both], [both, of_y]]),
                        variance.quantile(self.alpha / 2))  # fmt: skip
         return dict(zip(("lift", "lift_low", "lift_high"), lift, strict=True))
 
-    def _row_of_all_lists(
-        self, cell: str, pair: tuple[str, str], better: bool | None
-    ) -> dict[str, Any]:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
         """Return the row of values that are no means of users: the jackknife is over users."""
         if not self.seeds:
-            row = super()._row_of_all_lists(cell, pair, better)
+            row = super()._row_of_all_lists(cell, pair)
             return row | {"flags": [*row["flags"], *self._ignored()]}
         given = [[self.results[name] for name in self.seeds[side]] for side in pair]
         check_groups_left_out(cell, {n: self.results[n] for side in pair for n in self.seeds[side]})
@@ -211,21 +201,16 @@ class DesignPairs(Pairs):
         seeds = [x - y] if self.paired else [x, y]
         parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
         variance = Variance((error**2, float(groups - 1)), tuple(parts))
-        difference, baseline = float(x.mean() - y.mean()), float(y.mean())
-        interval = variance.interval(difference, confidence=1 - self.alpha, n=groups)
-        row = blank_row() | {
-            "measure": cell, "baseline": pair[0], "system": pair[1],
-            "mean_baseline": baseline, "mean_system": float(x.mean()), "difference": difference,
-            "low": interval.low, "high": interval.high,
-            "lift": difference / baseline if baseline else math.nan,
-            "test": f"jackknife {_TEST}",
-            "p": 1.0 if variance.total == difference == 0 else variance.p(difference),
-            "users": len(given[0][0].per_user), "users_dropped": 0, "dropped_because": "",
-            "_better": better, "_error": variance.error if variance.total > 0 else math.nan,
-        }  # fmt: skip
-        return row | self._of_seeds(pair, variance, [y, x],
-                                    [*jackknife_caveats(given[1][0].measures, cell),
-                                     *self._ignored(), "of all lists together"])  # fmt: skip
+        difference = float(x.mean() - y.mean())
+        p = 1.0 if variance.total == difference == 0 else variance.p(difference)
+        flags = (*jackknife_caveats(given[1][0].measures, cell), *self._ignored())
+        tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
+        row = row_of_all_lists(
+            cell, pair, (float(y.mean()), float(x.mean())), len(given[0][0].per_user), tested,
+            variance.interval(difference, confidence=1 - self.alpha, n=groups),
+            error=variance.error if variance.total > 0 else math.nan, better=self.better(cell),
+        )  # fmt: skip
+        return row | self._of_seeds(pair, variance, [y, x], row["flags"])
 
     def _ignored(self) -> list[str]:
         if self.clusters is None:

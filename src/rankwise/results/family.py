@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rankwise.core.choices import Family, Missing, Test
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_users
+from rankwise.results.group_columns import groups_of_users
 from rankwise.results.intervals import range_of
 from rankwise.results.margins import Margin, margin_of, size_of
 from rankwise.results.pair_rows import jackknife_row, make_row
@@ -24,9 +26,7 @@ from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wil
 from rankwise.stats.system_ranks import max_t_quantile
 from rankwise.stats.values import significant_digits
 
-__all__ = [
-    "JOINT", "Pairs", "check_zero", "largest_difference", "set_adjusted",
-]  # fmt: skip
+__all__ = ["JOINT", "Pairs", "check_zero", "largest_difference", "set_adjusted"]
 
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
@@ -38,13 +38,15 @@ class Pairs:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
     ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
-    of the rows of the exploratory measures, which are corrected together. ``clusters`` is the
-    column of users' groups that are not independent of each other, if there are any.
+    of the rows of the exploratory measures, which are corrected together. ``main`` is the primary
+    measure, empty if these rows are exploratory in all measures. ``clusters`` is the column of
+    users' groups that are not independent of each other, if there are any.
     """
 
     results: Mapping[str, Result]
     group: str | None
     pairs: list[tuple[str, str]]
+    main: str
     tests: int
     alpha: float
     test: Test
@@ -56,28 +58,28 @@ class Pairs:
     others: int = 1
     clusters: str | None = None
 
-    def rows(self, cell: str, *, main: bool) -> list[dict[str, Any]]:
+    def rows(self, cell: str) -> list[dict[str, Any]]:
         """Return the rows of one measure, adjusted if one test is of all pairs together."""
-        better = self.better(cell)
-        aligned = self.aligned(cell)
+        main, aligned = cell == self.main, self.aligned(cell)
         if aligned is None:
-            rows = [self._row_of_all_lists(cell, pair, better) for pair in self.pairs]
+            rows = [self._row_of_all_lists(cell, pair) for pair in self.pairs]
         else:
-            rows = [self._row(cell, pair, aligned, main=main) for pair in self.pairs]
+            rows = [self._row(cell, pair, aligned) for pair in self.pairs]
         margin = margin_of(self.margin, cell)
         flags = ["margin not tested"] if aligned is None and margin is not None else []
         flags += [] if main else ["exploratory"]
         for row in rows:
             row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *flags]}
-        if main and self.correction in JOINT and aligned is not None:
-            set_adjusted(rows, self._together(aligned))
-        if main and self.correction == "max_t" and aligned is not None:
-            self._set_intervals(rows, aligned)
+        if main and aligned is not None and self.correction == "tukey":
+            set_adjusted(rows, self._by_tukey(aligned))
+        elif main and aligned is not None and self.correction == "max_t":
+            self._set_by_max_t(rows, aligned)
         return rows
 
-    def _set_intervals(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
-        """Give rows the intervals that hold together: as wide as the largest t of all pairs."""
+    def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
+        """Give rows p-values and intervals by the largest t of all pairs."""
         d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
+        set_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed))
         if len(d) < 2:
             return
         wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(),
@@ -88,28 +90,32 @@ class Pairs:
                 row |= {"low_together": min(row["difference"] - half, row["low"]),
                         "high_together": max(row["difference"] + half, row["high"])}  # fmt: skip
 
+    def _by_tukey(self, aligned: Aligned) -> list[float]:
+        """Return the p-values of Tukey's test of all pairs together."""
+        p, at = tukey(significant_digits(aligned.values)), self._at
+        return [float(p[at[baseline], at[system]]) for baseline, system in self.pairs]
+
     def better(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
         return next(iter(self.results.values())).direction(cell)
 
-    def _row(
-        self, cell: str, pair: tuple[str, str], aligned: Aligned, *, main: bool
-    ) -> dict[str, Any]:
+    def _tests(self, cell: str) -> tuple[int, int]:
+        """Return how many pairs have intervals that hold together, and are corrected together."""
+        return (self.tests, self.tests) if cell == self.main else (1, self.others)
+
+    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
         """Return the row of one pair of means over users."""
-        d = self._pair_of(aligned, pair)
+        d, (together, corrected) = self._pair_of(aligned, pair), self._tests(cell)
         tested, largest = self._tested(d), largest_difference(self.results, cell)
         return make_row(
-            cell, pair, d, tested, aligned,
-            self._intervals(d, tested.p, largest, self.tests if main else 1),
+            cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
             margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self.better(cell),
-            alpha=self.alpha, largest=largest, tests=self.tests if main else self.others,
+            alpha=self.alpha, largest=largest, tests=corrected,
         )  # fmt: skip
 
-    def _row_of_all_lists(
-        self, cell: str, pair: tuple[str, str], better: bool | None
-    ) -> dict[str, Any]:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
         """Return the row of one pair of values that are no means of users."""
-        return jackknife_row(self.results, cell, pair, self.alpha, better)
+        return jackknife_row(self.results, cell, pair, self.alpha, self.better(cell))
 
     def _intervals(
         self, differences: Differences, p: float, largest: float, tests: int
@@ -124,15 +130,34 @@ class Pairs:
 
     def aligned(self, cell: str) -> Aligned | None:
         """Return the users' values; None if the value is no mean of users."""
+        return self._main_aligned if cell == self.main else self._align(cell)
+
+    @cached_property
+    def _main_aligned(self) -> Aligned | None:
+        """The users' values of the primary measure, which rows and ranks are made from."""
+        return self._align(self.main)
+
+    def _align(self, cell: str) -> Aligned | None:
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))
-        return align_users(self.results, cell, self.missing, self.clusters)
+        return align_users(self.results, cell, self.missing, self._clusters)
+
+    @cached_property
+    def _clusters(self) -> pl.DataFrame | None:
+        if self.clusters is None:
+            return None
+        tables = {name: result.per_user for name, result in self.results.items()}
+        return groups_of_users(tables, self.clusters)
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        """The column of each result in aligned values."""
+        return {name: at for at, name in enumerate(self.results)}
 
     def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
         """Return the paired values of system and baseline."""
-        column = {name: at for at, name in enumerate(self.results)}
-        baseline, system = (aligned.values[:, column[name]] for name in pair)
+        baseline, system = (aligned.values[:, self._at[name]] for name in pair)
         return Differences(system, baseline)
 
     def resamples(self) -> int:
@@ -156,15 +181,6 @@ class Pairs:
             few = f"{count} resamples are too few for {self.tests} pairs"
             tested = replace(tested, flags=(*tested.flags, few))
         return tested
-
-    def _together(self, aligned: Aligned) -> Any:
-        """Return the p-values of a test of all pairs together."""
-        if self.correction == "max_t":
-            d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
-            return max_t(d, n_resamples=self.resamples(), seed=self.seed)
-        column = {name: index for index, name in enumerate(self.results)}
-        p = tukey(significant_digits(aligned.values))
-        return [p[column[baseline], column[system]] for baseline, system in self.pairs]
 
 
 def largest_difference(results: Mapping[str, Result], cell: str) -> float:

@@ -11,7 +11,10 @@ import polars as pl
 from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
-__all__ = ["group_column", "group_names", "mean_of", "read_group_column", "shared_groups", "within"]
+__all__ = [
+    "group_column", "group_names", "groups_of_users", "mean_of", "read_group_column",
+    "shared_groups", "within",
+]  # fmt: skip
 
 
 def group_column(by: str) -> str:
@@ -89,6 +92,18 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
         )
         for name, frame in frames.items()
     }
+
+
+def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame:
+    """Return every user of several results with the group: ``user`` and ``group(by)``.
+
+    Raises
+    ------
+    ParameterError
+        If no result knows the groups, or a user is in two of them.
+    """
+    frames = shared_groups(tables, by).values()
+    return pl.concat([f.select("user", group_column(by)) for f in frames]).unique("user")
 
 
 def mean_of(values: pl.Series) -> float:

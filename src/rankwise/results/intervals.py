@@ -76,5 +76,7 @@ def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
 
 def jackknife_caveats(measures: Iterable[Measure], cell: str) -> tuple[str, ...]:
     """Return what a reader of the jackknife interval of a value should know."""
-    texts = (m.jackknife_caveat for m in measures if cell in m.cells and isinstance(m, Accumulated))
-    return tuple(filter(None, [next(texts, "")]))
+    for measure in measures:
+        if cell in measure.cells and isinstance(measure, Accumulated) and measure.jackknife_caveat:
+            return (measure.jackknife_caveat,)
+    return ()

@@ -29,7 +29,7 @@ from rankwise.stats.paired import smallest_p
 from rankwise.stats.power import minimum_detectable
 
 __all__ = ["COLUMNS", "blank_row", "check_groups_left_out", "jackknife_row", "make_row", "row_of",
-           "verdict"]  # fmt: skip
+           "row_of_all_lists", "verdict"]  # fmt: skip
 
 COLUMNS: dict[str, Any] = {
     "measure": pl.String, "group": pl.String, "baseline": pl.String, "system": pl.String,
@@ -164,14 +164,26 @@ def jackknife_row(
         flags.append("identical" if difference == 0 else "zero variance")
     interval = t_around(difference, error, groups - 1, confidence=1 - alpha, method="jackknife",
                         n=groups)  # fmt: skip
+    tested = TestResult("jackknife t", difference, math.nan, p, groups,
+                        (*flags, *jackknife_caveats(system.measures, cell)))  # fmt: skip
+    return row_of_all_lists(cell, pair, (before, after), len(baseline.per_user), tested, interval,
+                            error=error, better=better)  # fmt: skip
+
+
+def row_of_all_lists(
+    cell: str, pair: tuple[str, str], values: tuple[float, float], users: int, tested: TestResult,
+    interval: Interval, *, error: float, better: bool | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one pair of ``values`` that are no means of users, the baseline's first."""
+    before, after = values
     return blank_row() | {
         "measure": cell, "baseline": pair[0], "system": pair[1],
-        "mean_baseline": before, "mean_system": after, "difference": difference,
+        "mean_baseline": before, "mean_system": after, "difference": tested.difference,
         "low": interval.low, "high": interval.high,
-        "lift": difference / before if before else math.nan, "test": "jackknife t", "p": p,
-        "users": len(baseline.per_user), "users_dropped": 0, "dropped_because": "",
-        "flags": [*flags, *jackknife_caveats(system.measures, cell), "of all lists together"],
-        "_better": better, "_error": error,
+        "lift": tested.difference / before if before else math.nan,
+        "test": tested.test, "p": tested.p,
+        "users": users, "users_dropped": 0, "dropped_because": "",
+        "flags": [*tested.flags, "of all lists together"], "_better": better, "_error": error,
     }  # fmt: skip
 
 
