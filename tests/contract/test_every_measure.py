@@ -199,8 +199,8 @@ def test_doubling_all_users_leaves_means_alone(world):
             for cls, cell in zip(EVERY, CELLS, strict=True)
             if issubclass(cls, PerUser)
             and cls().aggregate == "mean"
-            and "scores" not in cls().requires
-            and any(fact.kind == "history" for fact in cls().all_facts) == past
+            and "scores" not in cls().reads.rows
+            and any(fact.kind == "history" for fact in cls().reads.facts) == past
         ]
         other = replace(double, train=twice(world.train)) if past else double
         once, both = run(world, cells), run(other, cells)
@@ -276,7 +276,7 @@ def test_the_docstring_says_what_it_must(name):
         assert better in text
     for parameter in cls().parameters:
         assert parameter in text.split("Parameters", 1)[1].split("References")[0], parameter
-    for fact in cls().all_facts:
+    for fact in cls().reads.facts:
         table = {"baseline": "baseline", "user_group": "users"}.get(fact.kind, "items")
         table = "train" if fact.kind in ("popularity", "history", "source") else table
         assert f"``{table}``" in text, f"does not say that it needs {table}"

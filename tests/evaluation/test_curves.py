@@ -12,7 +12,8 @@ from score_strategies import worlds_of_scores
 
 MEASURES = ["recall", "recall(denominator=capped)", "precision", "hit_rate", "mrr", "map",
             "map(normaliser=relevant)", "dcg", "dcg(gain=binary)", "ndcg", "ndcg(gain=exponential)",
-            "ndcg(log_base=3.0)", "ndcg_binary"]  # fmt: skip
+            "ndcg(log_base=3.0)", "ndcg_binary", "ndcg(ideal=full)", "map(normaliser=k)", "mar",
+            "arhr", "ncrr", "cg", "rbp", "rbp(normaliser=ideal)"]  # fmt: skip
 
 
 @given(worlds_of_scores())
@@ -45,11 +46,13 @@ def test_a_sample_is_named():
 @pytest.mark.parametrize(
     ("error", "measures"),
     [
-        (MeasureError, "rbp"),
+        (MeasureError, "err"),
+        (MeasureError, "gini"),
+        (MeasureError, "ips(recall)"),
+        (MeasureError, "snips_dcg"),
         (MeasureError, "precision(denominator=length)"),
-        (MeasureError, "map(normaliser=k)"),
+        (MeasureError, "map(normaliser=length)"),
         (MeasureError, "map(normaliser=hits)"),
-        (MeasureError, "ndcg(ideal=full)"),
         (ParameterError, "recall@5"),
         (MeasureError, ["recall", "r(denominator=relevant)"]),
         (MeasureError, []),

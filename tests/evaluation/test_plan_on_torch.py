@@ -51,7 +51,7 @@ def to_torch(value):
     if is_dataclass(value) and not isinstance(value, Fact):
         named = {f.name: to_torch(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, Block):
-            named |= {"_rows": {}, "_cutoffs": {}}
+            named |= {"_rows": {}}
         return replace(value, **named)
     return value
 
@@ -80,8 +80,9 @@ def test_torch_agrees_with_numpy(world, ties, tied):
             assert same(sums, theirs.item_sums[column]), column
         for leaf in job.plan.leaves:
             if isinstance(leaf, Pooled):
-                sums = leaf.sums(block, leaf.ks)
-                assert same(leaf.pool(sums, 20), leaf.pool(torch.from_numpy(sums), 20)), leaf
+                sums = leaf.sums(block, leaf.ks[0])
+                tensors = tuple(map(torch.from_numpy, sums))
+                assert same(leaf.pool(sums, 20), leaf.pool(tensors, 20)), leaf
             elif isinstance(leaf, Catalogue):
                 counts = np.array([3, 0, 1, 5])
                 value = leaf.of_counts(torch.from_numpy(counts), 9)

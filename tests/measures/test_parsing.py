@@ -93,7 +93,7 @@ def test_a_measure_from_outside_is_found_everywhere():
         class FirstIsHit(PerUser):
             """Whether the first item is relevant."""
 
-            def values(self, block, k):
+            def value(self, block, k):
                 return block.sum_hits(block.hits.probability * (block.hits.rank == 1), k)
 
         assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0

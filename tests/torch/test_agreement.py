@@ -92,8 +92,8 @@ def test_lists_of_complete_rankings(world, ties, tied):
 @settings(max_examples=12)
 @given(worlds(judged=True), st.integers(1, 3))
 def test_ready_lists(world, batch):
-    names = [n for n in EVERY if "scores" not in rw.parse(n).requires]
-    names = [n for n in names if not any("scores" in p.requires for p in rw.parse(n).parts)]
+    names = [n for n in EVERY if "scores" not in rw.parse(n).reads.rows]
+    names = [n for n in names if not any("scores" in p.reads.rows for p in rw.parse(n).parts)]
     users = sorted({*world.lists, *world.truth})
     width = max(map(len, world.lists.values()))
     lists = torch.tensor([

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from rankwise.core.block import Block, Ideal, ItemRows, JudgedRows, Overlap, RecommendedRows
+from rankwise.core.block import Block
 from rankwise.core.choices import Ties
 from rankwise.core.encoded import Encoded
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.lists import Lists
 from rankwise.core.match import Matches, match
 from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, runs
+from rankwise.core.row_sets import (
+    Ideal,
+    ItemRows,
+    JudgedRows,
+    Overlap,
+    RecommendedRows,
+    RowSets,
+)
 from rankwise.core.truth import Truth
 
 __all__ = ["MatchedLists", "assemble", "tied_groups"]
@@ -96,16 +105,21 @@ def assemble(
         n_dropped=dropped[counted],
         user=users,
         hits=hits,
-        n_items=encoded.n_items,
+        n_item_codes=encoded.n_items,
         ties=encoded.ties,
-        ideal=_ideal(truth, groups) if "ideal" in needs and truth.graded else None,
-        judged=judged,
-        recommended=_recommended(matched, encoded, rows[relevant])
-        if "recommended" in needs
-        else None,
-        relevant=_relevant(truth, groups) if "relevant" in needs else None,
-        history=_history(encoded, users) if "history" in needs else None,
-        overlap=_overlaps(encoded, matched),
+        row_sets=RowSets(
+            ideal=_ideal(truth, groups) if "ideal" in needs else None,
+            judged=judged,
+            recommended=_recommended(matched, rows[relevant]) if "recommended" in needs else None,
+            relevant=_relevant(truth, groups) if "relevant" in needs else None,
+            history=_history(encoded, users) if "history" in needs else None,
+            overlap_history=_overlap(encoded.history, matched, truth)
+            if "overlap_history" in needs
+            else None,
+            overlap_baseline=_overlap(encoded.baseline, matched, truth)
+            if "overlap_baseline" in needs
+            else None,
+        ),
         n_tied_rows=0 if tied is None else tied[2],
         facts=encoded.facts,
         limit=lists.limit,
@@ -124,8 +138,8 @@ def _hits(
     return Hits(user, rank, np.ones(len(user)), positions(runs(user)) + 1.0, gain, item)
 
 
-def _recommended(matched: MatchedLists, encoded: Encoded, relevant: Ints) -> RecommendedRows:
-    lists, n_items = matched.lists, encoded.n_items
+def _recommended(matched: MatchedLists, relevant: Ints) -> RecommendedRows:
+    lists = matched.lists
     user = np.repeat(matched.number, np.diff(lists.starts))
     rank = positions(lists.starts) + 1
     if lists.limit is not None:
@@ -135,11 +149,11 @@ def _recommended(matched: MatchedLists, encoded: Encoded, relevant: Ints) -> Rec
         label = np.zeros(len(rank))
         label[relevant] = 1.0
     if user.size == 0 or user.min() >= 0:
-        return RecommendedRows(user, rank, lists.items, n_items, lists.scores, label)
+        return RecommendedRows(user, rank, lists.items, lists.scores, label)
     kept = np.flatnonzero(user >= 0)
     score = None if lists.scores is None else lists.scores[kept]
     label = None if label is None else label[kept]
-    return RecommendedRows(user[kept], rank[kept], lists.items[kept], n_items, score, label)
+    return RecommendedRows(user[kept], rank[kept], lists.items[kept], score, label)
 
 
 def _of_groups(counts: Ints, groups: Ints) -> Ints:
@@ -149,7 +163,9 @@ def _of_groups(counts: Ints, groups: Ints) -> Ints:
     return np.where(groups >= 0, counts.take(groups, mode="clip"), 0)
 
 
-def _ideal(truth: Truth, groups: Ints) -> Ideal:
+def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
+    if not truth.graded:
+        return "ones"
     starts, gains = truth.ideal
     lengths = _of_groups(np.diff(starts), groups)
     rows = ragged_rows(starts.take(groups, mode="clip"), lengths)
@@ -181,16 +197,8 @@ def _history(encoded: Encoded, users: Ints) -> ItemRows:
     return ItemRows(user, encoded.history.items[rows], np.ones(len(rows)))
 
 
-def _overlaps(encoded: Encoded, matched: MatchedLists) -> dict[str, Overlap]:
-    others = {"history": encoded.history, "baseline": encoded.baseline}
-    return {
-        name: _overlap(other, matched, encoded.truth)
-        for name, other in others.items()
-        if other is not None and f"overlap_{name}" in encoded.needs
-    }
-
-
-def _overlap(other: UserItems, matched: MatchedLists, truth: Truth) -> Overlap:
+def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Overlap:
+    assert other is not None  # a measure that needs it cannot be asked without its table
     lists, counted = matched.lists, matched.counted
     other_rows, starts = other.rows_of(lists.user)
     items = other.items[other_rows]

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from rankwise.core.block import Needs
 from rankwise.core.choices import Ties
 from rankwise.core.facts import Categories, Facts
 from rankwise.core.lists import Lists
 from rankwise.core.ragged import Ints, UserItems
+from rankwise.core.row_sets import Needs
 from rankwise.core.truth import Truth
-from rankwise.core.vocabulary import HashCollision, HashedStrings, Vocabulary
+from rankwise.core.vocabulary import HashCollision, Vocabulary
 
 __all__ = ["Confirm", "Encoded"]
 
@@ -64,6 +64,9 @@ class Encoded:
         Whether each user code is evaluated.
     unlisted : array of int
         Codes of evaluated users without a list.
+    numbers_items : bool
+        Whether item codes are numbers from 0 that something is counted by; else items are only
+        compared.
     confirm : Confirm or None
         Compares the ids themselves, where codes are hashes.
     facts, history, baseline
@@ -84,6 +87,7 @@ class Encoded:
     needs: Needs
     users: Vocabulary
     items: Vocabulary
+    numbers_items: bool = False
     confirm: Confirm | None = None
     facts: Facts = field(default_factory=dict)
     history: UserItems | None = None
@@ -93,9 +97,9 @@ class Encoded:
     reference_counts: dict[str, int] = field(default_factory=dict)
 
     @cached_property
-    def n_items(self) -> int:
-        """The number of item codes; 0 where items are only compared."""
-        return 0 if isinstance(self.items, HashedStrings) else self.items.size
+    def n_items(self) -> int | None:
+        """The number of item codes; None where items are only compared."""
+        return self.items.size if self.numbers_items else None
 
     @cached_property
     def most_users(self) -> int:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from rankwise.core.arrays import Array, bincount, namespace
 
 __all__ = [
-    "Categories", "Fact", "FactKind", "Facts", "Features", "Groups", "Popularity", "Propensity",
-    "Similarity", "Source",
+    "BASELINE", "HISTORY", "POPULARITY", "PROPENSITY", "SIMILARITY", "Categories", "Fact",
+    "FactKind", "Facts", "Features", "Groups", "Popularity", "Propensity", "Similarity", "Source",
 ]  # fmt: skip
+
+_K = TypeVar("_K")
 
 FactKind: TypeAlias = Literal[
     "popularity", "history", "baseline", "categories", "features", "item_group", "user_group",
@@ -24,8 +26,12 @@ FactKind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, order=True)
-class Fact:
-    """The name of a fact: its kind, and the column of the facts that are read from one."""
+class Fact(Generic[_K]):
+    """The name of a fact: its kind, and the column of the facts that are read from one.
+
+    ``block[fact]`` is what is known, as the type that stands in brackets: `POPULARITY` is a
+    ``Fact[Popularity]``.
+    """
 
     kind: FactKind
     column: str = ""
@@ -74,6 +80,16 @@ class Groups:
     code: Array
     names: tuple[str, ...]
 
+    @staticmethod
+    def of_items(column: str) -> Fact[Groups]:
+        """Return the fact that has the groups of a column of ``items``."""
+        return Fact("item_group", column)
+
+    @staticmethod
+    def of_users(column: str) -> Fact[Groups]:
+        """Return the fact that has the groups of a column of ``users``."""
+        return Fact("user_group", column)
+
     def sum(self, values: Array) -> Array:
         """Return the sum of a value of every row of ``code`` over each group, shape (n,)."""
         xp = namespace(self.code)
@@ -104,6 +120,11 @@ class Categories:
     signature: Array
     names: tuple[str, ...]
 
+    @staticmethod
+    def fact(column: str) -> Fact[Categories]:
+        """Return the fact that has the categories of a column of ``items``."""
+        return Fact("categories", column)
+
     def of(self, items: Array) -> tuple[Array, Array]:
         """Return one row per item and category: which of ``items``, which category."""
         xp = namespace(items)
@@ -131,6 +152,11 @@ class Features:
     vector: Array
     known: Array
 
+    @staticmethod
+    def fact(column: str) -> Fact[Features]:
+        """Return the fact that has the feature vectors of a column of ``items``."""
+        return Fact("features", column)
+
 
 @dataclass(frozen=True)
 class Propensity:
@@ -157,5 +183,21 @@ class Source:
     count: Array
     names: tuple[str, ...]
 
+    @staticmethod
+    def fact(column: str) -> Fact[Source]:
+        """Return the fact that has the training users of every item per group of a column."""
+        return Fact("source", column)
 
-Facts: TypeAlias = "Mapping[Fact, object]"
+
+Facts: TypeAlias = "Mapping[Fact[Any], object]"
+
+POPULARITY: Fact[Popularity] = Fact("popularity")
+"""How often each item occurs in training."""
+PROPENSITY: Fact[Propensity] = Fact("propensity", "propensity")
+"""The probability that each item is observed, from the column of that name."""
+SIMILARITY: Fact[Similarity] = Fact("similarity")
+"""The cosine of every two items' training users."""
+HISTORY: Fact[object] = Fact("history")
+"""The training interactions: read as rows of a block, not as a fact."""
+BASELINE: Fact[object] = Fact("baseline")
+"""The lists of a baseline: read as rows of a block, not as a fact."""

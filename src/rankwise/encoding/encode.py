@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.block import Needs
 from rankwise.core.choices import Duplicates, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
 from rankwise.core.lists import Lists
+from rankwise.core.row_sets import Needs
 from rankwise.core.truth import Truth
 from rankwise.encoding.context import Context, encode_context
 from rankwise.encoding.encode_lists import (
@@ -179,7 +179,7 @@ class Encoder:
         return Encoded(
             lists=lists, truth=truth, counted=counted, ties=ties, needs=rules.needs,
             unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
-            users=ids.users, items=ids.items, confirm=confirm,
+            users=ids.users, items=ids.items, numbers_items=rules.numbers_items, confirm=confirm,
             facts=context.facts, history=context.history, baseline=context.baseline,
             seen_items=(lists.items, truth.items, *ids.train_items), counts=counts,
             reference_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -63,7 +64,7 @@ class Matrix:
     description: str = ""
 
 
-def find(table: Table, fact: Fact, measure: object, columns: Columns | None) -> Found:
+def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None) -> Found:
     """Return the columns of a fact; several where each category or number has its own column.
 
     Raises

@@ -94,13 +94,15 @@ class FactTables:
         If a table or a column is missing: before any work is done.
     """
 
-    wanted: Mapping[Fact, str]
+    wanted: Mapping[Fact[Any], str]
     tables: Mapping[TableRole, Table]
     columns: Columns | None = None
     counted: Counted | None = None
-    _parsed: dict[tuple[Fact, bool], Any] = field(default_factory=dict, repr=False, compare=False)
+    _parsed: dict[tuple[Fact[Any], bool], Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     """Columns that are parsed already."""
-    _user_groups: dict[Fact, Named] = field(default_factory=dict, repr=False, compare=False)
+    _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for fact, measure in self.wanted.items():
@@ -117,14 +119,14 @@ class FactTables:
             _check_once(self.tables["items"], "item")
 
     @cached_property
-    def columns_of(self) -> dict[Fact, Found]:
+    def columns_of(self) -> dict[Fact[Any], Found]:
         """The columns of every fact that is a column."""
         return {
             fact: Found(()) if fact.kind in _NO_COLUMN else self._find(fact, measure)
             for fact, measure in self.wanted.items()
         }
 
-    def _find(self, fact: Fact, measure: str) -> Found:
+    def _find(self, fact: Fact[Any], measure: str) -> Found:
         table = self.tables[_TABLES[fact.kind][-1]]
         column = Fact("user_group", fact.column) if fact.kind == "source" else fact
         return find(table, column, measure, self.columns)
@@ -144,7 +146,7 @@ class FactTables:
 
     def by_code(
         self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
-    ) -> dict[Fact, object]:
+    ) -> dict[Fact[Any], object]:
         """Return the facts of every code.
 
         ``tables`` are those of `coded`, aligned; ``distinct`` says that no training row repeats
@@ -168,7 +170,7 @@ class FactTables:
         wanted = [fact for fact in self.wanted if fact.kind not in ("history", "baseline")]
         return self._arrays(tables, rows, wanted, distinct=distinct)
 
-    def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact, object]:
+    def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact[Any], object]:
         """Return the facts of these items, in their order; similarities only where asked for."""
         kinds = (*_OF_ITEMS, "similarity") if similarities else _OF_ITEMS
         wanted = [fact for fact in self.wanted if fact.kind in kinds]
@@ -189,7 +191,7 @@ class FactTables:
         """Return where each fact came from."""
         return {str(fact): self._description(fact) for fact in sorted(self.wanted)}
 
-    def _description(self, fact: Fact) -> str:
+    def _description(self, fact: Fact[Any]) -> str:
         if fact.kind in ("item_group", "user_group"):
             return self._groups(fact).description
         if fact.kind in ("categories", "features"):
@@ -202,11 +204,11 @@ class FactTables:
         self,
         tables: Mapping[TableRole, Table],
         rows: RowsOf,
-        wanted: list[Fact],
+        wanted: list[Fact[Any]],
         *,
         distinct: bool = False,
-    ) -> dict[Fact, object]:
-        arrays: dict[Fact, object] = {}
+    ) -> dict[Fact[Any], object]:
+        arrays: dict[Fact[Any], object] = {}
         for fact in wanted:
             if fact.kind in ("popularity", "similarity", "source"):
                 arrays[fact] = self._from_train(fact, tables["train"], rows, distinct=distinct)
@@ -218,7 +220,7 @@ class FactTables:
                 arrays[fact] = self._from_items(fact, tables["items"], rows)
         return arrays
 
-    def _from_train(self, fact: Fact, train: Table, rows: RowsOf, *, distinct: bool) -> object:
+    def _from_train(self, fact: Fact[Any], train: Table, rows: RowsOf, *, distinct: bool) -> object:
         text = train.frame["item"].dtype == pl.String
         if fact.kind == "popularity":
             frame, n_users = self._read(
@@ -241,7 +243,7 @@ class FactTables:
         frame = build.popularity_frame(build.count_users(train, distinct=distinct))
         return frame, train.frame["user"].n_unique()
 
-    def _source(self, fact: Fact, train: Table, *, distinct: bool) -> pl.DataFrame:
+    def _source(self, fact: Fact[Any], train: Table, *, distinct: bool) -> pl.DataFrame:
         """Return the training users of items per group of users."""
         if self.counted is not None:
             return self.counted.sources[fact.column]
@@ -251,7 +253,7 @@ class FactTables:
         users = matching(table.with_frame(coded), "user", train.frame["user"])
         return build.source_frame(train, users, distinct=distinct)
 
-    def _from_items(self, fact: Fact, table: Table, rows: RowsOf) -> object:
+    def _from_items(self, fact: Fact[Any], table: Table, rows: RowsOf) -> object:
         row = rows(table, table.frame["item"], "item")
         if fact.kind == "propensity":
             return build.place_propensity(table, self.columns_of[fact].names[0], row)
@@ -261,11 +263,11 @@ class FactTables:
             return build.place_categories(self._item_column(fact, table), row)
         return build.place_groups(self._groups(fact), row)
 
-    def _item_column(self, fact: Fact, table: Table) -> Any:
+    def _item_column(self, fact: Fact[Any], table: Table) -> Any:
         read = read_features if fact.kind == "features" else read_categories
         return self._read(fact, lambda: read(table, self.columns_of[fact]))
 
-    def _groups(self, fact: Fact) -> Named:
+    def _groups(self, fact: Fact[Any]) -> Named:
         column = self.columns_of[fact].names[0]
         if fact.kind == "user_group":
             if fact not in self._user_groups:
@@ -275,7 +277,7 @@ class FactTables:
         named: Named = self._read(fact, lambda: read_groups(self.tables["items"], column))
         return named
 
-    def _read(self, fact: Fact, make: Callable[[], Any], *, text: bool = False) -> Any:
+    def _read(self, fact: Fact[Any], make: Callable[[], Any], *, text: bool = False) -> Any:
         """Parse a column once; where the ids matter, once for integers and once for strings."""
         if (fact, text) not in self._parsed:
             self._parsed[fact, text] = make()

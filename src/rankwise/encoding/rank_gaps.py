@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rankwise.core.block import Needs
+from rankwise.core.row_sets import Needs
 from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.tables.table import Recommendations
 

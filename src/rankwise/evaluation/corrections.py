@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_choice, check_flag, check_number, check_positive
+from rankwise.core.facts import HISTORY
 from rankwise.errors import (
     DuplicateError,
     EmptyError,
@@ -308,11 +309,11 @@ def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
     ``size`` users are evaluated, each with a relevant item at another rank.
     """
     for measure in measures:
-        known = measure.requires - {"ideal", "overlap_history", "relevant"}
+        known = measure.reads.rows - {"ideal", "overlap_history", "relevant"}
         of_users = isinstance(measure, PerUser) or (
             isinstance(measure, Pooled) and measure.mean_of_users
         )
-        if known or measure.facts:
+        if known or set(measure.reads.facts) - {HISTORY}:
             raise MeasureError(
                 f"{measure.name} is no function of one rank",
                 hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",

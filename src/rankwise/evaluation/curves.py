@@ -8,7 +8,8 @@ are relevant items, and no more for a million cut-offs than for one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,15 +19,13 @@ from rankwise.core.arguments import check_number, check_positive
 from rankwise.core.block import Block
 from rankwise.core.cut import blocks
 from rankwise.core.ragged import Ints, offsets, positions, runs
+from rankwise.core.row_sets import Ideal
 from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.errors import EmptyError, MeasureError, ParameterError
 from rankwise.evaluation.preconditions import check_threshold
-from rankwise.measures.accuracy import AveragePrecision, HitRate, Precision, Recall
-from rankwise.measures.arithmetic import discount, gain_of
-from rankwise.measures.graded import DCG, NDCG, NDCGBinary
-from rankwise.measures.measure import Measure
+from rankwise.measures.hit_sums import RunningSum
+from rankwise.measures.measure import WHOLE_LIST, Measure
 from rankwise.measures.read import MeasureLike, parse_all
-from rankwise.measures.reciprocal_ranks import ReciprocalRank
 from rankwise.ranking.rank_relevant import Ranks
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
@@ -35,8 +34,6 @@ from rankwise.tables.table import Tables
 __all__ = ["curve"]
 
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
-
-_KNOWN = (Recall, Precision, HitRate, ReciprocalRank, AveragePrecision, DCG, NDCG, NDCGBinary)
 
 
 def curve(
@@ -57,8 +54,8 @@ def curve(
     truth : table, path, mapping or sparse matrix
         The ground truth that the ranks were computed for.
     measures : str, measure, or a list of them
-        Recall, precision, hit_rate, mrr, map, dcg and ndcg with any of their parameters, without
-        a cut-off.
+        Sums over hits, without a cut-off: recall, precision, hit_rate, mrr, arhr, ncrr, map, mar,
+        cg, dcg, ndcg, rbp. Not with a parameter that divides by the length of the list.
     upto : int, optional
         The last cut-off; by default as many as the most candidates of a user.
     relevance_threshold : float, optional
@@ -86,9 +83,7 @@ def curve(
     if not isinstance(ranks, Ranks):
         raise ParameterError("a curve is drawn from exact ranks", found=type(ranks).__name__,
                              hint="rw.rank_relevant finds them")  # fmt: skip
-    requested = parse_all(measures, cutoffs=False)
-    for measure in requested:
-        _check(measure)
+    requested = [_checked(measure) for measure in parse_all(measures, cutoffs=False)]
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
     rules = EncodingRules(
@@ -109,34 +104,35 @@ def curve(
     out: dict[str, Any] = {"k": ks}
     for measure in requested:
         values = np.cumsum(steps[str(measure)])[1:] / users
-        out[f"{measure}{label}"] = values / ks if isinstance(measure, Precision) else values
+        out[f"{measure}{label}"] = values / measure.scale(ks)
     return pl.DataFrame(out)
 
 
-def _check(measure: Measure) -> None:
-    if not isinstance(measure, _KNOWN):
+def _checked(measure: Measure) -> RunningSum:
+    """Return a measure that has a curve; raise for others."""
+    known = isinstance(measure, RunningSum) and measure.reads.rows <= {"ideal"}
+    if not known or measure.reads.facts or not isinstance(measure, RunningSum):
         raise MeasureError(
             f"there is no curve of {measure.name}",
-            hint="take recall, precision, hit_rate, mrr, map, dcg or ndcg",
+            hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp",
         )
     if measure.k:
         raise ParameterError("a curve has every cut-off", found=str(measure),
                              hint=f"write {measure @ ()}")  # fmt: skip
-    odd = {
-        "denominator": {"length", "k"}, "ideal": {"full"},
-        "normaliser": {"hits", "k", "length", "min_length"},
-    }  # fmt: skip
-    for name, values in odd.items():
-        if getattr(measure, name, None) in values:
-            if isinstance(measure, Precision) and getattr(measure, name) == "k":
-                continue
-            raise MeasureError(f"there is no curve of {measure}", hint=f"take another {name}")
+    if not measure.norm_is_settled:
+        raise MeasureError(
+            f"there is no curve of {measure}",
+            hint="take a divisor that does not follow the list",
+        )
+    return measure
 
 
-def _add(steps: Floats, measure: Measure, block: Block, last: int) -> None:
+def _add(steps: Floats, measure: RunningSum, block: Block, last: int) -> None:
     """Add the steps of every user's values."""
-    terms, rank, user = _terms(measure, block), block.hits.rank, block.hits.user
-    norm, starts = _norms(measure, block)
+    terms, rank, user = measure.terms(block), block.hits.rank, block.hits.user
+    reach = _in_reach(block)
+    starts, norm = reach.starts, measure.norm(reach, WHOLE_LIST)
+    norm = np.ones(len(reach.filled)) if norm is None else norm
     ends = np.diff(starts)
     # A user's value may change where an item stands, and where what divides it changes.
     at_user = np.concatenate([user, np.repeat(np.arange(block.n_users), ends)])
@@ -156,42 +152,39 @@ def _add(steps: Floats, measure: Measure, block: Block, last: int) -> None:
     steps += np.bincount(at_rank[near], weights=step[near], minlength=last + 1)
 
 
-def _terms(measure: Measure, block: Block) -> Floats:
-    """Return what each row of the hits adds."""
-    hits = block.hits
-    terms: Floats
-    if isinstance(measure, HitRate | ReciprocalRank):
-        terms = hits.first() / (hits.rank if isinstance(measure, ReciprocalRank) else 1)
-    elif isinstance(measure, AveragePrecision):
-        terms = hits.probability * hits.position / hits.rank
-    elif isinstance(measure, DCG | NDCG | NDCGBinary):
-        gains = hits.to_rows(gain_of(_gain(measure), hits.gain))
-        terms = hits.probability * gains * discount(hits.rank, getattr(measure, "log_base", 2.0))
-    else:
-        terms = hits.probability
-    return terms
+@dataclass(frozen=True)
+class _InReach(Block):
+    """A block with one user for each pair of a user and a cut-off that relevant items can fill.
+
+    So the norm of a measure is computed at all of a user's first |R_u| cut-offs at once.
+    """
+
+    filled: Ints = None  # type: ignore[assignment]
+    """The cut-off of each pair."""
+    starts: Ints = None  # type: ignore[assignment]
+    """Where the pairs of each user start."""
+
+    def relevant_in_reach(self, k: int) -> Ints:
+        """Return min(k, cut-off, number of relevant items)."""
+        return np.minimum(np.minimum(self.n_relevant, self.filled), k)
+
+    def sum_ideal(
+        self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int
+    ) -> Floats:
+        """Return the ideal DCG at each cut-off, or at k if that is smaller."""
+        gains, ideal = np.ones(len(self.filled)), self.row_sets.ideal
+        if isinstance(ideal, Ideal):
+            gains[self.n_relevant > 0] = ideal.gain
+        terms = gain(gains) * discount(self.filled.astype(np.float64))
+        total = np.concatenate([[0.0], np.cumsum(terms)])
+        first = np.repeat(self.starts[:-1], np.diff(self.starts))
+        sums: Floats = total[first + np.minimum(self.filled, k)] - total[first]
+        return np.where(self.n_relevant > 0, sums, 0.0)
 
 
-def _gain(measure: DCG | NDCG | NDCGBinary) -> Any:
-    return getattr(measure, "gain", "binary")
-
-
-def _norms(measure: Measure, block: Block) -> tuple[Floats, Ints]:
-    """Return what divides each user's sum at the first |R_u| cut-offs, user by user."""
-    relevant = np.maximum(block.n_relevant, 1)
-    starts = offsets(relevant)
-    filled = positions(starts) + 1.0
-    if isinstance(measure, NDCG | NDCGBinary):
-        gain = np.ones(len(filled))
-        if block.ideal is not None:
-            has = np.repeat(block.n_relevant, relevant) > 0
-            gain[has] = block.ideal.gain
-        best = gain_of(_gain(measure), gain) * discount(filled, getattr(measure, "log_base", 2.0))
-        total = np.cumsum(best)
-        return total - np.repeat(total[starts[:-1]] - best[starts[:-1]], relevant), starts
-    capped = isinstance(measure, Recall) and measure.denominator == "capped"
-    if capped or (isinstance(measure, AveragePrecision) and measure.normaliser == "min"):
-        return filled, starts
-    if isinstance(measure, Recall | AveragePrecision):
-        return np.repeat(relevant.astype(np.float64), relevant), starts
-    return np.ones(len(filled)), starts
+def _in_reach(block: Block) -> _InReach:
+    n = np.maximum(block.n_relevant, 1)
+    starts = offsets(n)
+    parts = {field.name: getattr(block, field.name) for field in fields(Block)}
+    parts |= {name: np.repeat(parts[name], n) for name in ("n_relevant", "list_length")}
+    return _InReach(**parts, filled=positions(starts) + 1, starts=starts)

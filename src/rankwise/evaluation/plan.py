@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rankwise.core.arrays import Array, is_tensor, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.arrays import Array, is_tensor
+from rankwise.core.block import Block
 from rankwise.core.choices import Undefined
-from rankwise.core.facts import Categories, Fact, Features, Popularity
+from rankwise.core.facts import HISTORY, Categories, Fact, Features, Groups, Popularity
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import UserSum
+from rankwise.core.row_sets import Needs
 from rankwise.measures.item_sums import ItemSum
 from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser, Pooled
 from rankwise.measures.measure import Measure
@@ -58,20 +59,22 @@ class Plan:
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset[Any]().union(*(leaf.requires - self.waived(leaf) for leaf in self.leaves))
+        return frozenset[Any]().union(
+            *(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves)
+        )
 
     @cached_property
-    def facts(self) -> dict[Fact, str]:
+    def facts(self) -> dict[Fact[Any], str]:
         """What must be known, each with the first measure that needs it."""
-        wanted: dict[Fact, str] = {}
+        wanted: dict[Fact[Any], str] = {}
         for measure in self.every:
-            waived = {Fact("history")} if self.waived(measure) else set()
-            for fact in measure.all_facts:
+            waived = {HISTORY} if self.waived(measure) else set()
+            for fact in measure.reads.facts:
                 if fact not in waived:
                     wanted.setdefault(fact, str(measure))
         for item_sum, _ in self.item_sums:
             if item_sum.by:
-                wanted.setdefault(Fact("user_group", item_sum.by), str(self.measures[0]))
+                wanted.setdefault(Groups.of_users(item_sum.by), str(self.measures[0]))
         return wanted
 
     def waived(self, measure: Measure) -> Needs:
@@ -83,7 +86,7 @@ class Plan:
     def needs_catalogue(self) -> bool:
         """Whether some measure needs the size of the catalogue."""
         return any(
-            leaf.needs_catalogue != "" and (leaf.item_sums or not self.waived(leaf))
+            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf))
             for leaf in self.leaves
         )
 
@@ -97,14 +100,14 @@ class Plan:
     @property
     def compares_scores(self) -> bool:
         """Whether some measure compares scores with the ground truth, row by row."""
-        return any({"judged", "scores"} <= leaf.needs for leaf in self.leaves)
+        return any({"judged", "scores"} <= {*leaf.inputs} for leaf in self.leaves)
 
     @cached_property
     def item_sums(self) -> list[tuple[ItemSum, int]]:
         """What is summed for every item, at every cut-off that some measure needs."""
         wanted: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
-            sums = [*leaf.item_sums]
+            sums = [*leaf.reads.item_sums]
             if isinstance(leaf, Accumulated):
                 sums += [replace(s, by=column) for s in sums if not s.by for column in self.by]
             for item_sum in sums:
@@ -134,32 +137,30 @@ class Plan:
         columns: dict[str, Array] = {}
         for leaf in self.leaves:
             if isinstance(leaf, PerUser):
-                values = self._defined(leaf, block, leaf.values(block, leaf.ks))
-                columns |= {cell: values[:, at] for at, cell in enumerate(leaf.cells)}
+                values = leaf.values(block, leaf.ks)
+                for cell, value in zip(leaf.cells, values, strict=True):
+                    columns[cell] = self._defined(leaf, block, value)
             elif isinstance(leaf, Pooled):
-                sums = leaf.sums(block, leaf.ks)
-                columns |= {
-                    str(UserSum(cell, number)): sums[:, at, number]
-                    for at, cell in enumerate(leaf.cells)
-                    for number in range(sums.shape[2])
-                }
+                for cell, k in zip(leaf.cells, leaf.ks, strict=True):
+                    for number, column in enumerate(leaf.sums(block, k)):
+                        columns[str(UserSum(cell, number))] = column
         return columns
 
-    def _defined(self, leaf: PerUser, block: Block, values: Array) -> Array:
+    def _defined(self, leaf: PerUser, block: Block, value: Array) -> Array:
         if leaf.defined_for == "user":
-            return values
+            return value
         defined = block.list_length > 0 if leaf.defined_for == "list" else block.n_relevant > 0
-        xp = namespace(values)
+        xp = block.xp
         if not is_tensor(defined) and bool(xp.all(defined)):
-            return values
+            return value
         zero = leaf.defined_for == "relevance" and self.undefined == "zero"
-        return xp.where(defined[:, None], values, 0.0 if zero else math.nan)
+        return xp.where(defined, value, 0.0 if zero else math.nan)
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
         counts = {"tied_rows": block.n_tied_rows, "hits": block.hits.gain.shape[0]}
-        if block.judged is not None and self.compares_scores:
-            judged = namespace(block.n_judged).sum(block.n_judged)
+        if self.compares_scores:
+            judged = block.xp.sum(block.n_judged)
             counts["truth_rows_without_score"] = judged - block.judged.user.shape[0]
         return counts | _unknown(block)
 
@@ -167,11 +168,11 @@ class Plan:
 def _unknown(block: Block) -> dict[str, Array]:
     """Count recommendations and users of which something is not known that measures use."""
     counts: dict[str, Array] = {}
-    xp = namespace(block.list_length)
+    xp, rows = block.xp, block.row_sets
     for fact, known in block.facts.items():
-        if block.recommended is None:
+        if rows.recommended is None:
             continue
-        items = block.recommended.item
+        items = rows.recommended.item
         if isinstance(known, Popularity):
             counts["recommendations_of_cold_items"] = xp.sum(xp.take(known.count, items) == 0)
         elif isinstance(known, Features):
@@ -179,10 +180,10 @@ def _unknown(block: Block) -> dict[str, Array]:
         elif isinstance(known, Categories):
             empty = xp.take(known.signature, items) == 0
             counts[f"recommendations_without_{fact}"] = xp.sum(empty)
-    if "history" in block.overlap:
-        counts["users_without_history"] = xp.sum(block.overlap["history"].length == 0)
-    elif block.history is not None:
-        counts["users_without_history"] = xp.sum(block.count_rows(block.history) == 0)
-    if "baseline" in block.overlap:
-        counts["users_without_baseline"] = xp.sum(block.overlap["baseline"].length == 0)
+    if rows.overlap_history is not None:
+        counts["users_without_history"] = xp.sum(rows.overlap_history.length == 0)
+    elif rows.history is not None:
+        counts["users_without_history"] = xp.sum(block.count_rows(rows.history) == 0)
+    if rows.overlap_baseline is not None:
+        counts["users_without_baseline"] = xp.sum(rows.overlap_baseline.length == 0)
     return counts

@@ -18,12 +18,12 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
     """Raise if a measure looks at more than the ranks of judged items."""
     for leaf in plan.leaves:
         waived = plan.waived(leaf)
-        if (leaf.requires - waived) & _WHOLE_LISTS:
+        if (leaf.reads.rows - waived) & _WHOLE_LISTS:
             raise MeasureError(
                 f"{leaf} describes whole lists, and exact ranks are those of judged items alone",
                 hint="rank lists with rw.rank, and evaluate those",
             )
-        if leaf.needs_catalogue == "whole" and not waived and "items" not in tables:
+        if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
             raise MeasureError(
                 f"{leaf} needs the size of the catalogue, which exact ranks do not tell",
                 hint="pass items=",
@@ -81,7 +81,7 @@ def _check_scores(plan: Plan, recommended: Table) -> None:
     if "score" in recommended.frame.columns:
         return
     for leaf in plan.leaves:
-        if "scores" in leaf.requires:
+        if "scores" in leaf.reads.rows:
             raise MeasureError(
                 f"{leaf.name} needs predicted scores",
                 where=recommended.source,

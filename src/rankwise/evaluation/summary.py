@@ -259,7 +259,7 @@ def _in_catalogue(
             hint="cast the item column to one type in both tables",
         )
     outside = items.join(ids, on="item", how="anti")
-    if len(outside) and any(leaf.needs_catalogue == "whole" for leaf in plan.leaves):
+    if len(outside) and any(leaf.reads.catalogue == "whole" for leaf in plan.leaves):
         raise InputError(
             "a catalogue must hold every item that is recommended, relevant or seen in training, "
             "to count the items that are not",

@@ -19,6 +19,7 @@ from rankwise.core.choices import Undefined
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.core.partial_columns import UserSum
+from rankwise.measures.cell_labels import label
 from rankwise.measures.item_sums import CatalogueSums
 from rankwise.measures.kinds import (
     Accumulated,
@@ -26,8 +27,8 @@ from rankwise.measures.kinds import (
     Grouped,
     PerUser,
     Pooled,
+    Sums,
     Values,
-    label,
 )
 from rankwise.measures.measure import Measure, ValueKind
 
@@ -71,13 +72,12 @@ class UserColumns:
         """Return a column as an array."""
         return self.users[name].to_numpy()
 
-    def sums(self, measure: Pooled, at: int) -> Floats:
-        """Return what each user adds to a measure's sums, shape (U, n_sums)."""
+    def sums(self, measure: Pooled, at: int) -> Sums:
+        """Return what each user adds to a measure's sums, arrays of shape (U,)."""
         columns: list[Floats] = []
         while (name := str(UserSum(measure.cells[at], len(columns)))) in self.users.columns:
             columns.append(self.column(name))
-        stacked: Floats = np.stack(columns, axis=-1)
-        return stacked
+        return tuple(columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,7 @@ def _add_sums(
             if cell in sums:  # a part of several measures
                 continue
             if isinstance(measure, Pooled) and not measure.mean_of_users:
-                columns = users.sums(measure, at).T
+                columns = users.sums(measure, at)
                 weighted = columns if users.weights is None else columns * users.weights
                 sums[cell] = tuple(ExactTotal.of(column) for column in weighted)
             else:
@@ -247,7 +247,7 @@ class _Reader:
         if isinstance(measure, Grouped):
             return self._grouped(measure, at)
         if isinstance(measure, Pooled) and not measure.mean_of_users:
-            sums = np.array([part.value for part in self.users.sums[cell]])
+            sums = tuple(np.asarray(part.value) for part in self.users.sums[cell])
             return Values(float(measure.pool(sums, self.catalogue_size)))
         if isinstance(measure, Composed) and measure.of == "means":
             parts = [self.value(part, at) for part in measure.parts]

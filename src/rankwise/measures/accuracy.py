@@ -12,9 +12,10 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.measures.arithmetic import check_parameter, divide, need_cutoff
-from rankwise.measures.kinds import Composed, PerUser, at_cutoffs
+from rankwise.core.block import Block
+from rankwise.measures.arithmetic import check_parameter, need_cutoff
+from rankwise.measures.hit_sums import HitSum, RunningSum
+from rankwise.measures.kinds import Composed, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 
 @measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required",
          plain=plain.precision_at_k)  # fmt: skip
-class Precision(PerUser):
+class Precision(HitSum):
     r"""Share of the top k that is relevant.
 
     .. math:: P@k = |R_u \cap L_u^k| / k
@@ -47,19 +48,28 @@ class Precision(PerUser):
     0.4
     """
 
-    additive = True
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return precision, shape (U, n_k)."""
-        n_hits = block.sum_hits(block.hits.probability, k)
-        if self.denominator == "length":
-            return divide(n_hits, block.top_length(k))
-        return n_hits / block.cutoffs(k)
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit."""
+        return block.hits.probability
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number of items in the top k, for denominator=length."""
+        return block.top_length(k) if self.denominator == "length" else None
+
+    def scale(self, k: Array) -> Array:
+        """Return k, unless the denominator is the length."""
+        return k if self.denominator == "k" else 1.0
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm does not follow the length of the list."""
+        return self.denominator == "k"
 
 
 @measure("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
-class Recall(PerUser):
+class Recall(HitSum):
     r"""Share of the relevant items that is in the top k.
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
@@ -83,16 +93,15 @@ class Recall(PerUser):
     0.6667
     """
 
-    additive = True
     denominator: Literal["relevant", "capped"] = "relevant"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return recall, shape (U, n_k)."""
-        n_hits = block.sum_hits(block.hits.probability, k)
-        n_relevant = block.n_relevant[:, None]
-        if self.denominator == "capped":
-            n_relevant = block.relevant_in_reach(k)
-        return divide(n_hits, n_relevant)
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit."""
+        return block.hits.probability
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items, or of those that fit into the top k."""
+        return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
 
 
 @measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy",
@@ -157,7 +166,7 @@ class F(Composed):
 
 @measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True,
          plain=plain.hit_rate_at_k)  # fmt: skip
-class HitRate(PerUser):
+class HitRate(RunningSum):
     r"""Share of users with a relevant item in the top k.
 
     .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
@@ -176,14 +185,14 @@ class HitRate(PerUser):
     0.5
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return 1 for users with a hit, else 0, shape (U, n_k)."""
-        return block.sum_hits(block.hits.first(), k)
+    def terms(self, block: Block) -> Array:
+        """Return 1 for the first hit of each user, 0 for others."""
+        return block.hits.first()
 
 
 @measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True,
          plain=plain.average_precision_at_k)  # fmt: skip
-class AveragePrecision(PerUser):
+class AveragePrecision(HitSum):
     r"""Mean of the precision at the rank of each relevant item.
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
@@ -208,35 +217,44 @@ class AveragePrecision(PerUser):
     0.7556
     """
 
-    additive = True
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return average precision, shape (U, n_k)."""
+    def terms(self, block: Block) -> Array:
+        """Return the precision at the rank of each hit: hits so far over the rank."""
         hits = block.hits
-        sums = block.sum_hits(hits.probability * hits.position / hits.rank, k)
-        n_relevant = block.n_relevant[:, None]
+        return hits.probability * hits.position / hits.rank
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number that ``normaliser`` names."""
         if self.normaliser == "k":
-            return sums / block.cutoffs(k)
+            return None
         if self.normaliser == "relevant":
-            return divide(sums, n_relevant)
+            return block.n_relevant
         if self.normaliser == "hits":
-            return divide(sums, block.sum_hits(hits.unweighted, k))
+            return block.sum_hits(block.hits.unweighted, k)
         if self.normaliser == "length":
-            return divide(sums, block.top_length(k))
-        reach = block.relevant_in_reach(k)
+            return block.top_length(k)
         if self.normaliser == "min_length":
-            reach = namespace(reach).minimum(reach, block.top_length(k))
-        return divide(sums, reach)
+            return block.xp.minimum(block.relevant_in_reach(k), block.top_length(k))
+        return block.relevant_in_reach(k)
+
+    def scale(self, k: Array) -> Array:
+        """Return k, if that is the normaliser."""
+        return k if self.normaliser == "k" else 1.0
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm follows neither the list nor its hits."""
+        return self.normaliser in ("min", "k", "relevant")
 
 
 @measure("mar", "average_recall", range=(0, 1), higher_is_better=True,
          plain=plain.average_recall_at_k)  # fmt: skip
-class AverageRecall(PerUser):
+class AverageRecall(HitSum):
     r"""Mean of the recall at the rank of each relevant item.
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
@@ -254,19 +272,18 @@ class AverageRecall(PerUser):
     0.75
     """
 
-    additive = True
+    def terms(self, block: Block) -> Array:
+        """Return the number of hits down to the rank of each hit."""
+        return block.hits.probability * block.hits.position
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return average recall, shape (U, n_k)."""
-        hits = block.hits
-        n_relevant = block.n_relevant[:, None]
-        sums = divide(block.sum_hits(hits.probability * hits.position, k), n_relevant)
-        return divide(sums, block.relevant_in_reach(k))
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items, times that of those that fit into the top k."""
+        return block.n_relevant * block.relevant_in_reach(k)
 
 
 @measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none",
          plain=plain.r_precision)  # fmt: skip
-class RPrecision(PerUser):
+class RPrecision(HitSum):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
@@ -284,10 +301,11 @@ class RPrecision(PerUser):
     0.5
     """
 
-    additive = True
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit in the first R ranks."""
+        hits, xp = block.hits, block.xp
+        return hits.probability * (hits.rank <= xp.take(block.n_relevant, hits.user))
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return R-precision, shape (U, 1)."""
-        hits, xp = block.hits, namespace(block.list_length)
-        within = hits.rank <= xp.take(block.n_relevant, hits.user)
-        return divide(block.sum_hits(hits.probability * within, k), block.n_relevant[:, None])
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items."""
+        return block.n_relevant

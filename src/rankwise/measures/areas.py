@@ -10,28 +10,42 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block, Cutoffs, Needs
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
-from rankwise.measures.kinds import Pooled
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.kinds import Pooled, Sums, Weightable
 from rankwise.measures.measure import measure
 
 __all__ = ["AUC", "GAUC", "LAUC"]
 
 
-def _negatives_above(block: Block) -> Array:
-    """Return the number of irrelevant items above each hit, times the probability of the hit."""
-    hits = block.hits
-    return hits.probability * (
-        namespace(hits.position).astype(hits.rank, hits.position.dtype) - hits.position
-    )
+class _Sums(NamedTuple):
+    """What the area of a user is computed from; hits and relevant items count by their weight."""
+
+    n_relevant: Array
+    """The number of relevant items, |R|."""
+    relevant: Array
+    """The weight of the relevant items: their number, unless a debiased measure weights them."""
+    hits: Array
+    """The weight of the hits in the top k."""
+    above: Array
+    """For each of these hits the number of irrelevant items above it, summed: the a_i."""
+    n_hits: Array
+    """The number of hits at any rank."""
+    length: Array
+    """The number of items in the list."""
+    n_seen: Array
+    """Items of the catalogue that are no candidates; NaN if the list ranks all candidates."""
+    n_reached: Array
+    """min(k, |R|)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Area(Pooled):
+class _Area(Weightable, Pooled):
     """For each relevant item, the share of the irrelevant candidates below it, summed.
 
     Parameters
@@ -43,71 +57,71 @@ class _Area(Pooled):
         ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
     """
 
-    additive = True
     counts_candidates = True
     reads_below_k = True
-    needs_catalogue = "whole"
     defined_for = "relevance"
     mean_of_users = True
     seen: Literal["excluded", "included"] = "excluded"
     negatives: Literal["exact", "one_more"] = "exact"
 
     @property
-    def requires(self) -> Needs:
-        """The overlap with the history, if seen items are not candidates."""
-        return frozenset({"overlap_history"}) if self.seen == "excluded" else frozenset()
+    def inputs(self) -> tuple[Input, ...]:
+        """The catalogue and, if seen items are not candidates, what lists share with them."""
+        seen: tuple[Input, ...] = ("overlap_history",) if self.seen == "excluded" else ()
+        return ("whole_catalogue", *seen)
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the seven sums of each user that `_shares` reads, shape (U, n_k, 7)."""
-        xp = namespace(block.list_length)
-        zero = xp.zeros((block.n_users, len(k)), dtype=xp.float64)
-        n_relevant, length = (
-            zero + xp.astype(counts, xp.float64)[:, None]
-            for counts in (block.n_relevant, block.list_length)
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return what the area of each user is computed from, arrays of shape (U,)."""
+        hits, xp = block.hits, block.xp
+        above = xp.astype(hits.rank, hits.position.dtype) - hits.position
+        n_relevant = xp.astype(block.n_relevant, xp.float64)
+        return _Sums(
+            n_relevant=n_relevant,
+            relevant=n_relevant if block.weight is None else _relevant_weight(block),
+            hits=block.sum_hits(hits.probability, k),
+            above=block.sum_hits(hits.probability * above, k),
+            n_hits=bincount(hits.user, hits.unweighted, block.n_users),
+            length=xp.astype(block.list_length, xp.float64),
+            n_seen=self._n_seen(block),
+            n_reached=xp.astype(block.relevant_in_reach(k), xp.float64),
         )
-        weight = n_relevant
-        if block.weight is not None:
-            rows = block.rows("relevant")
-            weight = zero + block.sum_rows(rows, block.item_weight(rows.user, rows.item))[:, None]
+
+    def _n_seen(self, block: Block) -> Array:
+        xp = block.xp
         if block.n_candidates is not None:
-            masked = zero + math.nan  # the list ranks all candidates
-        elif self.seen == "excluded":
-            masked = zero + xp.astype(block.overlap["history"].n_elsewhere, xp.float64)[:, None]
-        else:
-            masked = zero
-        hits = block.hits
-        within = [block.sum_hits(row, k) for row in (hits.probability, _negatives_above(block))]
-        n_hits = zero + bincount(hits.user, hits.unweighted, block.n_users)[:, None]  # at any rank
-        return xp.stack([n_relevant, weight, *within, n_hits, length, masked], axis=2)
+            return xp.full((block.n_users,), math.nan, dtype=xp.float64)
+        if self.seen == "included":
+            return xp.zeros(block.n_users, dtype=xp.float64)
+        return xp.astype(block.overlap_history.n_elsewhere, xp.float64)
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the area of each user."""
-        return self._shares(sums, catalogue_size, unlisted=True) / at_least_one(sums[..., 0])
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the area of each user: the mean share over all relevant items."""
+        s = _Sums(*sums)
+        n, beside = self._candidates(s, catalogue_size)
+        # Relevant items that are not in the list tie with all candidates outside it.
+        unlisted = (s.relevant - s.hits) * 0.5 * beside
+        return self._share(s, s.hits * n - s.above + unlisted, n) / at_least_one(s.n_relevant)
 
-    def _shares(self, sums: Array, catalogue_size: int, *, unlisted: bool) -> Array:
-        """Sum the shares over the user's relevant items; NaN without irrelevant candidates.
+    def _candidates(self, s: _Sums, catalogue_size: int) -> tuple[Array, Array]:
+        """Return n_u, the irrelevant candidates, and how many of them are outside the list."""
+        listed = s.length - s.n_hits
+        xp = namespace(s.length)
+        n = xp.where(xp.isnan(s.n_seen), listed, catalogue_size - s.n_relevant - s.n_seen)
+        n = n + 1.0 if self.negatives == "one_more" else n
+        return n, n - listed
 
-        The sums are: the number and the total weight of relevant items; the weight of the hits in
-        the top k, and the weighted number of irrelevant items above these; the number of hits at
-        any rank; the length of the list; and the number of catalogue items that are no candidates,
-        NaN where the list ranks all candidates.
-        """
-        xp = namespace(sums)
-        n_relevant, weight, hit_weight, above, n_hits, length, masked = (
-            sums[..., j] for j in range(7)
-        )
-        listed_negatives = length - n_hits
-        n_negatives = xp.where(
-            xp.isnan(masked), listed_negatives, catalogue_size - n_relevant - masked
-        )
-        if self.negatives == "one_more":
-            n_negatives = n_negatives + 1.0
-        below = hit_weight * n_negatives - above
-        if unlisted:
-            below = below + (weight - hit_weight) * 0.5 * (n_negatives - listed_negatives)
-        shares = divide(below, n_negatives)
-        defined = (n_relevant > 0) & ((n_negatives > 0) | (xp.isnan(masked) & (length == 0)))
-        return or_nan(xp.where(length > 0, shares, 0.0), defined)
+    def _share(self, s: _Sums, below: Array, n: Array) -> Array:
+        """Return the irrelevant candidates below relevant items over n_u; NaN without any."""
+        xp = namespace(s.length)
+        empty_ranking = xp.isnan(s.n_seen) & (s.length == 0)
+        defined = (s.n_relevant > 0) & ((n > 0) | empty_ranking)
+        return or_nan(xp.where(s.length > 0, divide(below, n), 0.0), defined)
+
+
+def _relevant_weight(block: Block) -> Array:
+    """Return the total weight of the relevant items, shape (U,)."""
+    rows = block.relevant
+    return block.sum_rows(rows, block.item_weight(rows.user, rows.item))
 
 
 @measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy",
@@ -133,9 +147,9 @@ class AUC(_Area):
     0.875
     """
 
-    def user_weights(self, sums: Array) -> Array | None:
+    def user_weights(self, sums: Sums) -> Array | None:
         """Weight users by their number of relevant items."""
-        return sums[..., 0]
+        return _Sums(*sums).n_relevant
 
 
 @measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none",
@@ -183,13 +197,8 @@ class LAUC(_Area):
     0.5
     """
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the seven sums of the area and min(relevant items, k), shape (U, n_k, 8)."""
-        xp = namespace(block.list_length)
-        capped = block.relevant_in_reach(k)
-        capped = xp.astype(capped, xp.float64)[:, :, None]
-        return xp.concat([super().sums(block, k), capped], axis=2)
-
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the limited area of each user."""
-        return self._shares(sums, catalogue_size, unlisted=False) / at_least_one(sums[..., 7])
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the limited area of each user: unlisted relevant items add nothing."""
+        s = _Sums(*sums)
+        n, _ = self._candidates(s, catalogue_size)
+        return self._share(s, s.hits * n - s.above, n) / at_least_one(s.n_reached)

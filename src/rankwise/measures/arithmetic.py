@@ -9,14 +9,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rankwise.core.arrays import Array, is_tensor, namespace, refuse
-from rankwise.core.block import Block, Cutoffs
+from rankwise.core.block import Block
 from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.measures.measure import Measure
 
 __all__ = [
-    "Gain", "at_least_one", "check_parameter", "discount", "discounts", "divide", "gain_of",
+    "Gain", "at_least_one", "check_parameter", "discount", "divide", "gain_of",
     "listed_denominator", "mean_difference", "need_cutoff", "or_nan", "retrieved",
-    "shared_with_baseline", "spread", "unit_vectors",
+    "shared_with_baseline", "spread", "sum_of_discounts", "unit_vectors",
 ]  # fmt: skip
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
@@ -80,11 +80,10 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
     return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
 
 
-def discounts(block: Block, k: Cutoffs) -> Array:
-    """Return the sum of the discounts of the first k ranks, for each cut-off k, shape (1, n_k)."""
-    xp = namespace(block.list_length)
-    sums = xp.cumulative_sum(discount(xp.arange(1, max(k) + 1)))
-    return xp.take(sums, block.cutoffs(k)[0, :] - 1)[None, :]
+def sum_of_discounts(k: Array, log_base: float = 2.0) -> Array:
+    """Return the sum of the discounts of the first k ranks, for a number k or for several."""
+    sums = np.cumsum(discount(np.arange(1, int(np.max(k)) + 1), log_base))
+    return sums[k - 1]
 
 
 def check_parameter(measure: Measure, name: str, allowed: bool, rule: str) -> None:
@@ -94,19 +93,15 @@ def check_parameter(measure: Measure, name: str, allowed: bool, rule: str) -> No
         raise ParameterError(f"{measure.name}: {name} {rule}", found=found)
 
 
-def retrieved(block: Block, k: Cutoffs) -> Array:
-    """Return the number of items in the top k, min(k, list length), shape (U, n_k)."""
-    xp = namespace(block.list_length)
-    return xp.astype(block.top_length(k), xp.float64)
+def retrieved(block: Block, k: int) -> Array:
+    """Return the number of items in the top k, min(k, list length), as floats, shape (U,)."""
+    return block.xp.astype(block.top_length(k), block.xp.float64)
 
 
-def listed_denominator(block: Block, k: Cutoffs, kind: Literal["length", "k"]) -> Array:
-    """Return the denominator of a mean over the top k: its length or k, shape (U, n_k)."""
+def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Array:
+    """Return the denominator of a mean over the top k: its length or k, shape (U,)."""
     length = retrieved(block, k)
-    if kind == "length":
-        return length
-    xp = namespace(length)
-    return xp.zeros_like(length) + block.cutoffs(k)
+    return length if kind == "length" else block.xp.zeros_like(length) + k
 
 
 def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:
@@ -127,18 +122,18 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def shared_with_baseline(
-    block: Block, k: Cutoffs, denominator: Literal["length", "k", "union"]
+    block: Block, k: int, denominator: Literal["length", "k", "union"]
 ) -> Array:
-    """Return the share of the top k in the baseline's top k, (U, n_k); NaN without a baseline."""
-    baseline = block.overlap["baseline"]
+    """Return the share of the top k in the baseline's top k, (U,); NaN without a baseline."""
+    baseline, xp = block.overlap_baseline, block.xp
     common = block.count_overlap(baseline, k, both=True)
     if denominator == "union":
-        xp = namespace(common)
-        length = xp.minimum(baseline.length[:, None], block.cutoffs(k))
-        whole = retrieved(block, k) + xp.astype(length, xp.float64) - common
+        whole = (
+            retrieved(block, k) + xp.astype(xp.clip(baseline.length, max=k), xp.float64) - common
+        )
     else:
         whole = listed_denominator(block, k, denominator)
-    return or_nan(divide(common, whole), (baseline.length > 0)[:, None])
+    return or_nan(divide(common, whole), baseline.length > 0)
 
 
 def spread(values: Any) -> float:

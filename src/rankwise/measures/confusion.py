@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import retrieved
-from rankwise.measures.kinds import PerUser, Pooled
+from rankwise.measures.kinds import PerUser, Pooled, Sums
 from rankwise.measures.measure import measure
 
 __all__ = ["FN", "FP", "TN", "TP"]
@@ -43,8 +43,8 @@ class TP(_Count):
     2.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the number of hits, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of hits, shape (U,)."""
         return block.sum_hits(block.hits.probability, k)
 
 
@@ -68,8 +68,8 @@ class FP(_Count):
     1.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the number of misses in the top k, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of misses in the top k, shape (U,)."""
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
@@ -93,11 +93,9 @@ class FN(_Count):
     1.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the number of relevant items outside the top k, shape (U, n_k)."""
-        xp = namespace(block.n_relevant)
-        n_relevant = xp.astype(block.n_relevant, xp.float64)
-        return n_relevant[:, None] - block.sum_hits(block.hits.probability, k)
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items outside the top k, shape (U,)."""
+        return block.n_relevant - block.sum_hits(block.hits.probability, k)
 
 
 @measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True,
@@ -121,15 +119,15 @@ class TN(Pooled):
     16.0
     """
 
-    needs_catalogue = "whole"
+    inputs = ("whole_catalogue",)
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return 1 and the number of recommended or relevant items, shape (U, n_k, 2)."""
-        xp = namespace(block.n_relevant)
-        n_relevant = xp.astype(block.n_relevant, xp.float64)[:, None]
-        n_either = retrieved(block, k) + n_relevant - block.sum_hits(block.hits.probability, k)
-        return xp.stack([xp.ones_like(n_either), n_either], axis=2)
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return 1 and the number of recommended or relevant items, shape (U,) both."""
+        hits = block.sum_hits(block.hits.probability, k)
+        n_either = retrieved(block, k) + block.n_relevant - hits
+        return block.xp.ones_like(n_either), n_either
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return users times catalogue size, minus the recommended or relevant items."""
-        return sums[..., 0] * catalogue_size - sums[..., 1]
+        n_users, n_either = sums
+        return n_users * catalogue_size - n_either

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
+from rankwise.core.block import Block
 from rankwise.measures.arithmetic import retrieved
 from rankwise.measures.kinds import Catalogue, PerUser
 from rankwise.measures.measure import measure
@@ -122,10 +122,9 @@ class UserCoverage(_OfAllUsers):
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return 1 for users with a recommendation list, else 0, shape (U, n_k)."""
-        xp = namespace(block.list_length)
-        return xp.astype(retrieved(block, k) > 0, xp.float64)
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with a recommendation list, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length > 0, block.xp.float64)
 
 
 @measure("num_retrieved", range=(0, math.inf), higher_is_better=True,
@@ -149,8 +148,8 @@ class NumRetrieved(_OfAllUsers):
     1.5
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the number of items in the top k, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of items in the top k, shape (U,)."""
         return retrieved(block, k)
 
 
@@ -177,7 +176,6 @@ class UserCoverageAtN(_OfAllUsers):
 
     aggregate = "sum"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return 1 for users with at least k items, else 0, shape (U, n_k)."""
-        xp = namespace(block.list_length)
-        return xp.astype(block.list_length[:, None] >= block.cutoffs(k), xp.float64)
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with at least k items, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length >= k, block.xp.float64)

@@ -9,38 +9,24 @@ share of the largest weight, the clip, and the share of relevant items with a cl
 
 from __future__ import annotations
 
-import math
-
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.measures.arithmetic import discount, divide
-from rankwise.measures.kinds import PerUser
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
+from rankwise.measures.accuracy import Recall
+from rankwise.measures.arithmetic import discount
+from rankwise.measures.graded import DCG
+from rankwise.measures.hit_sums import RunningSum
 from rankwise.measures.measure import measure
-from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
+from rankwise.measures.presets import preset
+from rankwise.measures.reweighted import IPS, SNIPS, Stratified
+from rankwise.measures.weights import ByPropensity
 
 __all__ = ["IPSDCG", "SNIPSDCG", "IPSRecall", "SNIPSRecall", "StratifiedRecall"]
 
 
-class _Weighted(ByWeight, PerUser):
-    def _sum_hits(self, block: Block, k: Cutoffs, *, discounted: bool) -> Array:
-        """Return the weight of the hits in the top k, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
-        weights = self.weight(block.facts)
-        self.checked(xp.take(weights, block.rows("relevant").item))  # recommended or not
-        terms = hits.weighted(xp.take(weights, hits.item)).probability
-        return block.sum_hits(terms * discount(hits.rank) if discounted else terms, k)
-
-    def _sum_relevant(self, block: Block) -> Array:
-        """Return the weight of all relevant items, shape (U, 1)."""
-        rows = block.rows("relevant")
-        weight = namespace(rows.item).take(self.weight(block.facts), rows.item)
-        return block.sum_rows(rows, self.checked(weight))[:, None]
-
-
-@measure("ips_recall", range=(0, math.inf), higher_is_better=True, plain=plain.ips_recall_at_k)
-class IPSRecall(ByPropensity, _Weighted):
-    r"""Recall with inverse propensity weights (IPS): each hit counts 1 / propensity.
+@preset("ips_recall", fixed={"of": Recall()}, family="debiased", plain=plain.ips_recall_at_k)
+class IPSRecall(IPS):
+    r"""Recall with inverse propensity weights (IPS), ``ips(recall)``: hits count 1 / propensity.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
@@ -59,15 +45,11 @@ class IPSRecall(ByPropensity, _Weighted):
     1.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return IPS recall, shape (U, n_k)."""
-        return divide(self._sum_hits(block, k, discounted=False), block.n_relevant[:, None])
 
-
-@measure("snips_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
-         plain=plain.ips_recall_at_k)  # fmt: skip
-class SNIPSRecall(ByPropensity, _Weighted):
-    r"""Self-normalised IPS recall: each relevant item, found or not, counts 1 / propensity.
+@preset("snips_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased",
+        plain=plain.ips_recall_at_k)  # fmt: skip
+class SNIPSRecall(SNIPS):
+    r"""Self-normalised IPS recall, ``snips(recall)``: each relevant item counts 1 / propensity.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
@@ -88,14 +70,10 @@ class SNIPSRecall(ByPropensity, _Weighted):
     0.66667
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return self-normalised IPS recall, shape (U, n_k)."""
-        return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))
 
-
-@measure("ips_dcg", range=(0, math.inf), higher_is_better=True, plain=plain.ips_dcg_at_k)
-class IPSDCG(ByPropensity, _Weighted):
-    r"""DCG with inverse propensity weights (IPS): each hit gains 1 / propensity.
+@preset("ips_dcg", fixed={"of": DCG(gain="binary")}, family="debiased", plain=plain.ips_dcg_at_k)
+class IPSDCG(IPS):
+    r"""Binary DCG with inverse propensity weights (IPS), ``ips(dcg(gain=binary))``.
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
@@ -113,14 +91,9 @@ class IPSDCG(ByPropensity, _Weighted):
     2.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return IPS DCG, shape (U, n_k)."""
-        return self._sum_hits(block, k, discounted=True)
 
-
-@measure("snips_dcg", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
-         plain=plain.ips_dcg_at_k)  # fmt: skip
-class SNIPSDCG(ByPropensity, _Weighted):
+@measure("snips_dcg", range=(0, 1), higher_is_better=True, plain=plain.ips_dcg_at_k)
+class SNIPSDCG(ByPropensity, RunningSum):
     r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
@@ -141,15 +114,22 @@ class SNIPSDCG(ByPropensity, _Weighted):
     0.66667
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return self-normalised IPS DCG, shape (U, n_k)."""
-        return divide(self._sum_hits(block, k, discounted=True), self._sum_relevant(block))
+    def terms(self, block: Block) -> Array:
+        """Return the discounted weight of each hit."""
+        hits = block.hits
+        weights = block.xp.take(self.weight(block), hits.item)
+        return hits.weighted(weights).probability * discount(hits.rank)
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the total weight of the relevant items, recommended or not."""
+        rows = block.relevant
+        return block.sum_rows(rows, self.checked(block.xp.take(self.weight(block), rows.item)))
 
 
-@measure("stratified_recall", range=(0, 1), higher_is_better=True, needs=frozenset({"relevant"}),
-         plain=plain.ips_recall_at_k)  # fmt: skip
-class StratifiedRecall(ByStratum, _Weighted):
-    r"""Popularity-stratified recall: the more popular a relevant item, the less it counts.
+@preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased",
+        plain=plain.ips_recall_at_k)  # fmt: skip
+class StratifiedRecall(Stratified):
+    r"""Popularity-stratified recall, ``stratified(recall)``: popular relevant items count less.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
@@ -169,7 +149,3 @@ class StratifiedRecall(ByStratum, _Weighted):
     >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
     0.66667
     """
-
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return stratified recall, shape (U, n_k)."""
-        return divide(self._sum_hits(block, k, discounted=False), self._sum_relevant(block))

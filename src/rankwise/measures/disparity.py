@@ -13,9 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwise import functional as plain
-from rankwise.core.facts import Fact, Source
-from rankwise.measures.item_sums import CatalogueSums, ItemSum, RecommendationCount, RelevantCount
-from rankwise.measures.kinds import OverItemGroups, Values, label
+from rankwise.core.facts import Groups, Source
+from rankwise.measures.cell_labels import label
+from rankwise.measures.group_rates import OverItemGroups
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.item_sums import CatalogueSums, RecommendationCount, RelevantCount
+from rankwise.measures.kinds import Values
 from rankwise.measures.measure import measure
 
 __all__ = ["BiasDisparity", "BiasDisparityRecommendation", "BiasDisparitySource"]
@@ -35,9 +38,9 @@ class _Disparity(OverItemGroups):
     user_group: str = "group"
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def inputs(self) -> tuple[Input, ...]:
         """Both groups."""
-        return (*super().facts, Fact("user_group", self.user_group))
+        return (*super().inputs, Groups.of_users(self.user_group))
 
     def _recommended(self, items: CatalogueSums, k: int) -> dict[str, float]:
         """Return the bias of the recommendations, B_R."""
@@ -72,21 +75,17 @@ class _WithSource(_Disparity):
     interactions: Literal["train", "truth"] = "train"
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Both groups, and the training interactions of each user group."""
-        source = (Fact("source", self.user_group),) if self.interactions == "train" else ()
-        return (*super().facts, *source)
-
-    @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The number of relevant items by user group, if these are the interactions."""
-        return (RelevantCount(self.user_group),) if self.interactions == "truth" else ()
+    def inputs(self) -> tuple[Input, ...]:
+        """Both groups, and the training interactions or relevant items of each user group."""
+        if self.interactions == "truth":
+            return (*super().inputs, RelevantCount(self.user_group))
+        return (*super().inputs, Source.fact(self.user_group))
 
     def _source(self, items: CatalogueSums) -> dict[str, float]:
         """Return the bias of the users' interactions, B_S."""
         if self.interactions == "truth":
             return self._bias(items, items.by_group(RelevantCount(self.user_group), 0))
-        source = items.fact(Fact("source", self.user_group), Source)
+        source = items[Source.fact(self.user_group)]
         return self._bias(items, {name: source.count[:, j] for j, name in enumerate(source.names)})
 
 
@@ -151,9 +150,9 @@ class BiasDisparityRecommendation(_Disparity):
     """
 
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The number of recommendations by user group."""
-        return (RecommendationCount(self.user_group),)
+    def inputs(self) -> tuple[Input, ...]:
+        """Both groups, and the number of recommendations by user group."""
+        return (*super().inputs, RecommendationCount(self.user_group))
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the cells, by user group and item group."""
@@ -189,9 +188,9 @@ class BiasDisparity(_WithSource):
     """
 
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The number of recommendations and, for interactions=truth, of relevant items."""
-        return (RecommendationCount(self.user_group), *super().item_sums)
+    def inputs(self) -> tuple[Input, ...]:
+        """What both biases are computed from."""
+        return (*super().inputs, RecommendationCount(self.user_group))
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the cells, by user group and item group."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Needs
+from rankwise.core.block import Block
+from rankwise.core.row_sets import Needs
 from rankwise.measures.arithmetic import check_parameter
 from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms
 from rankwise.measures.kinds import Accumulated, Catalogue, Values
@@ -167,7 +168,7 @@ class _UnitVectorSum(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the vector entry of each row of the top k."""
-        rows = block.rows("recommended")
+        rows = block.recommended
         xp = namespace(rows.rank)
         length = xp.astype(xp.clip(block.list_length, max=k), xp.float64)
         entry = 1.0 / xp.sqrt(xp.take(length, rows.user))
@@ -200,7 +201,7 @@ class Personalization(Accumulated):
     0.3333
     """
 
-    item_sums = (_UnitVectorSum(),)
+    inputs = (_UnitVectorSum(),)
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return 1 minus the mean cosine similarity."""

@@ -8,21 +8,17 @@ of user u's recommendation list, :math:`R_u` the user's relevant items in the gr
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from rankwise import functional as plain
-from rankwise.measures.item_sums import (
-    CatalogueSums,
-    HistoryCount,
-    HitCount,
-    ItemSum,
-    RecommendationCount,
-    RelevantCount,
-    RepeatCount,
+from rankwise.measures.group_rates import (
+    AvailableCount,
+    GroupRates,
+    ItemNumber,
+    ListedUsers,
+    OverItemGroups,
 )
-from rankwise.measures.kinds import GroupRates, OverItemGroups
+from rankwise.measures.item_sums import HitCount, RecommendationCount, RelevantCount
 from rankwise.measures.measure import measure
 
 __all__ = ["REO", "RSP"]
@@ -55,7 +51,7 @@ class REO(OverItemGroups, GroupRates):
     (0.3333, 0.5)
     """
 
-    item_sums = (HitCount(), RelevantCount())
+    part, whole = HitCount(), RelevantCount()
 
 
 @measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False,
@@ -93,14 +89,9 @@ class RSP(OverItemGroups, GroupRates):
 
     seen: Literal["excluded", "included"] = "excluded"
 
-    @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The numbers of recommendations and, if seen items are excluded, of seen items."""
-        seen = (HistoryCount(), RepeatCount()) if self.seen == "excluded" else ()
-        return (RecommendationCount(), *seen)
+    part = RecommendationCount()
 
-    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
-        """Return recommendations, and users who could have been shown the item."""
-        all_users = np.full(items.size, items.n_listed)
-        n_candidates = items.available() if self.seen == "excluded" else all_users
-        return items.sum(RecommendationCount(), k), n_candidates
+    @property
+    def whole(self) -> ItemNumber:
+        """The users to whom each item could have been recommended."""
+        return AvailableCount() if self.seen == "excluded" else ListedUsers()

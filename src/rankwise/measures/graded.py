@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace, refuse
+from rankwise.core.arrays import Array, refuse
 from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import (
     Gain,
     check_parameter,
     discount,
-    divide,
     gain_of,
     need_cutoff,
+    sum_of_discounts,
 )
+from rankwise.measures.hit_sums import HitSum
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
+from rankwise.measures.presets import preset
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "NDCGBinary"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Gained(PerUser):
+class _Gained(HitSum):
     r"""A sum of gains.
 
     Parameters
@@ -41,8 +42,15 @@ class _Gained(PerUser):
         :math:`2^{rel + 1} - 1` (as in WarpRec).
     """
 
-    additive = True
     gain: Gain = "linear"
+
+    def gain_of(self, relevance: Array) -> Array:
+        """Return the gains of relevant items."""
+        return gain_of(self.gain, relevance)
+
+    def terms(self, block: Block) -> Array:
+        """Return the gain of each hit."""
+        return block.hits.probability * block.hits.to_rows(self.gain_of(block.hits.gain))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,6 +69,14 @@ class _Discounted(_Gained):
         """Check the parameters."""
         super().__post_init__()
         check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
+
+    def discount(self, rank: Array) -> Array:
+        """Return the discounts of ranks."""
+        return discount(rank, self.log_base)
+
+    def terms(self, block: Block) -> Array:
+        """Return the gain of each hit, discounted by its rank."""
+        return super().terms(block) * self.discount(block.hits.rank)
 
 
 @measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
@@ -81,11 +97,6 @@ class CG(_Gained):
     >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1: 3, 3: 2}}, "cg@3")["cg@3"]
     5.0
     """
-
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return cumulative gain, shape (U, n_k)."""
-        hits = block.hits
-        return block.sum_hits(hits.probability * hits.to_rows(gain_of(self.gain, hits.gain)), k)
 
 
 @measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
@@ -108,14 +119,8 @@ class DCG(_Discounted):
     1.5
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return DCG, shape (U, n_k)."""
-        hits = block.hits
-        gains = hits.to_rows(gain_of(self.gain, hits.gain))
-        return block.sum_hits(hits.probability * gains * discount(hits.rank, self.log_base), k)
 
-
-@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}),
+@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True,
          family="accuracy", plain=plain.ndcg_at_k)  # fmt: skip
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
@@ -145,35 +150,34 @@ class NDCG(_Discounted):
     (0.96081, 0.94881)
     """
 
+    inputs = ("ideal",)
     ideal: Literal["relevant", "full"] = "relevant"
 
     def require_cutoff(self) -> None:
         """Raise if the ideal list fills all k ranks and there is no k."""
         need_cutoff(self, where=self.ideal == "full", setting="ideal=full")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return nDCG, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
-        gains_of = partial(gain_of, self.gain)
-        discount_of = partial(discount, log_base=self.log_base)
-        gains = hits.to_rows(gains_of(hits.gain))
-        dcg = block.sum_hits(hits.probability * gains * discount_of(hits.rank), k)
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the DCG of the ideal list; for ideal=full the user's largest gain."""
+        if self.ideal == "full":
+            return block.sum_ideal(self.gain_of, block.xp.ones_like, 1)
+        return block.sum_ideal(self.gain_of, self.discount, k)
+
+    def scale(self, k: Array) -> Array:
+        """Return the sum of the first k discounts, for ideal=full."""
         if self.ideal == "relevant":
-            return divide(dcg, block.sum_ideal(gains_of, discount_of, k))
-        largest_gain = block.sum_ideal(gains_of, xp.ones_like, (1,))
-        full = [xp.sum(discount_of(xp.arange(1, cutoff + 1))) for cutoff in k]
-        return divide(dcg, largest_gain * xp.stack(full)[None, :])
+            return 1.0
+        return sum_of_discounts(k, self.log_base)
 
 
-@measure("ndcg_binary", "ndcg_rendle_2020", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"ideal"}), family="accuracy", plain=plain.ndcg_at_k)  # fmt: skip
-class NDCGBinary(PerUser):
-    r"""Normalised DCG with binary relevance: the gain of each relevant item is 1.
+@preset("ndcg_binary", "ndcg_rendle_2020", family="accuracy", fixed={"gain": "binary"})
+class NDCGBinary(NDCG):
+    r"""Normalised DCG with binary relevance: ``ndcg(gain=binary)`` under a name.
 
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
-    The same as ``ndcg(gain=binary)``. Range [0, 1]; higher is better.
+    Range [0, 1]; higher is better.
 
     References
     ----------
@@ -186,15 +190,9 @@ class NDCGBinary(PerUser):
     0.91972
     """
 
-    additive = True
-
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return binary nDCG, shape (U, n_k)."""
-        return NDCG(gain="binary").values(block, k)
-
 
 @measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.rbp)
-class RBP(PerUser):
+class RBP(HitSum):
     r"""Rank-biased precision: after each item, the user reads on with probability p.
 
     .. math:: RBP = (1 - p) \sum_i rel_i \, p^{i - 1}
@@ -222,7 +220,6 @@ class RBP(PerUser):
     0.328
     """
 
-    additive = True
     p: float = 0.8
     normaliser: Literal["none", "ideal"] = "none"
 
@@ -231,14 +228,18 @@ class RBP(PerUser):
         super().__post_init__()
         check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return rank-biased precision, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
+    def terms(self, block: Block) -> Array:
+        """Return the probability that a user stops at the rank of each hit."""
+        hits, xp = block.hits, block.xp
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
-        value = block.sum_hits(hits.probability * weight, k)
+        return hits.probability * weight
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the value of the ideal list, for normaliser=ideal."""
         if self.normaliser == "none":
-            return value
-        return divide(value, 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64))
+            return None
+        xp = block.xp
+        return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
 
 
 @measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
@@ -277,9 +278,9 @@ class ERR(PerUser):
             self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000"
         )
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return expected reciprocal rank, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
+        hits, xp = block.hits, block.xp
         largest = float(self.max_relevance)
         refuse(
             hits.gain > largest,
@@ -291,4 +292,5 @@ class ERR(PerUser):
             ),
         )
         stop = gain_of("exponential", hits.gain) / 2.0**largest
-        return block.sum_hits(hits.cascade(stop, max(k)) / hits.rank, k)
+        terms = hits.cascade(stop, max(k)) / hits.rank
+        return [block.sum_hits(terms, cutoff) for cutoff in k]

@@ -10,12 +10,12 @@ import math
 from typing import Literal
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.core.facts import Popularity
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
+from rankwise.core.facts import POPULARITY
 from rankwise.measures.arithmetic import divide, need_cutoff, retrieved, shared_with_baseline
 from rankwise.measures.kinds import PerUser
-from rankwise.measures.measure import POPULARITY, measure
+from rankwise.measures.measure import measure
 
 __all__ = [
     "ColdItemShare", "DuplicateRate", "MeanScore", "Overlap", "Repeated", "Unsatisfied",
@@ -50,11 +50,11 @@ class DuplicateRate(_OfList):
     0.5
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of duplicates, shape (U, 1)."""
-        xp = namespace(block.list_length)
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of duplicates, shape (U,)."""
+        xp = block.xp
         n_dropped = xp.astype(block.n_dropped, xp.float64)
-        return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))[:, None]
+        return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))
 
 
 @measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required",
@@ -92,14 +92,12 @@ class Unsatisfied(PerUser):
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return 1 for users with fewer than k items, else 0, shape (U, n_k)."""
-        xp = namespace(block.list_length)
-        return xp.astype(block.list_length[:, None] < block.cutoffs(k), xp.float64)
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with fewer than k items, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length < k, block.xp.float64)
 
 
-@measure("repeated", range=(0, 1), higher_is_better=False, needs=frozenset({"overlap_history"}),
-         plain=plain.repeated_at_k)  # fmt: skip
+@measure("repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k)
 class Repeated(_OfList):
     r"""Share of the top k that is in the user's training history.
 
@@ -120,13 +118,15 @@ class Repeated(_OfList):
     0.5
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of seen items, shape (U, n_k)."""
-        return divide(block.count_overlap(block.overlap["history"], k), retrieved(block, k))
+    inputs = ("overlap_history",)
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of seen items, shape (U,)."""
+        return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
 
 
 @measure("cold_item_share", range=(0, 1), higher_is_better=None,
-         needs=frozenset({"recommended"}), plain=plain.cold_item_share_at_k)  # fmt: skip
+         plain=plain.cold_item_share_at_k)  # fmt: skip
 class ColdItemShare(_OfList):
     r"""Share of the top k that is cold-start items: items without training interactions.
 
@@ -147,18 +147,16 @@ class ColdItemShare(_OfList):
     0.5
     """
 
-    facts = (POPULARITY,)
+    inputs = ("recommended", POPULARITY)
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of cold-start items, shape (U, n_k)."""
-        cold = block.fact(POPULARITY, Popularity).count == 0
-        xp = namespace(cold)
-        is_cold = xp.astype(xp.take(cold, block.rows("recommended").item), xp.float64)
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of cold-start items, shape (U,)."""
+        cold, xp = block[POPULARITY].count == 0, block.xp
+        is_cold = xp.astype(xp.take(cold, block.recommended.item), xp.float64)
         return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
 
 
-@measure("overlap", range=(0, 1), higher_is_better=None, needs=frozenset({"overlap_baseline"}),
-         plain=plain.overlap_at_k)  # fmt: skip
+@measure("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k)
 class Overlap(_OfList):
     r"""Share of the top k that is also in the baseline's top k.
 
@@ -186,19 +184,20 @@ class Overlap(_OfList):
     0.5
     """
 
+    inputs = ("overlap_baseline",)
     denominator: Literal["length", "k", "union"] = "length"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of common items, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of common items, shape (U,)."""
         return shared_with_baseline(block, k, self.denominator)
 
 
 @measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None,
-         needs=frozenset({"recommended", "scores"}), plain=plain.mean_score_at_k)  # fmt: skip
+         plain=plain.mean_score_at_k)  # fmt: skip
 class MeanScore(_OfList):
     r"""Mean predicted score of the items in the top k.
 
@@ -219,7 +218,8 @@ class MeanScore(_OfList):
     4.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the mean score, shape (U, n_k)."""
-        score = block.rows("recommended").score
-        return divide(block.sum_recommended(score, k), retrieved(block, k))
+    inputs = ("recommended", "scores")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the mean score, shape (U,)."""
+        return divide(block.sum_recommended(block.recommended.score, k), retrieved(block, k))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, count, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.core.facts import Categories, Fact, Features
+from rankwise.core.block import Block
+from rankwise.core.facts import Categories, Features
 from rankwise.errors import ParameterError
 from rankwise.measures.arithmetic import unit_vectors
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
@@ -21,8 +22,7 @@ _CELLS = 1 << 17  # numbers in one work array: small enough for the cache
 
 
 @measure("intra_list_diversity", "ild", range=(0, math.inf), higher_is_better=True,
-         needs=frozenset({"recommended"}), family="diversity",
-         plain=plain.intra_list_diversity)  # fmt: skip
+         family="diversity", plain=plain.intra_list_diversity)  # fmt: skip
 class IntraListDiversity(PerUser):
     r"""Mean distance between the items of the top k, over all pairs.
 
@@ -76,36 +76,35 @@ class IntraListDiversity(PerUser):
             )
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Categories or feature vectors."""
+    def inputs(self) -> tuple[Input, ...]:
+        """The lists, and categories or feature vectors."""
         if self.distance == "jaccard":
-            return (Fact("categories", self.categories),)
-        return (Fact("features", self.features),)
+            return ("recommended", Categories.fact(self.categories))
+        return ("recommended", Features.fact(self.features))
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return mean distances, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return mean distances, shape (U,)."""
         if isinstance(self.distance, str) and ":" in self.distance:
             raise ParameterError(
                 f"{self.name}: a distance that is named in text is not run",
                 found=f"distance={self.distance!r}",
                 hint="pass the function itself: rw.IntraListDiversity(distance=function) @ 10",
             )
-        item = block.rows("recommended").item
+        item = block.recommended.item
         xp = namespace(item)
         items, rows = xp.arange(block.n_items), item
         if self.distance == "jaccard":
-            n_categories = len(block.fact(self.facts[0], Categories).names)
+            n_categories = len(block[Categories.fact(self.categories)].names)
             if block.n_items * n_categories > _DENSE:
                 items, rows = xp.unique_inverse(item)  # only recommended items
         vectors = self._vectors(block, items)
         width = vectors.shape[1]
-        out = xp.zeros((block.n_users, len(k)), dtype=xp.float64)
-        for column, cutoff in enumerate(k):
-            for users, chosen in _batches(block, rows, cutoff, self._work_size(width)):
-                n = chosen.shape[1]
-                flat = xp.take(vectors, xp.reshape(chosen, (-1,)), axis=0)
-                total = self._sum_distances(xp.reshape(flat, (-1, n, width)))
-                out[users, column] = xp.clip(total / (n * (n - 1.0)), min=0.0)
+        out = xp.zeros(block.n_users, dtype=xp.float64)
+        for users, chosen in _batches(block, rows, k, self._work_size(width)):
+            n = chosen.shape[1]
+            flat = xp.take(vectors, xp.reshape(chosen, (-1,)), axis=0)
+            total = self._sum_distances(xp.reshape(flat, (-1, n, width)))
+            out[users] = xp.clip(total / (n * (n - 1.0)), min=0.0)
         return out
 
     def _work_size(self, width: int) -> Callable[[int], int]:
@@ -114,12 +113,11 @@ class IntraListDiversity(PerUser):
 
     def _vectors(self, block: Block, items: Array) -> Array:
         """Return each item's feature vector, or 1 for each of its categories, shape (n, d)."""
-        (fact,) = self.facts
-        if fact.kind == "features":
-            vector = block.fact(fact, Features).vector
+        if self.distance != "jaccard":
+            vector = block[Features.fact(self.features)].vector
             vector = namespace(vector).take(vector, items, axis=0)
             return unit_vectors(vector) if self.distance == "cosine" else vector
-        categories = block.fact(fact, Categories)
+        categories = block[Categories.fact(self.categories)]
         xp = namespace(categories.code)
         n, width = items.shape[0], len(categories.names)
         owner, category = categories.of(items)

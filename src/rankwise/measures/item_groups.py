@@ -14,10 +14,14 @@ import numpy as np
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, JudgedRows, Needs
+from rankwise.core.block import Block
+from rankwise.core.row_sets import JudgedRows, Needs
 from rankwise.measures.arithmetic import Gain, discount, gain_of, mean_difference
+from rankwise.measures.cell_labels import cells_of_items
+from rankwise.measures.group_rates import OverItemGroups
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms, RecommendationCount
-from rankwise.measures.kinds import OverItemGroups, Values, cells_of_items
+from rankwise.measures.kinds import Values
 from rankwise.measures.measure import measure
 
 __all__ = ["ItemMADRanking", "ItemMADRating"]
@@ -32,7 +36,7 @@ class _HitsInOrder(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the hits in the top k."""
-        judged = block.rows("judged")
+        judged = block.judged
         hit = (judged.rank <= k) & (judged.relevant > 0)
         return ItemTerms(judged.user, judged.item, self._terms(judged), hit)
 
@@ -75,11 +79,21 @@ class _HitGains(_HitsInOrder):
 
 
 class _GroupMeans(OverItemGroups):
-    """Group means of the items' means. ``item_sums`` holds the terms and their number."""
+    """Group means of the items' means."""
+
+    @property
+    def term_sums(self) -> tuple[ItemSum, ItemSum]:
+        """The terms of each item, summed over users, and their number."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The groups, and both sums."""
+        return (*super().inputs, *self.term_sums)
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the mean absolute difference, and each group's mean."""
-        total, count = (items.sum(item_sum, k) for item_sum in self.item_sums)
+        total, count = (items.sum(item_sum, k) for item_sum in self.term_sums)
         groups = self.groups(items)
         counted = count > 0
         mean = np.where(counted, total / np.where(counted, count, 1), 0.0)
@@ -127,7 +141,7 @@ class ItemMADRanking(_GroupMeans):
     discount: Literal["log", "none"] = "log"
 
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
+    def term_sums(self) -> tuple[ItemSum, ItemSum]:
         """Gains of hits, and recommendations."""
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
@@ -159,4 +173,4 @@ class ItemMADRating(_GroupMeans):
     2.0
     """
 
-    item_sums = (_HitScores(), _HitsInOrder())
+    term_sums = (_HitScores(), _HitsInOrder())

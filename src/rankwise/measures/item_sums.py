@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import polars as pl
 
 from rankwise.core.arrays import Array, count, is_tensor, namespace, sum_whole
-from rankwise.core.block import Block, Needs
+from rankwise.core.block import Block
 from rankwise.core.exact_sums import exact_sums, read_sums
 from rankwise.core.facts import Fact, Facts, Groups
 from rankwise.core.partial_columns import ItemColumn
+from rankwise.core.row_sets import Needs
 
 __all__ = [
     "CatalogueSums", "HistoryCount", "HitCount", "ItemSum", "ItemTerms", "RecommendationCount",
@@ -83,7 +84,7 @@ class ItemSum:
             parts = _parts(terms.item, terms.term, n_items, terms.within).items()
             return {replace(column, part=part): sums for part, sums in parts}
         xp = namespace(block.list_length)
-        groups = block.fact(Fact("user_group", self.by), Groups)
+        groups = block[Groups.of_users(self.by)]
         code = xp.take(groups.code, xp.take(block.user, terms.user))
         within = code >= 0 if terms.within is None else terms.within & (code >= 0)
         cells = _parts(code * n_items + terms.item, terms.term, n_items * len(groups.names), within)
@@ -128,7 +129,7 @@ class RecommendationCount(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the rows of the lists."""
-        listed = block.rows("recommended")
+        listed = block.recommended
         return ItemTerms(listed.user, listed.item, within=listed.rank <= k)
 
 
@@ -160,7 +161,7 @@ class RelevantCount(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the relevant items."""
-        rows = block.rows("relevant")
+        rows = block.relevant
         return ItemTerms(rows.user, rows.item)
 
 
@@ -173,7 +174,7 @@ class HistoryCount(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the items of the histories."""
-        rows = block.rows("history")
+        rows = block.history
         has_list = namespace(rows.user).take(block.list_length, rows.user) > 0
         return ItemTerms(rows.user, rows.item, within=has_list)
 
@@ -187,7 +188,7 @@ class RepeatCount(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the common items of lists and histories."""
-        overlap = block.overlap["history"]
+        overlap = block.overlap_history
         return ItemTerms(overlap.user, overlap.item)
 
 
@@ -236,13 +237,6 @@ class CatalogueSums:
             return self.by_group(item_sum, k)[""] - left_out
         return self.by_group(item_sum, k)[""]
 
-    def available(self) -> Any:
-        """Count the users with a list who could have been shown each item.
-
-        What a user has seen in training could not, unless it stands in the list all the same.
-        """
-        return self.n_listed - (self.sum(HistoryCount(), 0) - self.sum(RepeatCount(), 0))
-
     def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
         """Return the sum of every item in every group of users."""
         names = (name for name in self.frame.columns if name != "item")
@@ -253,8 +247,6 @@ class CatalogueSums:
             for group, parts in item_sum.parts_in(names, k).items()
         }
 
-    def fact(self, fact: Fact, kind: type[_F]) -> _F:
+    def __getitem__(self, fact: Fact[_F]) -> _F:
         """Return a fact about these items."""
-        found = self.facts[fact]
-        assert isinstance(found, kind)
-        return found
+        return cast(_F, self.facts[fact])

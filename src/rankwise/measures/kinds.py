@@ -1,35 +1,39 @@
-"""The kinds of measure, by what they add up to.
+"""The kinds of measure, by what their values are made of.
 
-* `PerUser.values`: a value for every user and cut-off; the result is their mean or their sum.
+* `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum. With
+  a plain definition alone (``@measure(…, plain=…)``) it is called user by user.
+* `rankwise.measures.hit_sums`: a value for every user that is a sum over hits, divided by a norm.
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
   The same function gives one user's value, a group's and everyone's.
-* `Accumulated.of_items`: a function of what was added up for every item; `Catalogue.of_counts` is
-  the common case, a function of how often each item was recommended.
+* `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
+  the common case, a function of how often each item was recommended;
+  `rankwise.measures.item_groups` has functions of groups of items.
 * `Composed.combine`: a function of other measures' values.
 * `Grouped.of_means`: a function of the means of user groups.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from rankwise.core.arrays import Array
 from rankwise.core.block import Block, Cutoffs
-from rankwise.core.facts import Fact, Groups
+from rankwise.core.facts import Groups
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.arithmetic import spread
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
 from rankwise.measures.measure import Measure, ValueKind
+from rankwise.measures.user_by_user import plain_inputs, plain_values
 
 __all__ = [
-    "Accumulated", "Catalogue", "Composed", "GroupRates", "Grouped", "OverItemGroups", "PerUser",
-    "Pooled", "Values", "at_cutoffs", "cells_of_items", "label", "read_label",
+    "Accumulated", "Catalogue", "Composed", "Grouped", "PerUser", "Pooled", "Sums", "Values",
+    "Weightable", "at_cutoffs",
 ]  # fmt: skip
+
+Sums: TypeAlias = tuple[Array, ...]
+"""The sums of a pooled measure: one array per sum, each with an entry per user, or numbers."""
 
 
 @dataclass(frozen=True)
@@ -46,37 +50,6 @@ class Values:
 
     value: float | None = None
     cells: Mapping[str, float] = field(default_factory=dict)
-
-
-def label(**groups: str) -> str:
-    """Write the label of a cell.
-
-    >>> label(user_group="a", item_group="science fiction")
-    'user_group=a,item_group=science fiction'
-    >>> label(item_group="a,b")
-    'item_group="a,b"'
-    """
-    return ",".join(f"{axis}={_quoted(name)}" for axis, name in groups.items())
-
-
-def read_label(text: str) -> dict[str, str]:
-    """Read a label that `label` wrote.
-
-    >>> read_label('user_group=a,item_group="b,c"')
-    {'user_group': 'a', 'item_group': 'b,c'}
-    """
-    found = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
-    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in found}
-
-
-def _quoted(name: str) -> str:
-    odd = any(sign in name for sign in '[]=,"\\#') or not name.isprintable() or name != name.strip()
-    return json.dumps(name, ensure_ascii=False) if odd or not name else name
-
-
-def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> dict[str, float]:
-    """Return a cell for each group of items."""
-    return {label(item_group=name): float(value) for name, value in zip(names, values, strict=True)}
 
 
 def at_cutoffs(measure: Measure, k: int | Sequence[int]) -> Measure:
@@ -106,9 +79,33 @@ class PerUser(Measure):
         """What the value is made of."""
         return self.aggregate
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the value of every user at every cut-off, shape (U, n_k)."""
-        raise MeasureError(f"{self.name} does not say how its values are worked out")
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the plain definition is called with, where that is all there is."""
+        return plain_inputs(self) if self._is_plain else ()
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the value of every user at a cut-off, shape (U,)."""
+        if not self._is_plain:
+            raise MeasureError(f"{self.name} does not define its value")
+        return plain_values(self, block, k)
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,).
+
+        For measures that share work over cut-offs; by default `value` at each of them.
+        """
+        return [self.value(block, cutoff) for cutoff in k]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the plain definition is the only one."""
+        cls = type(self)
+        return cls.plain is not None and cls.value is PerUser.value and cls.values is PerUser.values
+
+
+class Weightable(Measure):
+    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -120,13 +117,13 @@ class Pooled(Measure):
         """Which users have a value that means something: those with relevant items, or all."""
         return "user"
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return what each user adds to each sum, shape (U, n_k, n_sums)."""
-        raise MeasureError(f"{self.name} does not say what it sums")
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return what each user adds to each sum at a cut-off, arrays of shape (U,)."""
+        raise MeasureError(f"{self.name} does not define its sums")
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
-        """Return the value for sums of any number of users, shape (..., n_sums) to (...)."""
-        raise MeasureError(f"{self.name} does not say what its sums come to")
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the value for sums: of each user, or of any number of users together."""
+        raise MeasureError(f"{self.name} does not define the value of its sums")
 
     @property
     def mean_of_users(self) -> bool:
@@ -138,7 +135,7 @@ class Pooled(Measure):
         """What the value is made of."""
         return "mean" if self.mean_of_users else "pooled"
 
-    def user_weights(self, sums: Array) -> Array | None:
+    def user_weights(self, sums: Sums) -> Array | None:
         """Return the weight of each user in that mean; None: all the same."""
         return None
 
@@ -147,33 +144,37 @@ class Pooled(Measure):
 class Accumulated(Measure):
     """A function of sums over users that are kept for every item."""
 
-    needs_catalogue = "counted"
     value_kind = "all lists"
     jackknife_caveat: ClassVar[str] = ""
     """What a reader of its jackknife interval should know."""
 
     @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The number of items in the catalogue."""
+        return ("catalogue",)
+
+    @property
     def reads_truth(self) -> bool:
         """Whether what is summed for items depends on the ground truth."""
-        return any(item_sum.reads_truth for item_sum in self.item_sums)
+        return any(item_sum.reads_truth for item_sum in self.reads.item_sums)
 
     @property
     def has_groups(self) -> bool:
         """Whether a group of users can have a value: not if the cells are groups of users."""
-        return not any(item_sum.by for item_sum in self.item_sums) and not any(
-            fact.kind == "source" for fact in self.facts
+        return not any(item_sum.by for item_sum in self.reads.item_sums) and not any(
+            fact.kind == "source" for fact in self.reads.facts
         )
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the value at a cut-off, and those of its cells."""
-        raise MeasureError(f"{self.name} does not say what it makes of the sums")
+        raise MeasureError(f"{self.name} does not define its value of the sums")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Catalogue(Accumulated):
     """A function of how often each item of the catalogue was recommended."""
 
-    item_sums = (RecommendationCount(),)
+    inputs = (RecommendationCount(),)
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the one value."""
@@ -181,7 +182,7 @@ class Catalogue(Accumulated):
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""
-        raise MeasureError(f"{self.name} does not say what it makes of the counts")
+        raise MeasureError(f"{self.name} does not define its value of the counts")
 
 
 class _OfParts(Measure):
@@ -238,7 +239,7 @@ class Composed(_OfParts):
 
     def combine(self, *values: Array) -> Array:
         """Return the value for values of the parts, elementwise."""
-        raise MeasureError(f"{self.name} does not say how its parts combine")
+        raise MeasureError(f"{self.name} does not define how its parts combine")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -255,52 +256,10 @@ class Grouped(_OfParts):
     value_kind = "groups"
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def inputs(self) -> tuple[Input, ...]:
         """The groups."""
-        return (Fact("user_group", self.user_group),)
+        return (Groups.of_users(self.user_group),)
 
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
-        raise MeasureError(f"{self.name} does not say what it makes of the means")
-
-
-class GroupRates(Accumulated):
-    """How unequal a rate is over groups of items: part over whole, which are the cells."""
-
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
-        """Return the coefficient of variation of the rates, and the rates as cells."""
-        groups = self.groups(items)
-        sums = zip(*map(groups.sum, self.part_and_whole(items, k)), strict=True)
-        rates = [part / whole if whole > 0 else math.nan for part, whole in sums]
-        return Values(spread(rates), cells_of_items(groups.names, rates))
-
-    def groups(self, items: CatalogueSums) -> Groups:
-        """Return the group of every item of the catalogue."""
-        raise NotImplementedError
-
-    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
-        """Return numerator and denominator of the rate of each item: by default the two sums."""
-        part, whole = self.item_sums
-        return items.sum(part, k), items.sum(whole, k)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OverItemGroups(Accumulated):
-    """A function of what was added up for items, group by group, with a cell for each.
-
-    Parameters
-    ----------
-    item_group : str, default="group"
-        The column of ``items`` with the groups.
-    """
-
-    item_group: str = "group"
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """The groups of items."""
-        return (Fact("item_group", self.item_group),)
-
-    def groups(self, items: CatalogueSums) -> Groups:
-        """Return the group of every item of the catalogue."""
-        return items.fact(Fact("item_group", self.item_group), Groups)
+        raise MeasureError(f"{self.name} does not define its value of the means")

@@ -14,7 +14,7 @@ import operator
 import re
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import (
@@ -28,23 +28,21 @@ from typing import (
     dataclass_transform,
 )
 
-from rankwise.core.block import Cutoffs, Needs
-from rankwise.core.facts import Fact
+from rankwise.core.block import Cutoffs
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.item_sums import CatalogueSums, ItemSum
+from rankwise.measures.input_kinds import Input, Inputs
+from rankwise.measures.item_sums import CatalogueSums
 from rankwise.measures.measure_view import measure_html
 from rankwise.measures.parsing import parse_text, several_measures
 from rankwise.measures.registry import Registered, add
 
-__all__ = ["POPULARITY", "WHOLE_LIST", "Measure", "ValueKind", "measure"]
+__all__ = ["WHOLE_LIST", "Measure", "ValueKind", "measure"]
 
 ValueKind: TypeAlias = Literal[
     "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups"
 ]
 """What a value is made of: a mean over users, a sum over users, a function of sums over users,
 of all lists together, of other values, or of the means of user groups."""
-POPULARITY = Fact("popularity")
-"""How often each item occurs in training, which many measures must know."""
 WHOLE_LIST = 2**62
 """The cut-off that stands for none: larger than any list, small enough to add to."""
 
@@ -80,12 +78,9 @@ class Measure(Registered):
     range: ClassVar[tuple[float, float]]
     higher_is_better: ClassVar[bool | None]
     cutoff: ClassVar[Literal["required", "optional", "none"]]
-    needs: ClassVar[Needs] = frozenset()
     plain: ClassVar[Callable[..., Any] | None] = None
-    needs_catalogue: ClassVar[Literal["", "counted", "whole"]] = ""
-    """Whether the catalogue is counted, or must also hold every item that is seen."""
-    additive: ClassVar[bool] = False
-    """Whether it is a sum over relevant items, each of which can be given a weight."""
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    """The parameters that a preset fixes, with their values."""
     counts_candidates: ClassVar[bool] = False
     """Whether it needs the history only to count candidates, which exact ranks know."""
     reads_below_k: ClassVar[bool] = False
@@ -153,9 +148,14 @@ class Measure(Registered):
         return ()
 
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """What is added up for every item."""
+    def inputs(self) -> tuple[Input, ...]:
+        """All that is read beyond hits, lengths of lists and numbers of relevant items."""
         return ()
+
+    @cached_property
+    def reads(self) -> Inputs:
+        """The inputs, sorted by who provides them."""
+        return Inputs.of(self.inputs)
 
     @property
     def value_kind(self) -> ValueKind:
@@ -167,28 +167,9 @@ class Measure(Registered):
         """Whether it compares lists with the ground truth; measures that describe lists do not."""
         return True
 
-    @property
-    def requires(self) -> Needs:
-        """What blocks must hold for this measure with these parameters."""
-        return self.needs.union(*(tally.needs for tally in self.item_sums))
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """What must be known about items and users."""
-        return ()
-
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Say what the value rests on, for measures of which that must be known."""
         return {}
-
-    @property
-    def all_facts(self) -> tuple[Fact, ...]:
-        """What must be known, with what follows from the parts of blocks that are needed."""
-        implied = {
-            "history": "history", "overlap_history": "history", "overlap_baseline": "baseline",
-        }  # fmt: skip
-        kinds = {implied[need] for need in self.requires if need in implied}
-        return (*self.facts, *(Fact(kind) for kind in sorted(kinds)))  # type: ignore[arg-type]
 
     def require_cutoff(self) -> None:
         """Raise if the measure says nothing without a cut-off and has none."""
@@ -207,7 +188,6 @@ def measure(
     range: tuple[float, float],  # noqa: A002 - the field's word, and what the attribute is called
     higher_is_better: bool | None,
     cutoff: Literal["required", "optional", "none"] = "optional",
-    needs: Needs = frozenset(),
     family: str | None = None,
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[_M], _M]:
@@ -225,8 +205,6 @@ def measure(
         The direction; None where a measure describes and does not judge.
     cutoff : {"optional", "required", "none"}
         Whether ``@k`` may, must or must not be given.
-    needs : frozenset of str
-        What must be in the block beyond hits.
     family : str, optional
         The family; by default the name of the module.
     plain : callable, optional
@@ -242,7 +220,7 @@ def measure(
         dataclass(frozen=True, kw_only=True, repr=False)(cls)  # changes the class in place
         cls.name, cls.aliases, cls.range = name, aliases, range
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
-        cls.needs, cls.plain = cls.needs | needs, plain and staticmethod(plain)
+        cls.plain = plain and staticmethod(plain)
         cls.family = family or cls.__module__.rsplit(".", 1)[-1]
         _describe_inherited(cls)
         add(cls)
@@ -255,10 +233,12 @@ def _describe_inherited(cls: type[Measure]) -> None:
     """Add the parameters to a docstring that only docstrings of base classes describe."""
     text = inspect.cleandoc(cls.__doc__ or "")
     head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
+    parameters = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Measure)]:
         inherited = inspect.cleandoc(base.__doc__ or "")
         for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
-            if not re.search(rf"^{description.split()[0]} : ", head, re.MULTILINE):
+            name = description.split()[0]
+            if name in parameters and not re.search(rf"^{name} : ", head, re.MULTILINE):
                 title = "" if "\nParameters\n---" in head else "\n\nParameters\n----------"
                 head = f"{head}{title}\n{description}"
     cls.__doc__ = "\n\n".join([head, *tail])

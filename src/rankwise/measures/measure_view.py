@@ -10,9 +10,9 @@ import inspect
 import math
 from typing import Any, Literal, Protocol
 
-from rankwise.core.block import Cutoffs, Needs
-from rankwise.core.facts import Fact
+from rankwise.core.block import Cutoffs
 from rankwise.core.view import TableView, html
+from rankwise.measures.input_kinds import Inputs
 
 __all__ = [
     "FAMILIES", "ShownMeasure", "as_written", "better", "extra_inputs", "interval", "measure_html",
@@ -73,12 +73,8 @@ class ShownMeasure(Protocol):
         """The measures that it is composed of."""
 
     @property
-    def requires(self) -> Needs:
-        """The columns of blocks that it reads."""
-
-    @property
-    def all_facts(self) -> tuple[Fact, ...]:
-        """The facts about items and users that it reads."""
+    def reads(self) -> Inputs:
+        """The inputs that it declares."""
 
     @property
     def reads_truth(self) -> bool:
@@ -133,8 +129,8 @@ def better(higher_is_better: bool | None, neither: str = "–") -> str:
 def extra_inputs(measure: ShownMeasure) -> list[str]:
     """Return the inputs that a measure needs beyond recommendations and ground truth."""
     parts = [measure, *measure.parts]
-    inputs = {_INPUTS[fact.kind] for part in parts for fact in part.all_facts}
-    if any("scores" in part.requires for part in parts):
+    inputs = {_INPUTS[fact.kind] for part in parts for fact in part.reads.facts}
+    if any("scores" in part.reads.rows for part in parts):
         inputs.add("scores")
     return sorted(inputs)
 

@@ -13,19 +13,20 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.core.facts import Popularity
+from rankwise.core.block import Block
+from rankwise.core.facts import POPULARITY
 from rankwise.measures.arithmetic import (
     discount,
-    discounts,
     divide,
     gain_of,
     listed_denominator,
     need_cutoff,
     shared_with_baseline,
+    sum_of_discounts,
 )
+from rankwise.measures.hit_sums import HitSum
 from rankwise.measures.kinds import PerUser
-from rankwise.measures.measure import POPULARITY, measure
+from rankwise.measures.measure import measure
 
 __all__ = ["EFD", "EPC", "Novelty", "Surprisal", "Unexpectedness"]
 
@@ -34,13 +35,13 @@ def _probability(
     block: Block, popularity: Literal["users", "interactions"], *, min_count: float
 ) -> Array:
     """Return :math:`p_i`, the share of training users or interactions that each item has."""
-    training = block.fact(POPULARITY, Popularity)
+    training = block[POPULARITY]
     total = training.n_users if popularity == "users" else training.n_interactions
     return namespace(training.count).clip(training.count, min=min_count) / total
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _NovelHits(PerUser):
+class _NovelHits(HitSum):
     r"""The discounted novelty of the hits, as a share of the largest sum of discounts.
 
     Parameters
@@ -51,21 +52,23 @@ class _NovelHits(PerUser):
         A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
     """
 
-    additive = True
-    facts = (POPULARITY,)
+    inputs = (POPULARITY,)
     popularity: Literal["users", "interactions"] = "users"
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return discounted sums over the hits, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
+    def terms(self, block: Block) -> Array:
+        """Return the discounted novelty of each hit."""
+        hits, xp = block.hits, block.xp
         novelty = xp.take(self._novelty(block), hits.item)
         if self.relevance != "binary":
             plus_one = self.relevance == "discounted_plus_one"
             gain = gain_of("exponential_plus_one" if plus_one else "exponential", hits.gain)
             novelty = novelty * gain
-        terms = hits.probability * hits.to_rows(novelty) * discount(hits.rank)
-        return block.sum_hits(terms, k) / discounts(block, k)
+        return hits.probability * hits.to_rows(novelty) * discount(hits.rank)
+
+    def scale(self, k: Array) -> Array:
+        """Return the sum of the discounts of the first k ranks."""
+        return sum_of_discounts(k)
 
     def _novelty(self, block: Block) -> Array:
         """Return the novelty of every item."""
@@ -137,7 +140,7 @@ class _ListMean(PerUser):
 
 
 @measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,
-         needs=frozenset({"recommended"}), plain=plain.novelty_at_k)  # fmt: skip
+         plain=plain.novelty_at_k)  # fmt: skip
 class Novelty(_ListMean):
     r"""Mean self-information of the items in the top k, in bits.
 
@@ -168,15 +171,14 @@ class Novelty(_ListMean):
     1.0
     """
 
-    facts = (POPULARITY,)
+    inputs = ("recommended", POPULARITY)
     popularity: Literal["users", "interactions"] = "users"
     discount: Literal["none", "log"] = "none"
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return mean self-information, shape (U, n_k)."""
-        rows = block.rows("recommended")
-        xp = namespace(block.list_length)
+    def value(self, block: Block, k: int) -> Array:
+        """Return mean self-information, shape (U,)."""
+        rows, xp = block.recommended, block.xp
         probability = _probability(block, self.popularity, min_count=1.0)
         bits = xp.take(-xp.log2(probability), rows.item)
         if self.discount == "none":
@@ -184,12 +186,11 @@ class Novelty(_ListMean):
             return divide(block.sum_recommended(bits, k), length)
         weight = discount(rows.rank)
         if self.denominator == "k":
-            return block.sum_recommended(bits * weight, k) / discounts(block, k)
+            return block.sum_recommended(bits * weight, k) / sum_of_discounts(k)
         return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
 
 
-@measure("surprisal", range=(0, 1), higher_is_better=True, needs=frozenset({"recommended"}),
-         plain=plain.surprisal_at_k)  # fmt: skip
+@measure("surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k)
 class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 
@@ -215,22 +216,20 @@ class Surprisal(_ListMean):
     0.5
     """
 
-    facts = (POPULARITY,)
+    inputs = ("recommended", POPULARITY)
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return mean surprisal, shape (U, n_k)."""
-        rows = block.rows("recommended")
-        xp = namespace(block.list_length)
-        most = math.log2(block.fact(POPULARITY, Popularity).n_users)
+    def value(self, block: Block, k: int) -> Array:
+        """Return mean surprisal, shape (U,)."""
+        rows, xp = block.recommended, block.xp
+        most = math.log2(block[POPULARITY].n_users)
         bits = xp.take(-xp.log2(_probability(block, "users", min_count=1.0)), rows.item)
         terms = bits / most if most else xp.zeros_like(bits)
         length = listed_denominator(block, k, self.denominator)
         return divide(block.sum_recommended(terms, k), length)
 
 
-@measure("unexpectedness", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"overlap_baseline"}), plain=plain.unexpectedness_at_k)  # fmt: skip
+@measure("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k)
 class Unexpectedness(_ListMean):
     r"""Share of the top k that is not in the top k of a baseline run.
 
@@ -258,8 +257,9 @@ class Unexpectedness(_ListMean):
     0.6667
     """
 
+    inputs = ("overlap_baseline",)
     denominator: Literal["length", "k"] = "length"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of unexpected items, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of unexpected items, shape (U,)."""
         return 1.0 - shared_with_baseline(block, k, self.denominator)

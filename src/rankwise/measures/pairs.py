@@ -6,17 +6,18 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.block import Block, Cutoffs, JudgedRows
+from rankwise.core.block import Block
+from rankwise.core.row_sets import JudgedRows
 from rankwise.measures.arithmetic import divide, or_nan
-from rankwise.measures.kinds import PerUser
+from rankwise.measures.kinds import PerUser, Weightable
 from rankwise.measures.measure import measure
 
 __all__ = ["BPref", "PartialAUC"]
 
 
-@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none", needs=frozenset({"judged"}),
+@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none",
          family="accuracy", plain=plain.bpref)  # fmt: skip
-class BPref(PerUser):
+class BPref(Weightable, PerUser):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
@@ -43,14 +44,13 @@ class BPref(PerUser):
     0.75
     """
 
-    additive = True
+    inputs = ("judged",)
     reads_below_k = True
     without_judged: Literal["one", "undefined"] = "one"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return binary preference, shape (U, 1)."""
-        rows = block.rows("judged")
-        xp = namespace(block.list_length)
+    def value(self, block: Block, k: int) -> Array:
+        """Return binary preference, shape (U,)."""
+        rows, xp = block.judged, block.xp
         irrelevant = 1.0 - rows.relevant
         per_user = bincount(rows.user, irrelevant, block.n_users)
         before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
@@ -65,7 +65,7 @@ class BPref(PerUser):
         if self.without_judged == "undefined":
             hit = bincount(rows.user, rows.relevant, block.n_users) > 0
             value = or_nan(value, (n_irrelevant > 0) | ~hit)
-        return value[:, None]
+        return value
 
 
 def _mean_above(block: Block, rows: JudgedRows, above: Array, limit: Array) -> Array:
@@ -114,7 +114,7 @@ def _mean_below(block: Block, cutoff: int) -> Array:
 
 @measure("partial_auc", "pauc", range=(0, 1), higher_is_better=True, cutoff="required",
          family="accuracy", plain=plain.partial_auc_at_k)  # fmt: skip
-class PartialAUC(PerUser):
+class PartialAUC(Weightable, PerUser):
     r"""Area under the ROC curve up to the first k items that are not relevant.
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
@@ -140,21 +140,16 @@ class PartialAUC(PerUser):
     0.75
     """
 
-    additive = True
     reads_below_k = True
     positives: Literal["all", "top"] = "all"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return partial areas, shape (U, n_k)."""
-        hits, xp = block.hits, namespace(block.list_length)
-        columns = []
-        for cutoff in k:
-            share, relevant = _mean_below(block, cutoff) / cutoff, block.n_relevant
-            share = share * block.item_weight(hits.owner, hits.item)
-            if self.positives == "top":
-                top = hits.to_items(hits.position) <= cutoff
-                share = xp.where(top, share, xp.zeros_like(share))
-                relevant = xp.clip(relevant, max=cutoff)
-            total = bincount(hits.owner, share, block.n_users)
-            columns.append(divide(total, relevant))
-        return xp.stack(columns, axis=0).T
+    def value(self, block: Block, k: int) -> Array:
+        """Return partial areas, shape (U,)."""
+        hits, xp = block.hits, block.xp
+        share, n_relevant = _mean_below(block, k) / k, block.n_relevant
+        share = share * block.item_weight(hits.owner, hits.item)
+        if self.positives == "top":
+            top = hits.to_items(hits.position) <= k
+            share = xp.where(top, share, xp.zeros_like(share))
+            n_relevant = block.relevant_in_reach(k)
+        return divide(bincount(hits.owner, share, block.n_users), n_relevant)

@@ -10,30 +10,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.core.block import Block, Cutoffs, Needs
-from rankwise.core.facts import Groups, Popularity
+from rankwise.core.arrays import Array, bincount
+from rankwise.core.block import Block
+from rankwise.core.facts import POPULARITY, Groups
 from rankwise.measures.arithmetic import check_parameter, divide, listed_denominator, or_nan
+from rankwise.measures.group_rates import AvailableCount, GroupRates, ItemNumber, One
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.item_sums import (
     CatalogueSums,
-    HistoryCount,
     HitCount,
     ItemSum,
     RecommendationCount,
     RelevantCount,
-    RepeatCount,
 )
-from rankwise.measures.kinds import GroupRates, PerUser, Pooled
-from rankwise.measures.measure import POPULARITY, Measure, measure
+from rankwise.measures.kinds import PerUser, Pooled, Sums
+from rankwise.measures.measure import Measure, measure
 
 __all__ = ["ACLT", "APLT", "ARP", "PopREO", "PopRSP", "PopularityLift"]
-
-_RECOMMENDED: Needs = frozenset({"recommended"})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,8 +44,12 @@ class _HeadAndTail(Measure):
         The share of the training interactions that the short head holds.
     """
 
-    facts = (POPULARITY,)
     pop_ratio: float = 0.8
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """How popular items are in training."""
+        return (*super().inputs, POPULARITY)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -56,7 +58,7 @@ class _HeadAndTail(Measure):
 
 
 @measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
-         needs=_RECOMMENDED, plain=plain.arp_at_k)  # fmt: skip
+         plain=plain.arp_at_k)  # fmt: skip
 class ARP(PerUser):
     r"""Mean popularity of the items in the top k: their number of training users.
 
@@ -81,33 +83,34 @@ class ARP(PerUser):
     2.0
     """
 
-    facts = (POPULARITY,)
+    inputs = ("recommended", POPULARITY)
     defined_for = "list"
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return mean popularity, shape (U, n_k)."""
-        count = block.fact(POPULARITY, Popularity).count
-        total = block.sum_recommended(
-            namespace(count).take(count, block.rows("recommended").item), k
-        )
-        kind = self.denominator if self.k else "length"
-        return divide(total, listed_denominator(block, k, kind))
+    def value(self, block: Block, k: int) -> Array:
+        """Return mean popularity, shape (U,)."""
+        count = block[POPULARITY].count
+        total = block.sum_recommended(block.xp.take(count, block.recommended.item), k)
+        return divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
 
 
 class _LongTail(_HeadAndTail, PerUser):
     defined_for = "list"
 
-    def _count(self, block: Block, k: Cutoffs) -> Array:
-        """Count the long-tail items in the top k, shape (U, n_k)."""
-        tail = block.fact(POPULARITY, Popularity).is_tail(self.pop_ratio)
-        xp = namespace(tail)
-        is_tail = xp.take(tail, block.rows("recommended").item)
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The lists, and how popular items are in training."""
+        return (*super().inputs, "recommended")
+
+    def _count(self, block: Block, k: int) -> Array:
+        """Count the long-tail items in the top k, shape (U,)."""
+        tail, xp = block[POPULARITY].is_tail(self.pop_ratio), block.xp
+        is_tail = xp.take(tail, block.recommended.item)
         return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
 
 @measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True,
-         needs=_RECOMMENDED, plain=plain.aclt_at_k)  # fmt: skip
+         plain=plain.aclt_at_k)  # fmt: skip
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
@@ -129,13 +132,13 @@ class ACLT(_LongTail):
     1.0
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the number of long-tail items, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of long-tail items, shape (U,)."""
         return self._count(block, k)
 
 
 @measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True,
-         needs=_RECOMMENDED, plain=plain.aplt_at_k)  # fmt: skip
+         plain=plain.aplt_at_k)  # fmt: skip
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
@@ -164,8 +167,8 @@ class APLT(_LongTail):
 
     denominator: Literal["k", "length"] = "k"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of long-tail items, shape (U, n_k)."""
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of long-tail items, shape (U,)."""
         kind = self.denominator if self.k else "length"
         return divide(self._count(block, k), listed_denominator(block, k, kind))
 
@@ -175,7 +178,7 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
 
     def groups(self, items: CatalogueSums) -> Groups:
         """Return the short head and the long tail as groups."""
-        tail = items.fact(POPULARITY, Popularity).is_tail(self.pop_ratio)
+        tail = items[POPULARITY].is_tail(self.pop_ratio)
         return Groups(tail.astype(np.int64), ("short_head", "long_tail"))
 
 
@@ -213,16 +216,12 @@ class PopRSP(_HeadTailRates):
 
     denominator: Literal["items", "available"] = "items"
 
-    @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """Recommendations, and histories where the denominator excludes them."""
-        seen = (HistoryCount(), RepeatCount()) if self.denominator == "available" else ()
-        return (RecommendationCount(), *seen)
+    part = RecommendationCount()
 
-    def part_and_whole(self, items: CatalogueSums, k: int) -> tuple[Any, Any]:
-        """Return recommendations, and what they are divided by."""
-        whole = items.available() if self.denominator == "available" else np.ones(items.size)
-        return items.sum(RecommendationCount(), k), whole
+    @property
+    def whole(self) -> ItemNumber:
+        """The items, or the users to whom each could have been recommended."""
+        return AvailableCount() if self.denominator == "available" else One()
 
 
 @measure("pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1),
@@ -258,14 +257,16 @@ class PopREO(_HeadTailRates):
 
     of: Literal["hits", "recommended"] = "hits"
 
+    whole = RelevantCount()
+
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """Hits or recommendations, and relevant items."""
-        return (HitCount() if self.of == "hits" else RecommendationCount(), RelevantCount())
+    def part(self) -> ItemSum:
+        """The hits, or all recommendations."""
+        return HitCount() if self.of == "hits" else RecommendationCount()
 
 
 @measure("popularity_lift", range=(-1, math.inf), higher_is_better=None,
-         needs=frozenset({"recommended", "history"}), plain=plain.popularity_lift_at_k)  # fmt: skip
+         plain=plain.popularity_lift_at_k)  # fmt: skip
 class PopularityLift(Pooled):
     r"""Relative difference in mean popularity between recommendation lists and user histories.
 
@@ -289,20 +290,20 @@ class PopularityLift(Pooled):
     """
 
     reads_truth = False
-    facts = (POPULARITY,)
+    inputs = ("recommended", "history", POPULARITY)
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the mean popularity of each list and of each history, shape (U, n_k, 2)."""
-        count = block.fact(POPULARITY, Popularity).count
-        xp, history = namespace(count), block.rows("history")
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the mean popularity of each list and of each history, shape (U,) both."""
+        count, xp, history = block[POPULARITY].count, block.xp, block.history
         length = block.count_rows(history)
         total = bincount(history.user, xp.take(count, history.item), block.n_users)  # integers
-        of_history = divide(total, length)[:, None]
-        total = block.sum_recommended(xp.take(count, block.rows("recommended").item), k)
+        of_history = divide(total, length)
+        total = block.sum_recommended(xp.take(count, block.recommended.item), k)
         of_list = divide(total, listed_denominator(block, k, "length"))
-        both = xp.astype((length > 0) & (block.list_length > 0), xp.float64)[:, None]
-        return xp.stack([of_list * both, (of_history + xp.zeros_like(of_list)) * both], axis=2)
+        both = xp.astype((length > 0) & (block.list_length > 0), xp.float64)
+        return of_list * both, of_history * both
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the lift; NaN without histories."""
-        return or_nan(divide(sums[..., 0], sums[..., 1]) - 1.0, sums[..., 1] > 0)
+        of_lists, of_histories = sums
+        return or_nan(divide(of_lists, of_histories) - 1.0, of_histories > 0)

@@ -12,35 +12,39 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace, refuse
-from rankwise.core.block import Block, Cutoffs, Needs
+from rankwise.core.block import Block
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import divide, or_nan
-from rankwise.measures.kinds import Pooled
+from rankwise.measures.kinds import Pooled, Sums
 from rankwise.measures.measure import measure
 
 __all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
 
-_JUDGED: Needs = frozenset({"judged", "scores"})
 _PAIRS = 1 << 22  # pairs of rows compared at a time
 
 
-def _sums(block: Block, user: Array, *columns: Array) -> Array:
-    """Sum each column over the rows of each user, shape (U, 1, n_columns)."""
-    xp = namespace(user)
-    sums = [bincount(user, column, block.n_users) for column in columns]
-    return xp.stack(sums, axis=1)[:, None, :]
+def _sums(block: Block, user: Array, *columns: Array) -> Sums:
+    """Sum each column over the rows of each user, arrays of shape (U,)."""
+    return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
 class _MeanOverRows(Pooled):
     """A mean over rows: sums of a loss, and the number of rows."""
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean loss, NaN without rows."""
-        return or_nan(divide(sums[..., 0], sums[..., 1]), sums[..., 1] > 0)
+        loss, n = sums
+        return or_nan(divide(loss, n), n > 0)
+
+
+class _OfScores(Pooled):
+    """A function of predicted scores and the ratings of the same items."""
+
+    inputs = ("judged", "scores")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _MeanLoss(_MeanOverRows):
+class _MeanLoss(_MeanOverRows, _OfScores):
     """A mean loss of the scores.
 
     Parameters
@@ -56,9 +60,9 @@ class _MeanLoss(_MeanOverRows):
         """Whether the value is a mean of users' values, not of rows."""
         return self.average == "users"
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the sum of the losses and the number of rows, shape (U, 1, 2)."""
-        rows = block.rows("judged")
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the sum of the losses and the number of rows, shape (U,) both."""
+        rows = block.judged
         loss = self._loss(rows.score - rows.truth)
         return _sums(block, rows.user, loss, namespace(loss).ones_like(loss))
 
@@ -66,7 +70,7 @@ class _MeanLoss(_MeanOverRows):
         return error**2
 
 
-@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none",
          plain=plain.mean_absolute_error)  # fmt: skip
 class MAE(_MeanLoss):
     r"""Mean absolute error.
@@ -90,7 +94,7 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none",
          plain=plain.mean_squared_error)  # fmt: skip
 class MSE(_MeanLoss):
     r"""Mean squared error.
@@ -111,7 +115,7 @@ class MSE(_MeanLoss):
     """
 
 
-@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", needs=_JUDGED,
+@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none",
          plain=plain.root_mean_squared_error)  # fmt: skip
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
@@ -136,14 +140,15 @@ class RMSE(_MeanLoss):
     1.41421
     """
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the root of the mean squared error, NaN without rows."""
-        return namespace(sums).sqrt(super().pool(sums, catalogue_size))
+        mean = super().pool(sums, catalogue_size)
+        return namespace(mean).sqrt(mean)
 
 
 @measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none",
-         needs=_JUDGED, plain=plain.r2)  # fmt: skip
-class R2(Pooled):
+         plain=plain.r2)  # fmt: skip
+class R2(_OfScores):
     r"""Coefficient of determination: the share of the variance of ratings that is explained.
 
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
@@ -161,23 +166,23 @@ class R2(Pooled):
     0.5
     """
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return number, rating, squared rating and squared error, shape (U, 1, 4)."""
-        rows = block.rows("judged")
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return number, rating, squared rating and squared error, each of shape (U,)."""
+        rows = block.judged
         ones = namespace(rows.truth).ones_like(rows.truth)
         error = (rows.truth - rows.score) ** 2
         return _sums(block, rows.user, ones, rows.truth, rows.truth**2, error)
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the coefficient, NaN where the ratings do not vary."""
-        n, total, squares, error = (sums[..., column] for column in range(4))
+        n, total, squares, error = sums
         variation = squares - divide(total**2, n)
         return or_nan(1.0 - divide(error, variation), variation > _noise(squares))
 
 
 @measure("explained_variance", "exp_var", range=(-math.inf, 1), higher_is_better=True,
-         cutoff="none", needs=_JUDGED, plain=plain.explained_variance)  # fmt: skip
-class ExplainedVariance(Pooled):
+         cutoff="none", plain=plain.explained_variance)  # fmt: skip
+class ExplainedVariance(_OfScores):
     r"""Share of the variance of ratings that is explained, ignoring a constant error.
 
     .. math:: 1 - Var(r - \hat r) / Var(r)
@@ -196,16 +201,16 @@ class ExplainedVariance(Pooled):
     1.0
     """
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return number, rating, error and the squares of both, shape (U, 1, 5)."""
-        rows = block.rows("judged")
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return number, rating, error and the squares of both, each of shape (U,)."""
+        rows = block.judged
         error = rows.truth - rows.score
         ones = namespace(error).ones_like(error)
         return _sums(block, rows.user, ones, rows.truth, rows.truth**2, error, error**2)
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the share explained, NaN where the ratings do not vary."""
-        n, total, squares, error, squared_error = (sums[..., column] for column in range(5))
+        n, total, squares, error, squared_error = sums
         variation = squares - divide(total**2, n)
         unexplained = squared_error - divide(error**2, n)
         return or_nan(1.0 - divide(unexplained, variation), variation > _noise(squares))
@@ -217,8 +222,7 @@ def _noise(squares: Array) -> Array:
 
 
 @measure("log_loss", "logloss", "binary_cross_entropy", range=(0, math.inf), higher_is_better=False,
-         cutoff="none", needs=frozenset({"recommended", "scores"}),
-         plain=plain.log_loss)  # fmt: skip
+         cutoff="none", plain=plain.log_loss)  # fmt: skip
 class LogLoss(_MeanOverRows):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
@@ -243,12 +247,12 @@ class LogLoss(_MeanOverRows):
     0.16425
     """
 
+    inputs = ("recommended", "scores")
     epsilon: float = 1e-15
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the sum of the losses and the number of rows, shape (U, 1, 2)."""
-        rows = block.rows("recommended")
-        xp = namespace(rows.score)
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the sum of the losses and the number of rows, shape (U,) both."""
+        rows, xp = block.recommended, block.xp
         refuse(
             (rows.score < 0) | (rows.score > 1),
             lambda: ScoreError(
@@ -263,9 +267,9 @@ class LogLoss(_MeanOverRows):
         return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
-@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", needs=_JUDGED,
+@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none",
          plain=plain.fraction_of_concordant_pairs)  # fmt: skip
-class FCP(Pooled):
+class FCP(_OfScores):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 
     .. math:: n_c / (n_c + n_d)
@@ -285,16 +289,15 @@ class FCP(Pooled):
     0.66667
     """
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return the numbers of concordant and discordant pairs, shape (U, 1, 2)."""
-        rows = block.rows("judged")
-        xp = namespace(rows.user)
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the numbers of concordant and discordant pairs, shape (U,) both."""
+        rows, xp = block.judged, block.xp
         n = int(rows.user.shape[0])
         lengths = bincount(rows.user, xp.ones_like(rows.truth), block.n_users)
         ends = xp.astype(xp.cumulative_sum(lengths), xp.int64)
         first = xp.take(ends - xp.astype(lengths, xp.int64), rows.user)
         size = xp.astype(xp.take(lengths, rows.user), xp.int64)
-        total = xp.zeros((block.n_users, 1, 2), dtype=xp.float64)
+        concordant = discordant = xp.zeros(block.n_users, dtype=xp.float64)
         pairs, start = xp.cumulative_sum(size), 0
         while start < n:
             done = int(pairs[start - 1]) if start else 0
@@ -307,11 +310,13 @@ class FCP(Pooled):
             higher = xp.take(rows.truth, left) > xp.take(rows.truth, right)
             agree = xp.take(rows.score, left) > xp.take(rows.score, right)
             pair_kinds = (xp.astype(higher & kind, xp.float64) for kind in (agree, ~agree))
-            total = total + _sums(block, xp.take(rows.user, left), *pair_kinds)
+            more, fewer = _sums(block, xp.take(rows.user, left), *pair_kinds)
+            concordant, discordant = concordant + more, discordant + fewer
             start = stop
-        return total
+        return concordant, discordant
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the fraction, NaN without pairs."""
-        pairs = sums[..., 0] + sums[..., 1]
-        return or_nan(divide(sums[..., 0], pairs), pairs > 0)
+        concordant, discordant = sums
+        pairs = concordant + discordant
+        return or_nan(divide(concordant, pairs), pairs > 0)

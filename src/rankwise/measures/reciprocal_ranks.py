@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs
-from rankwise.measures.arithmetic import divide
-from rankwise.measures.kinds import PerUser
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
+from rankwise.measures.hit_sums import HitSum, RunningSum
 from rankwise.measures.measure import measure
 
 __all__ = ["ARHR", "NCRR", "ReciprocalRank"]
@@ -20,7 +19,7 @@ __all__ = ["ARHR", "NCRR", "ReciprocalRank"]
 
 @measure("mrr", "rr", "reciprocal_rank", "recip_rank", range=(0, 1), higher_is_better=True,
          family="accuracy", plain=plain.reciprocal_rank_at_k)  # fmt: skip
-class ReciprocalRank(PerUser):
+class ReciprocalRank(RunningSum):
     r"""One over the rank of the first relevant item.
 
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
@@ -39,14 +38,14 @@ class ReciprocalRank(PerUser):
     0.4444
     """
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return reciprocal ranks, shape (U, n_k)."""
-        return block.sum_hits(block.hits.first() / block.hits.rank, k)
+    def terms(self, block: Block) -> Array:
+        """Return one over the rank of the first hit of each user, 0 for other hits."""
+        return block.hits.first() / block.hits.rank
 
 
 @measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy",
          plain=plain.arhr_at_k)  # fmt: skip
-class ARHR(PerUser):
+class ARHR(HitSum):
     r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
@@ -64,16 +63,14 @@ class ARHR(PerUser):
     1.25
     """
 
-    additive = True
-
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return sums of reciprocal ranks, shape (U, n_k)."""
-        return block.sum_hits(block.hits.probability / block.hits.rank, k)
+    def terms(self, block: Block) -> Array:
+        """Return one over the rank of each hit."""
+        return block.hits.probability / block.hits.rank
 
 
-@measure("ncrr", range=(0, 1), higher_is_better=True, needs=frozenset({"ideal"}),
+@measure("ncrr", range=(0, 1), higher_is_better=True,
          family="accuracy", plain=plain.ncrr_at_k)  # fmt: skip
-class NCRR(PerUser):
+class NCRR(ARHR):
     r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
@@ -92,10 +89,8 @@ class NCRR(PerUser):
     0.83333
     """
 
-    additive = True
+    inputs = ("ideal",)
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return NCRR, shape (U, n_k)."""
-        xp = namespace(block.list_length)
-        ideal = block.sum_ideal(xp.ones_like, lambda rank: 1.0 / rank, k)
-        return divide(ARHR().values(block, k), ideal)
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the sum of one over the rank for the ideal list."""
+        return block.sum_ideal(block.xp.ones_like, lambda rank: 1.0 / rank, k)

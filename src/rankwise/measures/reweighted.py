@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block, Cutoffs, Needs
-from rankwise.core.facts import Fact
+from rankwise.core.arrays import Array
+from rankwise.core.block import Block
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
-from rankwise.measures.item_sums import ItemSum
-from rankwise.measures.kinds import PerUser, Pooled, at_cutoffs
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.kinds import PerUser, Pooled, Sums, Weightable, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
@@ -50,7 +49,7 @@ class _Reweighted(ByWeight, Pooled):
                 found=str(self.of),
                 hint=f"write {self.name}(…)@10",
             )
-        if not (self.of.additive and isinstance(self.of, PerUser | Pooled)):
+        if not (isinstance(self.of, Weightable) and isinstance(self.of, PerUser | Pooled)):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over relevant items",
                 found=str(self.of),
@@ -60,29 +59,14 @@ class _Reweighted(ByWeight, Pooled):
             raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
 
     @property
-    def needs_catalogue(self) -> Literal["", "counted", "whole"]:  # type: ignore[override]
-        """What the weighted measure needs of it: at least its items are counted."""
-        return self.of.needs_catalogue or "counted"
+    def inputs(self) -> tuple[Input, ...]:
+        """What the weights and the weighted measure need."""
+        return (*super().inputs, *self.of.inputs)
 
     @property
     def counts_candidates(self) -> bool:  # type: ignore[override]
         """As the weighted measure."""
         return self.of.counts_candidates
-
-    @property
-    def requires(self) -> Needs:
-        """What the weighted measure needs, and the relevant items."""
-        return super().requires | self.of.requires | {"relevant"}
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """The facts of the weights and of the weighted measure."""
-        return tuple(dict.fromkeys((*super().facts, *self.of.facts)))
-
-    @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The relevant items, and the item sums of the weighted measure."""
-        return tuple(dict.fromkeys((*super().item_sums, *self.of.item_sums)))
 
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
@@ -99,10 +83,10 @@ class _Reweighted(ByWeight, Pooled):
         """Raise if the weighted measure needs a cut-off and there is none."""
         at_cutoffs(self.of, self.k).require_cutoff()
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
+    def sums(self, block: Block, k: int) -> Sums:
         """Return each user's total weight of relevant items, and the weighted measure's sums."""
-        xp, rows = namespace(block.list_length), block.rows("relevant")
-        weight = self.weight(block.facts)
+        xp, rows = block.xp, block.relevant
+        weight = self.weight(block)
         total = block.sum_rows(rows, self.checked(xp.take(weight, rows.item)))
         scale = xp.ones(block.n_users, dtype=xp.float64)
         if self.normalised:
@@ -110,24 +94,21 @@ class _Reweighted(ByWeight, Pooled):
             scale = relevant / xp.where(total > 0, total, scale)
         weighted = block.weighted(weight, scale)
         if isinstance(self.of, PerUser):
-            sums = self.of.values(weighted, k)[:, :, None]
-        else:
-            assert isinstance(self.of, Pooled)
-            sums = self.of.sums(weighted, k)
-        totals = xp.broadcast_to(total[:, None, None], (*sums.shape[:2], 1))
-        return xp.concat([totals, sums], axis=2)
+            return total, *self.of.values(weighted, (k,))
+        assert isinstance(self.of, Pooled)
+        return total, *self.of.sums(weighted, k)
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the weighted measure's value for its sums."""
         if isinstance(self.of, PerUser):
-            return sums[..., 1]
+            return sums[1]
         assert isinstance(self.of, Pooled)
-        return self.of.pool(sums[..., 1:], catalogue_size)
+        return self.of.pool(sums[1:], catalogue_size)
 
-    def user_weights(self, sums: Array) -> Array | None:
+    def user_weights(self, sums: Sums) -> Array | None:
         """Weight users as the measure does, with total weights in place of item counts."""
-        if isinstance(self.of, Pooled) and self.of.user_weights(sums[..., 1:]) is not None:
-            return sums[..., 0] if self.normalised else self.of.user_weights(sums[..., 1:])
+        if isinstance(self.of, Pooled) and self.of.user_weights(sums[1:]) is not None:
+            return sums[0] if self.normalised else self.of.user_weights(sums[1:])
         return None
 
 
@@ -224,6 +205,6 @@ class Stratified(ByStratum, _Reweighted):
     of: Measure = Recall()
     average: Literal["users", "weights"] = "users"
 
-    def user_weights(self, sums: Array) -> Array | None:
+    def user_weights(self, sums: Sums) -> Array | None:
         """Weight users by their relevant items with ``average="weights"``."""
-        return sums[..., 0] if self.average == "weights" else super().user_weights(sums)
+        return sums[0] if self.average == "weights" else super().user_weights(sums)

@@ -2,19 +2,34 @@ r"""Serendipity: relevant recommendations that are unexpected, by popularity or 
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.block import Block, Cutoffs, ItemRows, Needs
-from rankwise.core.facts import Fact, Features, Popularity, Similarity
+from rankwise.core.block import Block
+from rankwise.core.facts import POPULARITY, SIMILARITY, Features, Similarity
+from rankwise.core.row_sets import ItemRows
 from rankwise.measures.arithmetic import divide, or_nan, retrieved, unit_vectors
-from rankwise.measures.kinds import Pooled
-from rankwise.measures.measure import POPULARITY, measure
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.kinds import Pooled, Sums
+from rankwise.measures.measure import measure
 
 __all__ = ["Serendipity"]
 
+_Adder: TypeAlias = Callable[[Array, int], Array]
 _USERS = 256  # users whose histories are held as rows of one matrix
+
+
+class _Sums(NamedTuple):
+    length: Array
+    """The number of items in the top k."""
+    total: Array
+    """The terms of warm items, summed; for form=popularity times the size of the catalogue."""
+    n_cold: Array
+    """The number of items never seen in training."""
+    cold_ranks: Array
+    """Their ranks, counted from 0, summed."""
 
 
 @measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required", family="novelty",
@@ -64,23 +79,18 @@ class Serendipity(Pooled):
     relevance: Literal["binary", "none"] = "binary"
     similarity: Literal["cooccurrence", "features"] = "cooccurrence"
     features: str = "features"
-    needs_catalogue = "whole"
     mean_of_users = True
 
     @property
-    def requires(self) -> Needs:
-        """The lists, their judged rows, and for one form the history."""
-        history: Needs = frozenset({"history"} if self.form == "history" else ())
-        return history | {"recommended", "judged"}
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Popularity, or the similarity of items."""
+    def inputs(self) -> tuple[Input, ...]:
+        """The lists or their judged rows, and popularity or the similarity to the history."""
+        rows: Input = "judged" if self.relevance == "binary" else "recommended"
         if self.form == "popularity":
-            return (POPULARITY,)
-        if self.similarity == "cooccurrence":
-            return (Fact("similarity"),)
-        return (Fact("features", self.features),)
+            return ("recommended", rows, "whole_catalogue", POPULARITY)
+        alike: Input = SIMILARITY
+        if self.similarity == "features":
+            alike = Features.fact(self.features)
+        return ("recommended", rows, "whole_catalogue", "history", alike)
 
     @property
     def reads_truth(self) -> bool:
@@ -92,47 +102,54 @@ class Serendipity(Pooled):
         """Users with relevant items, if only these count."""
         return "relevance" if self.relevance == "binary" else "list"
 
-    def sums(self, block: Block, k: Cutoffs) -> Array:
-        """Return list length, known terms, and the number and ranks of cold items, (U, n_k, 4)."""
-        xp = namespace(block.list_length)
-        if self.relevance == "binary":
-            rows, add = block.rows("judged"), block.sum_judged
-            weight = rows.relevant
-        else:
-            rows, add = block.rows("recommended"), block.sum_recommended
-            weight = xp.ones(rows.rank.shape[0], dtype=xp.float64)
-        length = retrieved(block, k)
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the length of each list, and what its items come to, arrays of shape (U,)."""
+        xp, length = block.xp, retrieved(block, k)
+        user, rank, item, weight, add = self._counted_rows(block)
         if self.form == "history":
-            has_history = block.count_rows(block.rows("history")) > 0
-            total = add(weight * self._distance(block, rows.user, rows.item), k)
-            sums = [or_nan(length, has_history[:, None]), total, total * 0, total * 0]
-            return xp.stack(sums, axis=2)
-        training = block.fact(POPULARITY, Popularity)
-        expected = xp.take(training.popularity_rank, rows.item)
-        rank = xp.astype(rows.rank, xp.float64)
-        warm = xp.take(training.count, rows.item) > 0
+            has_history = block.count_rows(block.history) > 0
+            total = add(weight * self._distance(block, user, item), k)
+            return _Sums(or_nan(length, has_history), total, total * 0, total * 0)
+        training = block[POPULARITY]
+        expected = xp.take(training.popularity_rank, item)
+        warm = xp.take(training.count, item) > 0
         gain = xp.where(warm, xp.clip(expected - rank, min=0.0), 0.0)
         cold = xp.where(warm, 0.0, weight)
-        terms = [add(term, k) for term in (weight * gain, cold, cold * (rank - 1.0))]
-        return xp.stack([length, *terms], axis=2)
+        return _Sums(
+            length,
+            add(weight * gain, k),
+            n_cold=add(cold, k),
+            cold_ranks=add(cold * (rank - 1.0), k),
+        )
 
-    def pool(self, sums: Array, catalogue_size: int) -> Array:
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean over the list; NaN without one."""
-        length, total = sums[..., 0], sums[..., 1]
+        s = _Sums(*sums)
+        total = s.total
         if self.form == "popularity":  # for cold items the second fraction is 0
-            total = (total + catalogue_size * sums[..., 2] - sums[..., 3]) / catalogue_size
-        return or_nan(divide(total, length), length > 0)
+            total = (total + catalogue_size * s.n_cold - s.cold_ranks) / catalogue_size
+        return or_nan(divide(total, s.length), s.length > 0)
+
+    def _counted_rows(self, block: Block) -> tuple[Array, Array, Array, Array, _Adder]:
+        """Return user, rank, item and weight of the rows that count, and what sums over them."""
+        xp = block.xp
+        if self.relevance == "binary":
+            judged = block.judged
+            rank = xp.astype(judged.rank, xp.float64)
+            return judged.user, rank, judged.item, judged.relevant, block.sum_judged
+        rows = block.recommended
+        rank = xp.astype(rows.rank, xp.float64)
+        return rows.user, rank, rows.item, xp.ones_like(rank), block.sum_recommended
 
     def _distance(self, block: Block, user: Array, item: Array) -> Array:
         """Return 1 minus each row's mean cosine with the user's history."""
-        history = block.rows("history")
-        xp = namespace(block.list_length)
+        history, xp = block.history, block.xp
         size = xp.clip(block.count_rows(history), min=1.0)
         if self.similarity == "features":
-            vector = unit_vectors(block.fact(Fact("features", self.features), Features).vector)
+            vector = unit_vectors(block[Features.fact(self.features)].vector)
             mean = _sum_vectors(block, history, vector) / size[:, None]
             return 1.0 - xp.sum(xp.take(vector, item, axis=0) * xp.take(mean, user, axis=0), axis=1)
-        similarity = block.fact(Fact("similarity"), Similarity)
+        similarity = block[SIMILARITY]
         total = _sum_cosines(block, history, similarity, user, xp.take(similarity.row, item))
         return 1.0 - total / xp.take(size, user)
 

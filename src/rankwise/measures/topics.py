@@ -7,13 +7,15 @@ each category, named together as ``categories="genre_*"``.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs
-from rankwise.core.facts import Categories, Fact
+from rankwise.core.facts import Categories
 from rankwise.measures.arithmetic import check_parameter, discount, divide, or_nan
+from rankwise.measures.divergences import category_shares, kullback_leibler
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
@@ -24,17 +26,17 @@ class _OverCategories(PerUser):
     categories: str = "categories"
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def inputs(self) -> tuple[Input, ...]:
         """The categories of items."""
-        return (Fact("categories", self.categories),)
+        return (Categories.fact(self.categories),)
 
-    def _categories(self, block: Block) -> Categories:
-        return block.fact(self.facts[0], Categories)
+    def categories_of(self, block: Block) -> Categories:
+        """Return the categories of items."""
+        return block[Categories.fact(self.categories)]
 
 
 @measure("subtopic_recall", "srecall", range=(0, 1), higher_is_better=True,
-         needs=frozenset({"recommended", "judged", "relevant"}), family="diversity",
-         plain=plain.subtopic_recall_at_k)  # fmt: skip
+         family="diversity", plain=plain.subtopic_recall_at_k)  # fmt: skip
 class SubtopicRecall(_OverCategories):
     r"""Share of the categories of the relevant items that the top k covers.
 
@@ -68,26 +70,35 @@ class SubtopicRecall(_OverCategories):
     of: Literal["list", "hits"] = "list"
     categories: str = "categories"
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return the share of covered categories, shape (U, n_k)."""
-        categories, relevant = self._categories(block), block.rows("relevant")
-        xp = namespace(block.list_length)
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The categories, the lists, and the relevant items."""
+        judged: tuple[Input, ...] = ("judged",) if self.of == "hits" else ()
+        return (*super().inputs, "recommended", "relevant", *judged)
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of covered categories, shape (U,)."""
+        categories, relevant, xp = self.categories_of(block), block.relevant, block.xp
         target = categories.count(relevant.user, relevant.item, block.n_users) > 0
         total = xp.sum(xp.astype(target, xp.float64), axis=1)
-        rows: Any = block.rows("recommended" if self.of == "list" else "judged")
-        columns = []
-        for cutoff in k:
-            top = rows.rank <= cutoff
-            top = top if self.of == "list" else top & (rows.relevant > 0)
-            listed = categories.count(rows.user[top], rows.item[top], block.n_users) > 0
-            covered = xp.sum(xp.astype(listed & target, xp.float64), axis=1)
-            columns.append(or_nan(divide(covered, total), total > 0))
-        return xp.stack(columns, axis=0).T
+        user, item = self._covering(block, k)
+        listed = categories.count(user, item, block.n_users) > 0
+        covered = xp.sum(xp.astype(listed & target, xp.float64), axis=1)
+        return or_nan(divide(covered, total), total > 0)
+
+    def _covering(self, block: Block, k: int) -> tuple[Array, Array]:
+        """Return user and item of the rows of the top k that cover their categories."""
+        if self.of == "list":
+            rows = block.recommended
+            top = rows.rank <= k
+            return rows.user[top], rows.item[top]
+        judged = block.judged
+        top = (judged.rank <= k) & (judged.relevant > 0)
+        return judged.user[top], judged.item[top]
 
 
 @measure("alpha_ndcg", range=(0, 1), higher_is_better=True, cutoff="required",
-         needs=frozenset({"judged", "relevant"}), family="diversity",
-         plain=plain.alpha_ndcg_at_k)  # fmt: skip
+         family="diversity", plain=plain.alpha_ndcg_at_k)  # fmt: skip
 class AlphaNDCG(_OverCategories):
     r"""nDCG that rewards a category less each time that the list repeats it.
 
@@ -128,22 +139,26 @@ class AlphaNDCG(_OverCategories):
         super().__post_init__()
         check_parameter(self, "alpha", 0 <= self.alpha <= 1, "lies in [0, 1]")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return alpha-nDCG, shape (U, n_k)."""
-        categories, rows = self._categories(block), block.rows("judged")
-        xp = namespace(block.list_length)
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The categories, the judged items of the lists, and the relevant items."""
+        return (*super().inputs, "judged", "relevant")
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return alpha-nDCG at each cut-off, from one ideal list, each of shape (U,)."""
+        categories, rows, xp = self.categories_of(block), block.judged, block.xp
         hit = rows.relevant > 0
         user, rank, item = rows.user[hit], rows.rank[hit], rows.item[hit]
         terms = _gains(block, categories, user, item, self.alpha) * discount(rank)
         ideal_user, ideal_rank, ideal_gain = _ideal(block, categories, self.alpha, max(k))
         ideal_terms = ideal_gain * discount(ideal_rank)
-        columns = []
+        values = []
         for cutoff in k:
             top, ideal_top = rank <= cutoff, ideal_rank <= cutoff
             ideal = bincount(ideal_user[ideal_top], ideal_terms[ideal_top], block.n_users)
             value = divide(bincount(user[top], terms[top], block.n_users), ideal)
-            columns.append(or_nan(xp.clip(value, max=1.0), ideal > 0))
-        return xp.stack(columns, axis=0).T
+            values.append(or_nan(xp.clip(value, max=1.0), ideal > 0))
+        return values
 
 
 def _positions(user: Array) -> Array:
@@ -171,7 +186,7 @@ def _gains(block: Block, categories: Categories, user: Array, item: Array, alpha
 
 def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[Array, ...]:
     """Return user, rank and gain of the greedy ideal lists of length k."""
-    relevant = block.rows("relevant")
+    relevant = block.relevant
     xp = namespace(relevant.user)
     # Equal gains are ordered by the sets of categories, so that item ids do not matter.
     order = xp.argsort(xp.take(categories.signature, relevant.item), stable=True)
@@ -202,8 +217,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
 
 
 @measure("calibration_error", "calibration", range=(0, math.inf), higher_is_better=False,
-         needs=frozenset({"recommended", "history"}), family="diversity",
-         plain=plain.calibration_error_at_k)  # fmt: skip
+         family="diversity", plain=plain.calibration_error_at_k)  # fmt: skip
 class CalibrationError(_OverCategories):
     r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
 
@@ -243,33 +257,16 @@ class CalibrationError(_OverCategories):
         super().__post_init__()
         check_parameter(self, "alpha", 0 < self.alpha < 1, "lies in (0, 1)")
 
-    def values(self, block: Block, k: Cutoffs) -> Array:
-        """Return divergences, shape (U, n_k)."""
-        categories, rows = self._categories(block), block.rows("recommended")
-        history = block.rows("history")
-        xp = namespace(block.list_length)
-        p, has_history = _shares(categories, history.user, history.item, block.n_users)
-        columns = []
-        for cutoff in k:
-            top = rows.rank <= cutoff
-            q, has_list = _shares(categories, rows.user[top], rows.item[top], block.n_users)
-            mixed = (1.0 - self.alpha) * q + self.alpha * p
-            ratio = p / xp.where(p > 0, mixed, 1.0)
-            terms = p * xp.log(xp.where(p > 0, ratio, 1.0))
-            value = xp.clip(xp.sum(terms, axis=1), min=0.0)
-            columns.append(or_nan(value, has_history & has_list))
-        return xp.stack(columns, axis=0).T
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The categories, the lists, and the training interactions."""
+        return (*super().inputs, "recommended", "history")
 
-
-def _shares(categories: Categories, user: Array, item: Array, n_users: int) -> tuple[Array, Array]:
-    """Return the share of every category among each user's items, and which users have any."""
-    xp = namespace(item)
-    owner, category = categories.of(item)
-    size = bincount(owner, xp.ones(owner.shape[0], dtype=xp.float64), item.shape[0])
-    width = len(categories.names)
-    cell = xp.take(user, owner) * width + category
-    # Multiples of 2^-40, whose sums do not depend on the order of a user's items.
-    part = xp.round(2.0**40 / xp.take(size, owner)) / 2.0**40
-    sums = xp.reshape(bincount(cell, part, n_users * width), (n_users, width))
-    total = xp.sum(sums, axis=1)
-    return sums / xp.where(total > 0, total, 1.0)[:, None], total > 0
+    def value(self, block: Block, k: int) -> Array:
+        """Return the divergence of each list from the history, shape (U,)."""
+        categories, history, rows = self.categories_of(block), block.history, block.recommended
+        top = rows.rank <= k
+        p, has_history = category_shares(categories, history.user, history.item, block.n_users)
+        q, has_list = category_shares(categories, rows.user[top], rows.item[top], block.n_users)
+        mixed = (1.0 - self.alpha) * q + self.alpha * p
+        return or_nan(kullback_leibler(p, mixed), has_history & has_list)

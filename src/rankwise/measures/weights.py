@@ -14,11 +14,13 @@ from typing import Literal
 import numpy as np
 
 from rankwise.core.arrays import Array, namespace, refuse
-from rankwise.core.facts import Fact, Facts, Popularity, Propensity
+from rankwise.core.block import Block
+from rankwise.core.facts import POPULARITY, PROPENSITY
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import check_parameter
-from rankwise.measures.item_sums import CatalogueSums, ItemSum, RelevantCount
-from rankwise.measures.measure import POPULARITY, Measure
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.item_sums import CatalogueSums, RelevantCount
+from rankwise.measures.measure import Measure
 
 __all__ = ["ByPropensity", "ByStratum", "ByWeight"]
 
@@ -27,14 +29,12 @@ __all__ = ["ByPropensity", "ByStratum", "ByWeight"]
 class ByWeight(Measure):
     """A measure whose relevant items are weighted."""
 
-    needs_catalogue = "counted"
-
     @property
-    def item_sums(self) -> tuple[ItemSum, ...]:
-        """The relevant items, for the diagnostics of their weights."""
-        return (RelevantCount(),)
+    def inputs(self) -> tuple[Input, ...]:
+        """The relevant items, also counted for the diagnostics of their weights."""
+        return (*super().inputs, "relevant", RelevantCount())
 
-    def weight(self, facts: Facts) -> Array:
+    def weight(self, known: Block | CatalogueSums) -> Array:
         """Return the weight of every item."""
         raise NotImplementedError
 
@@ -42,7 +42,7 @@ class ByWeight(Measure):
         """Return how much depends on few weights."""
         count = items.sum(RelevantCount(), 0)
         relevant = count > 0
-        weight, count = np.asarray(self.weight(items.facts))[relevant], count[relevant]
+        weight, count = np.asarray(self.weight(items))[relevant], count[relevant]
         total = float(np.sum(count * weight))
         square = float(np.sum(count * weight**2))
         return {
@@ -92,33 +92,29 @@ class ByPropensity(ByWeight):
         check_parameter(self, "power", 0 <= self.power < math.inf, "is 0 or more")
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def inputs(self) -> tuple[Input, ...]:
         """The popularity in training, or the column of propensities."""
-        return (self._source,)
+        source: Input = PROPENSITY if self.propensity == "given" else POPULARITY
+        return (*super().inputs, source)
 
-    def weight(self, facts: Facts) -> Array:
+    def weight(self, known: Block | CatalogueSums) -> Array:
         """Return 1 / clipped propensity of every item."""
-        propensity = self._propensity(facts)
+        propensity = self._propensity(known)
         return 1.0 / namespace(propensity).clip(propensity, min=float(self.clip))
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Return how much depends on few weights, and on the clip."""
         count = items.sum(RelevantCount(), 0)
-        below = np.asarray(self._propensity(items.facts)) < self.clip
+        below = np.asarray(self._propensity(items)) < self.clip
         total = float(np.sum(count))
         clipped = float(np.sum(count[below])) / total if total else math.nan
         return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
 
-    @property
-    def _source(self) -> Fact:
-        return Fact("propensity", "propensity") if self.propensity == "given" else POPULARITY
-
-    def _propensity(self, facts: Facts) -> Array:
-        source = facts[self._source]
-        if isinstance(source, Propensity):
-            return source.probability
-        assert isinstance(source, Popularity)
-        return (source.count / source.most) ** float(self.power)
+    def _propensity(self, known: Block | CatalogueSums) -> Array:
+        if self.propensity == "given":
+            return known[PROPENSITY].probability
+        training = known[POPULARITY]
+        return (training.count / training.most) ** float(self.power)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -132,16 +128,19 @@ class ByStratum(ByWeight):
     """
 
     gamma: float = 1.0
-    facts = (POPULARITY,)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The popularity in training."""
+        return (*super().inputs, POPULARITY)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
         check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "is 0 or more")
 
-    def weight(self, facts: Facts) -> Array:
+    def weight(self, known: Block | CatalogueSums) -> Array:
         """Return the weight of every item; items never seen in training count as seen once."""
-        training = facts[POPULARITY]
-        assert isinstance(training, Popularity)
+        training = known[POPULARITY]
         count = namespace(training.count).clip(training.count, min=1.0)
         return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))

@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.core.arguments import check_path
 from rankwise.core.view import Format, TableView, export, finite, html, plain
 from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
-from rankwise.measures.kinds import read_label
+from rankwise.measures.cell_labels import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results import trackers

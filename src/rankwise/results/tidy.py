@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.measures.kinds import read_label
+from rankwise.measures.cell_labels import read_label
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse
 

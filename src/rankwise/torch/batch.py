@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arrays import checks_at_end, refuse
-from rankwise.core.block import Needs
+from rankwise.core.row_sets import Needs
 from rankwise.errors import InputError, ParameterError
 from rankwise.torch.fact_tensors import FactTensors
 from rankwise.torch.factors import Factors

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from rankwise.core.arrays import count, sum_whole
-from rankwise.core.block import (
-    Block,
+from rankwise.core.block import Block
+from rankwise.core.facts import Facts
+from rankwise.core.hits import Hits, expect, resolve
+from rankwise.core.row_sets import (
     Ideal,
     ItemRows,
     JudgedRows,
     Needs,
     Overlap,
     RecommendedRows,
+    RowSets,
 )
-from rankwise.core.facts import Facts
-from rankwise.core.hits import Hits, expect, resolve
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import find, place_of
 
@@ -28,8 +30,8 @@ _RANK_BOUND = 2**40  # more than any rank
 
 
 def cut(
-    ranked: Ranked, *, code: Tensor, needs: Needs, order: TieOrder, facts: Facts, n_items: int,
-    threshold: float | None,
+    ranked: Ranked, *, code: Tensor, needs: Needs, order: TieOrder, facts: Facts,
+    n_items: int | None, threshold: float | None,
 ) -> Block:  # fmt: skip
     """Return the block of some ranked lists.
 
@@ -45,13 +47,18 @@ def cut(
         How ties are broken.
     facts : mapping of Fact to object
         What is known about items and users.
-    n_items : int
-        The number of items; 0 where nothing is counted by item.
+    n_items : int or None
+        The number of items; None where nothing is counted by item.
     threshold : float or None
         Minimum relevance of a relevant item.
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)
+
+    def overlap(name: Literal["history", "baseline"]) -> Overlap | None:
+        wanted = f"overlap_{name}" in needs
+        return _overlap(ranked, ranked.item_sets[name], judged, relevant) if wanted else None
+
     return Block(
         list_length=ranked.length,
         n_candidates=ranked.n_candidates,
@@ -60,18 +67,17 @@ def cut(
         n_dropped=torch.zeros_like(ranked.length),
         user=code,
         hits=_hits(ranked, judged, relevant, order),
-        n_items=n_items,
+        n_item_codes=n_items,
         ties=order.ties,
-        ideal=_ideal(judged, relevant) if "ideal" in needs else None,
-        judged=_judged(ranked, relevant, order) if "judged" in needs else None,
-        recommended=_recommended(ranked, relevant, n_items) if "recommended" in needs else None,
-        relevant=_items(judged, relevant) if "relevant" in needs else None,
-        history=_items(ranked.item_sets["history"]) if "history" in needs else None,
-        overlap={
-            name: _overlap(ranked, found, judged, relevant)
-            for name, found in ranked.item_sets.items()
-            if f"overlap_{name}" in needs
-        },
+        row_sets=RowSets(
+            ideal=_ideal(judged, relevant) if "ideal" in needs else None,
+            judged=_judged(ranked, relevant, order) if "judged" in needs else None,
+            recommended=_recommended(ranked, relevant) if "recommended" in needs else None,
+            relevant=_items(judged, relevant) if "relevant" in needs else None,
+            history=_items(ranked.item_sets["history"]) if "history" in needs else None,
+            overlap_history=overlap("history"),
+            overlap_baseline=overlap("baseline"),
+        ),
         n_tied_rows=0 if ranked.n_tied is None else ranked.n_tied.sum(),
         facts=facts,
         limit=ranked.limit,
@@ -106,9 +112,9 @@ def _hits(ranked: Ranked, judged: ItemRanks, relevant: Tensor, order: TieOrder) 
     return Hits(user, rank, ones, place_of(user).to(torch.float64), gain, item)
 
 
-def _ideal(judged: ItemRanks, relevant: Tensor) -> Ideal | None:
+def _ideal(judged: ItemRanks, relevant: Tensor) -> Ideal | Literal["ones"]:
     if judged.rows.value is None:
-        return None
+        return "ones"
     rows = relevant.nonzero()[:, 0]
     rows = rows[torch.argsort(-judged.rows.value[rows], stable=True)]
     rows = rows[torch.argsort(judged.rows.row[rows], stable=True)]
@@ -136,7 +142,7 @@ def _judged(ranked: Ranked, relevant: Tensor, order: TieOrder) -> JudgedRows:
     )
 
 
-def _recommended(ranked: Ranked, relevant: Tensor, n_items: int) -> RecommendedRows:
+def _recommended(ranked: Ranked, relevant: Tensor) -> RecommendedRows:
     size, kept = ranked.items.shape
     device = ranked.items.device
     user = torch.arange(size, device=device)[:, None].expand(size, kept).ravel()
@@ -146,11 +152,11 @@ def _recommended(ranked: Ranked, relevant: Tensor, n_items: int) -> RecommendedR
         score = ranked.scores.ravel().to(torch.float64)
         label = _labels(ranked, relevant)
     if ranked.is_full:
-        return RecommendedRows(user, rank, item, n_items, score, label)
+        return RecommendedRows(user, rank, item, score, label)
     rows = (item >= 0).nonzero()[:, 0]
     score = None if score is None else score[rows]
     label = None if label is None else label[rows]
-    return RecommendedRows(user[rows], rank[rows], item[rows], n_items, score, label)
+    return RecommendedRows(user[rows], rank[rows], item[rows], score, label)
 
 
 def _labels(ranked: Ranked, relevant: Tensor) -> Tensor:

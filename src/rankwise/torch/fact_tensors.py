@@ -112,7 +112,7 @@ def read_facts(
     """
     user_ids = _users(tables, users)
     user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
-    found: dict[Fact, object] = {}
+    found: dict[Fact[Any], object] = {}
     if items is not None:
         found |= facts.of_items(items.ids, similarities=True)
     for column, groups in facts.of_users(user_ids.ids).items():
@@ -217,7 +217,7 @@ def _user_items(
 ) -> tuple[dict[str, _UserItems], dict[str, int]]:
     """Return histories and baseline by row of the known users."""
     kinds = {fact.kind for fact in facts.wanted}
-    wanted: dict[Fact, str] = {}
+    wanted: dict[Fact[Any], str] = {}
     if history or kinds & {"popularity", "similarity", "source"}:  # to count repeated rows
         wanted[Fact("history")] = "exclude_seen"
     if "baseline" in kinds:

@@ -149,7 +149,7 @@ def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str
 def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
     """Raise if a measure looks at what these lists do not have."""
     for leaf in plan.leaves:
-        if not ranked.from_scores and "scores" in leaf.requires:
+        if not ranked.from_scores and "scores" in leaf.reads.rows:
             raise MeasureError(
                 f"{leaf.name} needs predicted scores", found="lists of items",
                 hint="pass scores to update",

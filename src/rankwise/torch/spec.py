@@ -126,9 +126,9 @@ class MetricSpec:
         return None if self.items is None else len(self.items.ids)
 
     @property
-    def n_items(self) -> int:
-        """The number of items where they are counted, else 0."""
-        return (self.n_columns or 0) if self.plan.numbers_items else 0
+    def n_items(self) -> int | None:
+        """The number of items where something is counted by item, else None."""
+        return self.n_columns if self.plan.numbers_items else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -155,7 +155,7 @@ class MetricSpec:
     def top(self) -> int:
         """How many items of a complete ranking some measure looks at one by one."""
         wanted = {"recommended", "overlap_history", "overlap_baseline"}
-        leaves = [leaf for leaf in self.plan.leaves if leaf.requires & wanted]
+        leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & wanted]
         if any(not leaf.k for leaf in leaves):
             return 2**31
         return max((k for leaf in leaves for k in leaf.k), default=1)

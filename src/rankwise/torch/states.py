@@ -61,7 +61,7 @@ class UserStates(Metric):
         names = {name: f"{name}_{self.spec.digest}" for name in states}
         for name in states[:3]:
             self.add_state(names[name], default=[], dist_reduce_fx="cat")
-        shape = (len(layout.item_sums), self.spec.n_items if layout.item_sums else 0)
+        shape = (len(layout.item_sums), (self.spec.n_items or 0) if layout.item_sums else 0)
         for name, size in (("sums", shape), ("counts", (len(layout.counts),))):
             zeros = torch.zeros(size, dtype=torch.int64)
             self.add_state(names[name], default=zeros, dist_reduce_fx="sum")

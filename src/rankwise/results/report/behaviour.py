@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.core.view import Marked, TableView, number
 from rankwise.errors import MeasureError
-from rankwise.measures.kinds import read_label
+from rankwise.measures.cell_labels import read_label
 from rankwise.results.intervals import interval_of
 from rankwise.results.plots.chart_data import (
     SLICES,
