@@ -5,16 +5,23 @@ on which libraries disagree are keyword parameters, named as on the measures.
 """
 
 from rankwise.functional import (  # noqa: I001 - packed
-    accuracy, catalogue, diversity, first_hits, groups, labels, novelty, pairs, popularity,
-    rated_lists, rating, recommended_lists, recommender_evaluator, topics,
+    accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
+    groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
+    recommended_lists, recommender_evaluator, topics,
 )  # fmt: skip
 from rankwise.functional.accuracy import *
+from rankwise.functional.average_precision import *
 from rankwise.functional.catalogue import *
+from rankwise.functional.confusion import *
 from rankwise.functional.diversity import *
+from rankwise.functional.exposure import *
 from rankwise.functional.first_hits import *
+from rankwise.functional.graded import *
 from rankwise.functional.groups import *
+from rankwise.functional.judged import *
 from rankwise.functional.labels import *
 from rankwise.functional.novelty import *
+from rankwise.functional.over_users import *
 from rankwise.functional.pairs import *
 from rankwise.functional.popularity import *
 from rankwise.functional.rated_lists import *
@@ -24,7 +31,8 @@ from rankwise.functional.recommender_evaluator import *
 from rankwise.functional.topics import *
 
 _MODULES = (
-    accuracy, catalogue, diversity, first_hits, groups, labels, novelty, pairs, popularity,
-    rated_lists, rating, recommended_lists, recommender_evaluator, topics,
+    accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
+    groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
+    recommended_lists, recommender_evaluator, topics,
 )  # fmt: skip
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

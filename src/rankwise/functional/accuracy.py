@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
 
-__all__ = [
-    "average_precision_at_k", "average_recall_at_k", "cg_at_k", "confusion_at_k", "dcg_at_k",
-    "err_at_k", "f1_at_k", "hit_rate_at_k", "ndcg_at_k", "precision_at_k", "r_precision", "rbp",
-    "recall_at_k",
-]  # fmt: skip
+__all__ = ["f1_at_k", "hit_rate_at_k", "precision_at_k", "r_precision", "recall_at_k"]
 
 Items: TypeAlias = Sequence[Hashable]
 Relevant: TypeAlias = Collection[Hashable]
@@ -27,11 +24,6 @@ Relevances: TypeAlias = Mapping[Hashable, float]
 Judged: TypeAlias = Relevant | Relevances
 Lists: TypeAlias = Mapping[Hashable, Items]
 Sets: TypeAlias = Mapping[Hashable, Relevant]
-GainKind: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
-
-
-_LONGEST = 10_000_000
-"""The largest k at which a full ideal list is summed: above it, the sum takes minutes."""
 
 
 def is_count(value: Any) -> bool:
@@ -45,10 +37,27 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and bool(abs(value) < math.inf)  # type: ignore[operator]
 
 
+def as_written(share: float) -> Fraction:
+    """Return a share as the fraction that it is written as: 0.29 of 50 is 14.5, and not less."""
+    return Fraction(repr(float(share))).limit_denominator(10**11)
+
+
 def check_k(k: int | None) -> None:
     """Raise unless the cut-off is a whole number from 1, or None."""
     if k is not None and not is_count(k):
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
+
+
+def check_option(name: str, value: object, *known: str) -> None:
+    """Raise unless the value of an option is one of the known ones."""
+    if value not in known:
+        raise ParameterError(f"{name} must be one of {', '.join(known)}", found=f"{name}={value!r}")
+
+
+def check_fraction(name: str, value: object) -> None:
+    """Raise unless a number lies between 0 and 1, both excluded."""
+    if not (is_number(value) and 0 < value < 1):  # type: ignore[operator]
+        raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={value!r}")
 
 
 def relevances(judged: Judged) -> Mapping[Hashable, float]:
@@ -91,6 +100,20 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
 def hits_of(recommended: Items, relevant: set[Hashable], k: int | None) -> list[int]:
     """Return 1 for each relevant item of the top k, else 0."""
     return [1 if item in relevant else 0 for item in top(recommended, k)]
+
+
+def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
+    """Return the scores of the list, after checking that they are finite and in its order."""
+    values = list(scores)
+    if len(values) != len(recommended):
+        raise ParameterError("scores are those of the list, one per item",
+                             found=f"{len(values)} scores, {len(recommended)} items")  # fmt: skip
+    if not all(map(is_number, values)):
+        raise ScoreError("a score is not a finite number", found=repr(values)[:60])
+    if values != sorted(values, reverse=True):
+        raise ScoreError("scores increase along the list, whose best item is the first",
+                         found=repr(values)[:60])  # fmt: skip
+    return values
 
 
 def precision_at_k(
@@ -153,132 +176,6 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
     return float(any(hits_of(recommended, relevant, k))) if relevant else math.nan
 
 
-def average_precision_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int | None = None,
-    *,
-    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
-) -> float:
-    """Average precision: sum of precision at the rank of each hit, over the normaliser.
-
-    >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
-    0.7556
-    """
-    relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
-    hits = hits_of(recommended, relevant, k)
-    total = sum(sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit)
-    n = {
-        "min": len(relevant) if k is None else min(len(relevant), k),
-        "k": k,
-        "relevant": len(relevant),
-        "hits": sum(hits),
-        "length": len(hits),
-        "min_length": min(len(relevant), len(hits)),
-    }[normaliser]
-    if n is None:
-        raise ParameterError("normaliser='k' needs a k", found="k=None")
-    return total / n if n else 0.0
-
-
-def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
-    """Average recall: sum of recall at the rank of each hit, over min(relevant, k).
-
-    >>> average_recall_at_k([1, 2, 3], {1, 3}, 3)
-    0.75
-    """
-    relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
-    hits = hits_of(recommended, relevant, k)
-    total = sum(sum(hits[:rank]) for rank, hit in enumerate(hits, start=1) if hit)
-    return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
-
-
-def gain_of(relevance: float, gain: GainKind) -> float:
-    """Return the gain of an item with this relevance; 0 if it is not relevant."""
-    if relevance <= 0:
-        return 0.0
-    if gain == "exponential":
-        return float(2.0**relevance - 1)
-    if gain == "exponential_plus_one":
-        return float(2.0 ** (relevance + 1) - 1)
-    return 1.0 if gain == "binary" else relevance
-
-
-def _gains(recommended: Items, scores: Judged, k: int | None, gain: GainKind) -> list[float]:
-    relevance = relevances(scores)
-    return [gain_of(relevance.get(item, 0), gain) for item in top(recommended, k)]
-
-
-def cg_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    gain: GainKind = "linear",
-) -> float:
-    """Cumulative gain: sum of the gains in the top k.
-
-    >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
-    5.0
-    """
-    if not relevant_items(relevance_scores):
-        return math.nan
-    return float(sum(_gains(recommended, relevance_scores, k, gain)))
-
-
-def _discounted(gains: Sequence[float], log_base: float) -> float:
-    return sum(gain / math.log(rank + 1, log_base) for rank, gain in enumerate(gains, start=1))
-
-
-def dcg_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    gain: GainKind = "linear",
-    log_base: float = 2.0,
-) -> float:
-    """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
-
-    >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
-    1.5
-    """
-    if not relevant_items(relevance_scores):
-        return math.nan
-    return _discounted(_gains(recommended, relevance_scores, k, gain), log_base)
-
-
-def ndcg_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    gain: GainKind = "linear",
-    log_base: float = 2.0,
-    ideal: Literal["relevant", "full"] = "relevant",
-) -> float:
-    """Normalised DCG: DCG divided by the ideal DCG.
-
-    >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
-    1.0
-    """
-    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base)
-    if math.isnan(dcg):
-        return math.nan
-    gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
-    best = sorted(gains, reverse=True)
-    if ideal == "full":
-        if k is None or k > _LONGEST:
-            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}",
-                                 found=f"k={k}")  # fmt: skip
-        best = best[:1] * k
-    return dcg / _discounted(best[:k], log_base)
-
-
 def r_precision(recommended: Items, relevant: Relevant) -> float:
     """Precision at the number of relevant items.
 
@@ -287,66 +184,3 @@ def r_precision(recommended: Items, relevant: Relevant) -> float:
     """
     relevant = relevant_items(relevant)
     return precision_at_k(recommended, relevant, len(relevant)) if relevant else math.nan
-
-
-def rbp(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, p: float = 0.8,
-    normaliser: Literal["none", "ideal"] = "none",
-) -> float:  # fmt: skip
-    """Rank-biased precision of a user who goes on to the next rank with probability p.
-
-    With ``normaliser="ideal"`` divided by that of a list with the relevant items first.
-
-    >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
-    (0.328, 0.911)
-    """
-    relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
-    hits = hits_of(recommended, relevant, k)
-    value = (1 - p) * sum(hit * p**i for i, hit in enumerate(hits))
-    n = len(relevant) if k is None else min(k, len(relevant))
-    return value / (1 - p**n) if normaliser == "ideal" else value
-
-
-def err_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    max_relevance: float = 1.0,
-) -> float:
-    """Return the expected reciprocal rank of the item at which the user stops.
-
-    ``max_relevance`` is the largest relevance of the scale: a larger one raises.
-
-    >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
-    0.36523
-    """
-    if not relevant_items(relevance_scores):
-        return math.nan
-    largest = max(relevances(relevance_scores).values())
-    if largest > max_relevance:
-        raise ScoreError("a relevance is above the largest grade",
-                         found=f"{largest:g} > {max_relevance:g}",
-                         hint="pass max_relevance=5 for a scale that ends at 5")  # fmt: skip
-    total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
-    for rank, gain in enumerate(_gains(recommended, relevance_scores, k, "exponential"), start=1):
-        stops = gain / 2.0**max_relevance
-        total += reached * stops / rank
-        reached *= 1 - stops
-    return total
-
-
-def confusion_at_k(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
-) -> dict[str, int]:
-    """Return the confusion matrix of recommended and relevant items.
-
-    >>> confusion_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
-    {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
-    """
-    relevant = relevant_items(relevant)
-    n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
-    missed = len(relevant) - hits
-    return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}

@@ -8,15 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.functional.accuracy import (
-    GainKind,
-    Items,
-    Judged,
-    Lists,
-    average_precision_at_k,
-    ndcg_at_k,
-    top,
-)
+from rankwise.functional.accuracy import Items, Judged, Lists, check_option, top
+from rankwise.functional.average_precision import average_precision_at_k
+from rankwise.functional.graded import GainKind, ndcg_at_k
 
 __all__ = [
     "catalog_coverage", "gini_coefficient", "herfindahl_index", "item_counts_at_k",
@@ -98,6 +92,15 @@ def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Ha
     return Counter(item for listed in recommendations.values() for item in top(listed, k))
 
 
+def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
+    """Return the exposure of each item: the sum over users of 1 / log2(rank + 1) in the top k."""
+    exposures: dict[Hashable, float] = {}
+    for listed in recommendations.values():
+        for rank, item in enumerate(top(listed, k), start=1):
+            exposures[item] = exposures.get(item, 0.0) + 1 / math.log2(rank + 1)
+    return exposures
+
+
 def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None) -> float:
     """Share of the catalogue that is in the top k of at least one user.
 
@@ -115,18 +118,28 @@ def gini_coefficient(
     *,
     over: Literal["recommended", "catalogue"] = "catalogue",
     catalog_size: int | None = None,
+    exposure: Literal["count", "log"] = "count",
 ) -> float:
     """Gini index of the recommendation counts of items.
 
-    Over a catalogue of ``catalog_size`` items, or over those recommended at least once.
+    Over a catalogue of ``catalog_size`` items, or over those recommended at least once. With
+    ``exposure="log"`` an item at rank i adds 1 / log2(i + 1) in place of 1.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
     0.679
     >>> round(gini_coefficient(lists, 3, over="recommended"), 4)
     0.2222
+    >>> round(gini_coefficient({0: [1, 2]}, over="recommended", exposure="log"), 4)
+    0.1131
     """
-    counts = sorted(item_counts_at_k(recommendations, k).values())
+    check_option("exposure", exposure, "count", "log")
+    exposures = (
+        item_counts_at_k(recommendations, k)
+        if exposure == "count"
+        else _exposures(recommendations, k)
+    )
+    counts = sorted(exposures.values())
     if not counts:
         return math.nan
     n = m = len(counts)

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.functional.accuracy import Items, top
+from rankwise.functional.accuracy import Items, check_option, top
 
 __all__ = ["intra_list_diversity"]
 
@@ -38,18 +38,20 @@ def intra_list_diversity(
     k: int | None = None,
     *,
     distance: Literal["cosine", "jaccard", "euclidean"] | Callable[..., float] = "cosine",
+    single: Literal["zero", "one", "skip"] = "zero",
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
     ``item_features`` is a matrix with one row per item, whose items are numbers from 0; or it maps
-    each item to a vector (cosine, euclidean) or a set of categories (jaccard). The value is 0 for a
-    list of one item, and NaN for an empty list.
+    each item to a vector (cosine, euclidean) or a set of categories (jaccard). The value of a list
+    of a ``single`` item is 0, 1, or NaN (``"skip"``); that of an empty list is NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
     >>> intra_list_diversity(["a", "b"], {"a": {"war"}, "b": {"war", "drama"}}, distance="jaccard")
     0.5
     """
+    check_option("single", single, "zero", "one", "skip")
     if isinstance(distance, str) and distance not in _DISTANCES:
         raise ParameterError(f"distance must be one of {', '.join(_DISTANCES)}, or a callable",
                              found=f"distance={distance!r}")  # fmt: skip
@@ -59,7 +61,7 @@ def intra_list_diversity(
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
     items = top(recommended, k)
     if len(items) < 2:
-        return 0.0 if items else math.nan
+        return {"zero": 0.0, "one": 1.0, "skip": math.nan}[single] if items else math.nan
     features = [_features_of(item, item_features) for item in items]
     pairs = [(a, b) for i, a in enumerate(features) for b in features[:i]]
     try:

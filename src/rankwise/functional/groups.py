@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import GainKind, Lists, Relevances, Sets, gain_of, top
+from rankwise.functional.accuracy import Lists, Relevances, Sets, top
+from rankwise.functional.graded import GainKind, gain_of
 
 __all__ = [
     "bias_disparity", "euclidean_distance", "group_means", "hypervolume", "item_mad_ranking",

@@ -14,7 +14,8 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from rankwise.errors import ParameterError, ScoreError
-from rankwise.functional.accuracy import GainKind, check_k, gain_of
+from rankwise.functional.accuracy import check_k
+from rankwise.functional.graded import GainKind, gain_of
 
 __all__ = [
     "average_precision_score", "dcg_score", "hit_rate_score", "ndcg_score", "precision_score",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from rankwise.functional.accuracy import Items, Relevances, Relevant, gain_of, top
+from rankwise.functional.accuracy import Items, Relevances, Relevant, check_option, top
+from rankwise.functional.graded import gain_of
 
 __all__ = [
     "efd_at_k", "epc_at_k", "novelty_at_k", "serendipity_at_k", "surprisal_at_k",
@@ -18,6 +20,7 @@ __all__ = [
 
 
 Counts: TypeAlias = Mapping[Hashable, int]
+Cold: TypeAlias = Literal["rarest", "skip", "zero"]
 
 
 def _information(item: Hashable, popularity: Counts, total: int) -> float:
@@ -90,18 +93,39 @@ def novelty_at_k(
     total: int,
     discount: Literal["none", "log"] = "none",
     denominator: Literal["length", "k"] = "length",
+    cold: Cold = "rarest",
 ) -> float:
     """Mean self-information of the top k in bits; ``total`` as for `efd_at_k`.
 
+    A ``cold`` item, without training interactions, counts as if one user had interacted with it
+    (``"rarest"``), or 0, or it is skipped: its rank is left out of the sum and the denominator. NaN
+    if all items are skipped.
+
     >>> novelty_at_k([8, 7], 2, popularity={7: 4, 8: 1}, total=4)
     1.0
+    >>> novelty_at_k([8, 7, 9], 3, popularity={7: 4, 8: 1}, total=4, cold="skip")
+    1.0
     """
-    bits = [_information(item, popularity, total) for item in top(recommended, k)]
-    if not bits:
-        return math.nan
+    check_option("cold", cold, "rarest", "skip", "zero")
+    items = top(recommended, k)
     weights = _discounts(k) if discount == "log" else [1.0] * k
-    norm = sum(weights[: len(bits)]) if denominator == "length" else sum(weights)
-    return sum(weight * bit for weight, bit in zip(weights, bits, strict=False)) / norm
+    if denominator == "length":
+        weights = weights[: len(items)]
+    if cold == "skip":
+        skipped = [popularity.get(item, 0) == 0 for item in items]
+        weights = [
+            weight for weight, out in zip_longest(weights, skipped, fillvalue=False) if not out
+        ]
+        items = [item for item, out in zip(items, skipped, strict=True) if not out]
+    if not items:
+        return math.nan
+    bits = [
+        0.0
+        if cold == "zero" and popularity.get(item, 0) == 0
+        else _information(item, popularity, total)
+        for item in items
+    ]
+    return sum(weight * bit for weight, bit in zip(weights, bits, strict=False)) / sum(weights)
 
 
 def surprisal_at_k(
@@ -111,14 +135,17 @@ def surprisal_at_k(
     popularity: Counts,
     n_users: int,
     denominator: Literal["length", "k"] = "length",
+    cold: Cold = "rarest",
 ) -> float:
     """Mean self-information of the top k, divided by the largest possible.
+
+    What a ``cold`` item counts is as for `novelty_at_k`.
 
     >>> surprisal_at_k([8, 7], 2, popularity={7: 4, 8: 1}, n_users=4)
     0.5
     """
     bits = novelty_at_k(
-        recommended, k, popularity=popularity, total=n_users, denominator=denominator
+        recommended, k, popularity=popularity, total=n_users, denominator=denominator, cold=cold
     )
     return bits / math.log2(n_users) if n_users > 1 else 0 * bits
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from typing import Literal
 
-from rankwise.functional.accuracy import Items, Relevances, Relevant
+from rankwise.functional.accuracy import (
+    Items,
+    Relevances,
+    Relevant,
+    hits_of,
+    relevant_items,
+    scores_of,
+)
 
-__all__ = ["auc", "bpref", "limited_auc_at_k", "partial_auc_at_k"]
+__all__ = ["auc", "bpref", "limited_auc_at_k", "list_auc", "partial_auc_at_k"]
 
 
 def bpref(
@@ -110,3 +117,24 @@ def partial_auc_at_k(
     if positives == "all":
         return sum(shares) / len(relevant)
     return sum(shares[:k]) / min(k, len(relevant))
+
+
+def list_auc(
+    recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None
+) -> float:
+    """Area under the ROC curve within the list: items that are not listed do not count.
+
+    Probability that a relevant item of the list ranks above a non-relevant one; pairs with equal
+    ``scores``, which are those of the list, count one half. NaN without an item of each kind.
+
+    >>> list_auc([1, 2, 3, 4], {1, 3, 9})
+    0.75
+    >>> list_auc([1, 2, 3, 4], {1, 3, 9}, scores=[0.9, 0.5, 0.5, 0.1])
+    0.875
+    """
+    flags = hits_of(recommended, relevant_items(relevant), None)
+    ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)
+    hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
+    others = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
+    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in others)
+    return won / (len(hits) * len(others)) if hits and others else math.nan

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from rankwise.functional.accuracy import Items, Lists, Relevant, Sets, top
+from rankwise.errors import ParameterError
+from rankwise.functional.accuracy import (
+    Items,
+    Lists,
+    Relevant,
+    Sets,
+    as_written,
+    check_option,
+    is_number,
+    top,
+)
 
 __all__ = [
     "aclt_at_k", "aplt_at_k", "arp_at_k", "ips_dcg_at_k", "ips_recall_at_k", "popularity_lift_at_k",
-    "popularity_order", "popularity_propensities", "short_head", "stratified_weights",
-    "weighted_sum",
+    "popularity_order", "popularity_propensities", "popularity_quantile_at_k", "short_head",
+    "stratified_weights", "weighted_sum",
 ]  # fmt: skip
 
 
@@ -28,12 +39,28 @@ def popularity_order(popularity: Mapping[Any, int]) -> list[Any]:
     return sorted(popularity, key=lambda item: (-popularity[item], item))
 
 
-def short_head(popularity: Mapping[Any, int], pop_ratio: float = 0.8) -> set[Any]:
+def short_head(
+    popularity: Mapping[Any, int],
+    pop_ratio: float = 0.8,
+    *,
+    of: Literal["interactions", "items"] = "interactions",
+) -> set[Any]:
     """Return the most popular items that together have more than a share of the interactions.
+
+    With ``of="items"`` the most popular share of the items that have training interactions, rounded
+    half up and at least one item. Ties are in order of id.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
+    >>> short_head({1: 6, 2: 3, 3: 1, 4: 0}, 0.4, of="items")
+    {1}
     """
+    check_option("of", of, "interactions", "items")
+    if not (is_number(pop_ratio) and 0 <= pop_ratio <= 1):
+        raise ParameterError("pop_ratio must lie in [0, 1]", found=f"pop_ratio={pop_ratio!r}")
+    if of == "items":
+        warm = [item for item in popularity_order(popularity) if popularity[item] > 0]
+        return set(warm[: max(1, math.floor(as_written(pop_ratio) * len(warm) + Fraction(1, 2)))])
     total, held, head = sum(popularity.values()), 0, set()
     for item in popularity_order(popularity):
         head.add(item)
@@ -41,6 +68,31 @@ def short_head(popularity: Mapping[Any, int], pop_ratio: float = 0.8) -> set[Any
         if held / total > pop_ratio:
             break
     return head
+
+
+def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | None = None) -> float:
+    """Mean popularity quantile of the top k: near 0 for the least popular items, 1 for the most.
+
+    The quantile of an item is its rank by ascending popularity over the number of items that have
+    training interactions; equally popular items share their mean rank. It is 0 for an item without
+    training interactions (as in LensKit's ``MeanPopRank``).
+
+    >>> popularity_quantile_at_k([7, 9], {5: 1, 6: 1, 7: 3, 8: 2})
+    0.5
+    >>> popularity_quantile_at_k([5], {5: 1, 6: 1, 7: 3, 8: 2})
+    0.375
+    """
+    counts = [count for count in popularity.values() if count > 0]
+
+    def quantile(item: Hashable) -> float:
+        own = popularity.get(item, 0)
+        if own <= 0:
+            return 0.0
+        below = sum(count < own for count in counts)
+        return (below + (counts.count(own) + 1) / 2) / len(counts)
+
+    items = top(recommended, k)
+    return sum(map(quantile, items)) / len(items) if items else math.nan
 
 
 def arp_at_k(

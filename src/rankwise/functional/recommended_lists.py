@@ -9,11 +9,11 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from typing import Literal
 
-from rankwise.functional.accuracy import Items, check_k, top
+from rankwise.functional.accuracy import Items, check_fraction, check_k, check_option, top
 
 __all__ = [
     "cold_item_share_at_k", "duplicate_rate", "mean_score_at_k", "num_retrieved_at_k",
-    "overlap_at_k", "repeated_at_k", "unsatisfied_at_k", "user_coverage_at_k",
+    "overlap_at_k", "rbo_at_k", "repeated_at_k", "unsatisfied_at_k", "user_coverage_at_k",
     "user_coverage_at_n",
 ]  # fmt: skip
 
@@ -104,6 +104,37 @@ def overlap_at_k(
         return math.nan
     among = {"length": len(items), "k": k, "union": len(others.union(items))}[denominator]
     return len(others.intersection(items)) / among
+
+
+def rbo_at_k(
+    recommended: Items, other: Items, k: int | None = None, *, p: float = 0.9,
+    form: Literal["extrapolated", "lower"] = "extrapolated",
+) -> float:  # fmt: skip
+    """Rank-biased overlap of the top k of two lists (Webber, Moffat & Zobel 2010).
+
+    ``"lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d to the length of the longer list,
+    X_d being the number of items that are in both top d. ``"extrapolated"`` is RBO_ext, equation 32
+    of the paper: below its end, the shorter list goes on to agree as it does at its end, and both
+    agree for ever as they do at the end of the longer. NaN if a list is empty.
+
+    >>> rbo_at_k([1, 2], [2, 1], p=0.5), rbo_at_k([1, 2], [2, 1], p=0.5, form="lower")
+    (0.5, 0.25)
+    >>> rbo_at_k([1, 2, 3], [1], p=0.5)
+    1.0
+    """
+    check_option("form", form, "extrapolated", "lower")
+    check_fraction("p", p)
+    short, long = sorted((top(recommended, k), top(other, k)), key=len)
+    s, n = len(short), len(long)
+    if not s:
+        return math.nan
+    common = [len(set(short[:d]) & set(long[:d])) for d in range(n + 1)]
+    lower = (1 - p) * sum(p ** (d - 1) * common[d] / d for d in range(1, n + 1))
+    if form == "lower":
+        return lower
+    continued = sum(p ** (d - 1) * common[s] * (d - s) / (s * d) for d in range(s + 1, n + 1))
+    at_end = (common[n] - common[s]) / n + common[s] / s
+    return lower + (1 - p) * continued + at_end * p**n
 
 
 def mean_score_at_k(scores: Sequence[float], k: int | None = None) -> float:

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from rankwise.functional.accuracy import Items, Lists, Relevant, top
+from rankwise.errors import ParameterError
+from rankwise.functional.accuracy import Items, Lists, Relevant, is_number, top
 
 __all__ = [
-    "alpha_ndcg_at_k", "calibration_error_at_k", "personalization_at_k", "subtopic_recall_at_k",
+    "alpha_ndcg_at_k", "calibration_error_at_k", "category_count_at_k", "category_entropy_at_k",
+    "personalization_at_k", "subtopic_recall_at_k",
 ]  # fmt: skip
 
 
@@ -108,6 +110,41 @@ def calibration_error_at_k(
         for name, share in p.items()
     )
     return max(total, 0.0)
+
+
+def category_entropy_at_k(
+    recommended: Items,
+    categories: Categories,
+    k: int | None = None,
+    *,
+    log_base: float | None = None,
+) -> float:
+    """Entropy of the category distribution of the top k, in nats or to ``log_base``.
+
+    An item counts in equal shares for its categories, and not at all if it has none; NaN if no item
+    has a category.
+
+    >>> categories = {1: {"war"}, 2: {"war", "drama"}, 3: {"drama"}}
+    >>> category_entropy_at_k([1, 2, 3, 4], categories, log_base=2)
+    1.0
+    """
+    if log_base is not None and not (is_number(log_base) and log_base > 1):
+        raise ParameterError("log_base must be above 1", found=f"log_base={log_base!r}")
+    shares = _shares(top(recommended, k), categories).values()
+    if not shares:
+        return math.nan
+    nats = max(0.0, sum(share * math.log(1 / share) for share in shares))
+    return nats if log_base is None else nats / math.log(log_base)
+
+
+def category_count_at_k(recommended: Items, categories: Categories, k: int | None = None) -> float:
+    """Return the number of distinct categories in the top k.
+
+    >>> category_count_at_k([1, 2, 4], {1: {"war"}, 2: {"war", "drama"}, 3: {"comedy"}})
+    2
+    """
+    items = top(recommended, k)
+    return len(_categories_of(items, categories)) if items else math.nan
 
 
 def personalization_at_k(recommendations: Lists, k: int) -> float:

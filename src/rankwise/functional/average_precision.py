@@ -1,0 +1,141 @@
+"""Precision and recall over all ranks of one user's list; NaN without relevant items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal
+
+from rankwise.errors import ParameterError
+from rankwise.functional.accuracy import (
+    Items,
+    Relevant,
+    check_option,
+    hits_of,
+    is_number,
+    relevant_items,
+    scores_of,
+)
+
+__all__ = ["average_precision_at_k", "average_recall_at_k", "interpolated_precision_at_k"]
+
+
+def average_precision_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
+    ties: Literal["expected", "blocks"] = "expected",
+    scores: Sequence[float] | None = None,
+) -> float:
+    """Average precision: sum of precision at the rank of each hit, over the normaliser.
+
+    With the ``scores`` of the list, items with equal scores are a block of ties. The value is the
+    mean over all orders of the blocks; with ``ties="blocks"``, each hit in the top k has the
+    precision at the last rank of its block, even if that is below k (as in scikit-learn's
+    ``average_precision_score`` and ``label_ranking_average_precision_score``).
+
+    >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
+    0.7556
+    >>> average_precision_at_k([1, 2], {1}, scores=[0.5, 0.5])
+    0.75
+    >>> average_precision_at_k([1, 2], {1}, ties="blocks", scores=[0.5, 0.5])
+    0.5
+    """
+    check_option("ties", ties, "expected", "blocks")
+    if ties == "blocks" and scores is None:
+        raise ParameterError("ties='blocks' needs the scores of the list", found="scores=None")
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    top_k = hits_of(recommended, relevant, k)
+    if scores is None:
+        hits = [(float(hit), sum(top_k[:rank]) / rank) for rank, hit in enumerate(top_k, start=1)]
+    else:
+        flags = hits_of(recommended, relevant, None)
+        hits = _tied_hits(flags, scores_of(recommended, scores), ties)[:k]
+    total = sum(hit * precision for hit, precision in hits)
+    n = {
+        "min": len(relevant) if k is None else min(len(relevant), k),
+        "k": k,
+        "relevant": len(relevant),
+        "hits": sum(hit for hit, _ in hits),
+        "length": len(hits),
+        "min_length": min(len(relevant), len(hits)),
+    }[normaliser]
+    if n is None:
+        raise ParameterError("normaliser='k' needs a k", found="k=None")
+    return total / n if n else 0.0
+
+
+def _tied_hits(
+    flags: Sequence[int], scores: Sequence[float], ties: str
+) -> list[tuple[float, float]]:
+    """Return for each rank whether it is a hit (or the probability of it), and the precision there.
+
+    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
+    hit at position i of the block, counted from 0, are i(r - 1)/(n - 1) hits of the block.
+    """
+    out: list[tuple[float, float]] = []
+    above = 0  # hits above the block
+    for _, block in groupby(zip(scores, flags, strict=True), key=lambda pair: pair[0]):
+        hits = [hit for _, hit in block]
+        n, r, start = len(hits), sum(hits), len(out)
+        for i, hit in enumerate(hits):
+            if ties == "blocks":
+                out.append((hit, (above + r) / (start + n)))
+            else:
+                before = above + i * (r - 1) / max(n - 1, 1)
+                out.append((r / n, (before + 1) / (start + i + 1)))
+        above += r
+    return out
+
+
+def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Average recall: sum of recall at the rank of each hit, over min(relevant, k).
+
+    >>> average_recall_at_k([1, 2, 3], {1, 3}, 3)
+    0.75
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    hits = hits_of(recommended, relevant, k)
+    total = sum(sum(hits[:rank]) for rank, hit in enumerate(hits, start=1) if hit)
+    return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
+
+
+def interpolated_precision_at_k(
+    recommended: Items, relevant: Relevant, k: int | None = None, *, level: float | None = None
+) -> float:
+    """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
+
+    Ranks go to k; the value is 0 if the recall at k is lower. Without a level the mean over the 11
+    levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with one, its ``iprec_at_recall``. trec_eval 9
+    asks for floor(level · R + 0.9) hits, R being the number of relevant items. For multiples of 0.1
+    this is the same rule, except for rounding errors: at level 0.7 and R = 3 trec_eval asks for 2
+    hits, and here it is 3.
+
+    >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
+    1.0
+    >>> round(interpolated_precision_at_k([1, 2, 3, 4], {1, 4}), 4)
+    0.7727
+    """
+    relevant = relevant_items(relevant)
+    if level is not None and not (is_number(level) and 0 <= level <= 1):
+        raise ParameterError("level must lie in [0, 1]", found=f"level={level!r}")
+    if not relevant:
+        return math.nan
+    hits = hits_of(recommended, relevant, k)
+    curve = [
+        (sum(hits[:rank]) / len(relevant), sum(hits[:rank]) / rank)
+        for rank in range(1, len(hits) + 1)
+    ]
+    levels = [i / 10 for i in range(11)] if level is None else [level]
+    best = [
+        max((precision for recall, precision in curve if recall >= wanted), default=0.0)
+        for wanted in levels
+    ]
+    return sum(best) / len(levels)
