@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import typing
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise import functional as fn
 from rankwise.measures import registry
-from rankwise.measures.kinds import Catalogue, Composed, PerUser, Pooled
+from rankwise.measures.kinds import Catalogue, PerUser, Pooled
 from strategies import evaluations
 
 from .test_against_functional_with_facts import twins
@@ -23,50 +26,65 @@ def relevant(truth):
     return {item for item, value in truth.items() if value > 0}
 
 
-# A twin takes (list, {item: relevance}, k); under each measure's variants.
+# Parameters that are tried beside the choices that a measure lists.
+MORE = {
+    "f": [{"beta": 2}], "dcg": [{"log_base": 3}, {"log_base": 3, "discount": "log"}],
+    "ndcg": [{"discount": "log", "gain": "exponential"}, {"ideal": "full", "discount": "log"}],
+    "rbp": [{"p": 0.5}, {"max_relevance": 4}, {"max_relevance": 5, "normaliser": "ideal"}],
+    "err": [{"max_relevance": 4}], "iprec": [{"level": 0}, {"level": 0.3}, {"level": 1}],
+}  # fmt: skip
+# What a plain definition of one list may ask for.
+DATA = {"recommended", "relevant", "relevance_scores", "judged", "k", "catalog_size", "scores"}
+# Whose default is not for graded relevance.
+GRADED_ONLY = {"err"}
+# A list for a value, and a count over all users.
+NOT_OF_A_LIST = {"condensed", "tn"}
+
+
+def is_of_a_list(cls):
+    """Whether the plain definition is called with one list and what is judged of it."""
+    asked = inspect.signature(cls.plain).parameters
+    data = {n for n, p in asked.items() if p.default is p.empty}
+    of_users = issubclass(cls, PerUser | Pooled) or cls.name == "f"
+    return "recommended" in data <= DATA and of_users and cls.name not in NOT_OF_A_LIST
+
+
+def variants(cls):
+    """The measure with its defaults, with each choice that its plain definition has too, and more."""
+    asked = inspect.signature(cls.plain).parameters
+    if cls.name not in GRADED_ONLY:
+        yield {}
+    for parameter, kind in typing.get_type_hints(cls).items():
+        if parameter in asked and parameter in cls().parameters:
+            for choice in typing.get_args(kind) if typing.get_origin(kind) is Literal else ():
+                if choice != cls().parameters[parameter]:
+                    yield {parameter: choice}
+    yield from MORE.get(cls.name, [])
+
+
 PER_USER = {
-    "precision": lambda items, t, k: fn.precision_at_k(items, relevant(t), k),
-    "precision(denominator=length)": lambda items, t, k: fn.precision_at_k(
-        items, relevant(t), k, denominator="length"
-    ),
-    "recall": lambda items, t, k: fn.recall_at_k(items, relevant(t), k),
-    "recall(denominator=capped)": lambda items, t, k: fn.recall_at_k(
-        items, relevant(t), k, denominator="capped"
-    ),
-    "f": lambda items, t, k: fn.f1_at_k(items, relevant(t), k),
-    "f(beta=2)": lambda items, t, k: fn.f1_at_k(items, relevant(t), k, beta=2),
-    "hit_rate": lambda items, t, k: fn.hit_rate_at_k(items, relevant(t), k),
-    "mrr": lambda items, t, k: fn.reciprocal_rank_at_k(items, relevant(t), k),
-    **{
-        f"map(normaliser={n})": lambda items, t, k, n=n: fn.average_precision_at_k(
-            items, relevant(t), k, normaliser=n
-        )
-        for n in ("k", "relevant", "hits", "length", "min_length")
-    },
-    "arhr": lambda items, t, k: fn.arhr_at_k(items, relevant(t), k),
-    "ncrr": lambda items, t, k: fn.ncrr_at_k(items, relevant(t), k),
-    "map": lambda items, t, k: fn.average_precision_at_k(items, relevant(t), k),
-    "mar": lambda items, t, k: fn.average_recall_at_k(items, relevant(t), k),
-    **{
-        f"{name}(gain={g})": lambda items, t, k, g=g, twin=twin: twin(items, t, k, gain=g)
-        for name, twin in (("cg", fn.cg_at_k), ("dcg", fn.dcg_at_k), ("ndcg", fn.ndcg_at_k))
-        for g in ("linear", "exponential", "binary", "exponential_plus_one")
-    },
-    "dcg(log_base=3)": lambda items, t, k: fn.dcg_at_k(items, t, k, log_base=3),
-    "ndcg(ideal=full)": lambda items, t, k: fn.ndcg_at_k(items, t, k, ideal="full"),
-    "ndcg_binary": lambda items, t, k: fn.ndcg_at_k(items, t, k, gain="binary"),
-    "r_precision": lambda items, t, k: fn.r_precision(items, relevant(t)),
-    "rbp": lambda items, t, k: fn.rbp(items, relevant(t), k),
-    "rbp(normaliser=ideal)": lambda items, t, k: fn.rbp(items, relevant(t), k, normaliser="ideal"),
-    "rbp(p=0.5)": lambda items, t, k: fn.rbp(items, relevant(t), k, p=0.5),
-    "err(max_relevance=4)": lambda items, t, k: fn.err_at_k(items, t, k, max_relevance=4),
-    "tp": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["tp"],
-    "fp": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["fp"],
-    "fn": lambda items, t, k: fn.confusion_at_k(items, relevant(t), k, catalog_size=12)["fn"],
-    "user_coverage": lambda items, t, k: fn.user_coverage_at_k(items, k),
-    "num_retrieved": lambda items, t, k: fn.num_retrieved_at_k(items, k),
-    "user_coverage_at_n": lambda items, t, k: fn.user_coverage_at_n(items, k),
+    str(cls(**options)): cls(**options)
+    for cls in registry.every()
+    if cls.plain and is_of_a_list(cls)
+    for options in variants(cls)
 }
+
+
+def plain_value(measure, items, known, k):
+    """Return what the plain definition of a measure gives for one user."""
+    cls = type(measure)
+    asked = inspect.signature(cls.plain).parameters
+    data = {
+        "recommended": items, "relevant": {i: v for i, v in known.items() if v > 0},
+        "relevance_scores": known, "judged": known, "catalog_size": 12,
+        "scores": range(len(items), 0, -1),
+    }  # fmt: skip
+    data |= {} if cls.cutoff == "none" else {"k": k}
+    options = {**measure.parameters, **cls.fixed, **data}
+    value = cls.plain(**{name: options[name] for name in asked if name in options})
+    return value[cls.name] if isinstance(value, dict) else value
+
+
 CATALOGUE = {
     "item_coverage": lambda lists, k: len(fn.item_counts_at_k(lists, k)),
     "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, 12, k),
@@ -103,14 +121,16 @@ def same(ours, theirs):
 @given(evaluations(judged=True), K)
 def test_per_user(name, data, k):
     lists, truth = data
-    cell = at(name, k)
-    kind = type(rw.parse(name))
-    assert issubclass(kind, PerUser | Composed)
-    result = rw.evaluate(lists, truth, cell, population="all")
-    for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
-        known = truth.get(user, {})
-        expected = PER_USER[name](lists.get(user, []), known, k)
-        if getattr(kind, "defined_for", "relevance") == "relevance" and not relevant(known):
+    measure = PER_USER[name]
+    cell = str(measure if measure.cutoff == "none" else measure @ k)
+    result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
+    about = getattr(measure, "defined_for", "relevance")
+    values = result.per_user[cell] if cell in result.per_user.columns else []
+    for user, own in zip(result.per_user["user"], values, strict=bool(len(values))):
+        items, known = list(lists.get(user, [])), truth.get(user, {})
+        expected = plain_value(measure, items, known, k)
+        nothing = not relevant(known) if about == "relevance" else not items
+        if about in ("relevance", "list") and nothing:
             expected = math.nan
         assert same(own, expected), (user, own, expected)
 

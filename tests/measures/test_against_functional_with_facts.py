@@ -101,6 +101,18 @@ def known(world, user):
     return world.truth.get(user, {})
 
 
+def group_shares(world, target):
+    sizes = Counter(world.item_groups.values())
+    if target == "equal":
+        return dict.fromkeys(sizes, 1 / len(sizes))
+    return {group: n / sum(sizes.values()) for group, n in sizes.items()}
+
+
+def capped(world, user, k):
+    hits = len({*listed(world, user)[:k]} & wanted(world, user))
+    return hits, min(k, len(wanted(world, user)))
+
+
 # A twin takes (world, user, k) and gives the value of one user.
 TWINS = {
     "bpref": lambda w, u, k: fn.bpref(listed(w, u), known(w, u)),
@@ -148,6 +160,70 @@ TWINS = {
             listed(w, u), k, popularity=w.popularity, n_users=n_users(w), denominator=n
         )
         for n in ("length", "k")
+    },
+    **{
+        f"novelty(cold={c},discount={d},denominator={n})": lambda w, u, k, c=c, d=d, n=n: (
+            fn.novelty_at_k(
+                listed(w, u), k, popularity=w.popularity, total=n_users(w), discount=d,
+                denominator=n, cold=c,
+            )
+        )
+        for c in ("skip", "zero")
+        for d in ("none", "log")
+        for n in ("length", "k")
+    },
+    **{
+        f"surprisal(cold={c})": lambda w, u, k, c=c: fn.surprisal_at_k(
+            listed(w, u), k, popularity=w.popularity, n_users=n_users(w), cold=c
+        )
+        for c in ("skip", "zero")
+    },
+    "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(
+        listed(w, u), w.popularity, k
+    ),
+    "category_entropy": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k),
+    "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(
+        listed(w, u), w.genres, k, log_base=2
+    ),
+    "category_count": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k),
+    **{
+        f"rbo(p={p},form={f})": lambda w, u, k, p=p, f=f: fn.rbo_at_k(
+            listed(w, u), w.baseline.get(u, []), k, p=p, form=f
+        )
+        for p in (0.5, 0.9)
+        for f in ("extrapolated", "lower")
+    },
+    **{
+        f"awrf(target={t},weight={weight},distance={d})": (
+            lambda w, u, k, t=t, weight=weight, d=d: fn.awrf_at_k(
+                listed(w, u), w.item_groups, group_shares(w, t), k, weight=weight, distance=d
+            )
+        )
+        for t in ("catalogue", "equal")
+        for weight in ("log", "geometric")
+        for d in ("absolute", "squared")
+    },
+    **{
+        f"ee_{letter}(patience={p})": lambda w, u, k, letter=letter, p=p: (
+            fn.expected_exposure_at_k(
+                {u: listed(w, u)}, {u: wanted(w, u)}, w.item_groups, k, patience=p
+            )[{"l": "loss", "d": "disparity", "r": "relevance"}[letter]]
+        )
+        for letter in "ldr"
+        for p in (0.5, 0.85)
+    },
+    "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(
+        fn.condensed(listed(w, u), known(w, u)), known(w, u), k
+    ),
+    "condensed(map)": lambda w, u, k: fn.average_precision_at_k(
+        fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k
+    ),
+    "micro": lambda w, u, k: fn.micro([capped(w, u, k)]),
+    **{
+        f"aplt(ratio_of=items,pop_ratio={r})": lambda w, u, k, r=r: fn.aplt_at_k(
+            listed(w, u), k, head=fn.short_head(w.popularity, r, of="items")
+        )
+        for r in (0.15, 0.5)
     },
     **{
         f"unexpectedness(denominator={n})": lambda w, u, k, n=n: fn.unexpectedness_at_k(

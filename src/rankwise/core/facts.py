@@ -68,9 +68,33 @@ class Popularity:
     n_interactions: int
     most: float
 
-    def is_tail(self, ratio: float) -> Array:
-        """Whether each item is in the long tail: past the top ``ratio`` of interactions."""
-        return self.above / self.n_interactions > ratio
+    def is_tail(self, ratio: float, of: Literal["interactions", "items"] = "interactions") -> Array:
+        """Whether each item is in the long tail: past the top ``ratio`` of interactions, or items.
+
+        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one.
+        """
+        if of == "interactions":
+            return self.above / self.n_interactions > ratio
+        xp = namespace(self.above)
+        n_warm = xp.sum(xp.astype(self.count > 0, xp.float64))
+        # A share is meant as it is written: 0.15 of 10 is 1.5, whatever its float.
+        n_head = xp.clip(xp.floor(ratio * n_warm + 0.5 + 1e-9), min=1.0)
+        last = xp.take(xp.sort(self.above), xp.reshape(xp.astype(n_head, xp.int64) - 1, (1,)))
+        return self.above > last
+
+    @property
+    def quantile(self) -> Array:
+        """The rank of each item by ascending count over the number of items with interactions.
+
+        Equal counts share their mean rank; 0 for items without interactions.
+        """
+        xp = namespace(self.count)
+        ordered = xp.sort(self.count)
+        n_cold = xp.sum(xp.astype(self.count == 0, xp.float64))
+        below = xp.astype(xp.searchsorted(ordered, self.count, side="left"), xp.float64)
+        to = xp.astype(xp.searchsorted(ordered, self.count, side="right"), xp.float64)
+        rank = (below + 1.0 + to) / 2.0 - n_cold
+        return xp.where(self.count > 0, rank / (self.count.shape[0] - n_cold), 0.0)
 
 
 @dataclass(frozen=True)

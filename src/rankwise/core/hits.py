@@ -125,6 +125,14 @@ class Hits:
         means = bincount(self.groups.rows, values, sizes.shape[0]) / sizes
         return namespace(values).take(means, self.groups.hits)
 
+    def block_ends(self, groups: TiedGroups) -> tuple[Array, Array]:
+        """Return for each row the hits and the items down to the end of its tied group."""
+        xp, heads = namespace(self.position), groups.starts[:-1]
+        n_hits = count(groups.hits, groups.sizes.shape[0])
+        position = self.position[heads] - 1.0 + n_hits
+        rank = self.rank[heads] + groups.sizes - 1
+        return xp.take(position, groups.rows), xp.take(rank, groups.rows)
+
     @property
     def owner(self) -> Array:
         """The user's number of each relevant item, shape (m,)."""

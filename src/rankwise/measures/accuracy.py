@@ -17,9 +17,11 @@ from rankwise.measures.arithmetic import check_parameter, need_cutoff
 from rankwise.measures.hit_sums import HitSum, RunningSum
 from rankwise.measures.kinds import Composed, at_cutoffs
 from rankwise.measures.measure import Measure, measure
+from rankwise.measures.presets import preset
 
 __all__ = [
-    "AveragePrecision", "AverageRecall", "F", "HitRate", "Precision", "RPrecision", "Recall",
+    "AveragePrecision", "AverageRecall", "F", "HitRate", "LabelRankingAveragePrecision",
+    "Precision", "RPrecision", "Recall",
 ]  # fmt: skip
 
 
@@ -205,6 +207,10 @@ class AveragePrecision(HitSum):
         The divisor of the sum: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with
         tied scores, the expected sum over the expected number of hits), the number of items in the
         top k, or the smaller of that and \|R_u\|.
+    ties : {"expected", "blocks"}, default="expected"
+        Where scores tie and the ties of the evaluation are ``"expected"``: the mean over all orders
+        of tied items, or the precision at the end of the tied block for all of its relevant items
+        (as in scikit-learn).
 
     References
     ----------
@@ -218,6 +224,7 @@ class AveragePrecision(HitSum):
     """
 
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
+    ties: Literal["expected", "blocks"] = "expected"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
@@ -226,6 +233,9 @@ class AveragePrecision(HitSum):
     def terms(self, block: Block) -> Array:
         """Return the precision at the rank of each hit: hits so far over the rank."""
         hits = block.hits
+        if self.ties == "blocks" and hits.groups is not None:
+            position, rank = hits.block_ends(hits.groups)
+            return hits.probability * position / rank
         return hits.probability * hits.position / hits.rank
 
     def norm(self, block: Block, k: int) -> Array | None:
@@ -250,6 +260,30 @@ class AveragePrecision(HitSum):
     def norm_is_settled(self) -> bool:
         """Whether the norm follows neither the list nor its hits."""
         return self.normaliser in ("min", "k", "relevant")
+
+
+@preset("lrap", "label_ranking_average_precision", family="accuracy",
+        fixed={"ties": "blocks", "normaliser": "relevant"})  # fmt: skip
+class LabelRankingAveragePrecision(AveragePrecision):
+    r"""Label ranking average precision: ``map(ties=blocks,normaliser=relevant)`` under a name.
+
+    .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
+              \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
+
+    Relevant items outside the list count 0. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery
+    Handbook; scikit-learn, ``label_ranking_average_precision_score``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {"ann": {1: 0.75, 2: 0.5, 3: 0.5, 4: 0.25}}
+    >>> rw.evaluate(lists, {"ann": {1, 3}}, "lrap")["lrap"]
+    0.83333
+    """
 
 
 @measure("mar", "average_recall", range=(0, 1), higher_is_better=True,

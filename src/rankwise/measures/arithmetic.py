@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,9 +14,21 @@ from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.measures.measure import Measure
 
 __all__ = [
-    "Gain", "at_least_one", "check_parameter", "discount", "divide", "gain_of",
-    "listed_denominator", "mean_difference", "need_cutoff", "or_nan", "retrieved",
-    "shared_with_baseline", "spread", "sum_of_discounts", "unit_vectors",
+    "Gain",
+    "at_least_one",
+    "check_parameter",
+    "discount",
+    "divide",
+    "gain_of",
+    "listed_denominator",
+    "mean_difference",
+    "need_cutoff",
+    "or_nan",
+    "retrieved",
+    "running_sum",
+    "shared_with_baseline",
+    "spread",
+    "unit_vectors",
 ]  # fmt: skip
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
@@ -80,9 +92,9 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
     return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
 
 
-def sum_of_discounts(k: Array, log_base: float = 2.0) -> Array:
-    """Return the sum of the discounts of the first k ranks, for a number k or for several."""
-    sums = np.cumsum(discount(np.arange(1, int(np.max(k)) + 1), log_base))
+def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
+    """Return the sum of a function of the first k ranks, for a number k or for several."""
+    sums = np.cumsum(of_rank(np.arange(1, int(np.max(k)) + 1)))
     return sums[k - 1]
 
 

@@ -15,12 +15,26 @@ from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block
 from rankwise.core.row_sets import Needs
-from rankwise.measures.arithmetic import check_parameter
-from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms
+from rankwise.measures.arithmetic import check_parameter, discount
+from rankwise.measures.input_kinds import Input
+from rankwise.measures.item_sums import CatalogueSums, ItemSum, ItemTerms, RecommendationCount
 from rankwise.measures.kinds import Accumulated, Catalogue, Values
 from rankwise.measures.measure import measure
 
 __all__ = ["Gini", "Herfindahl", "Personalization", "ShannonEntropy"]
+
+
+class _DiscountedExposure(ItemSum):
+    """The discounts of the ranks at which each item is recommended, in the top k."""
+
+    name: ClassVar[str] = "exposure(log)"
+    needs: ClassVar[Needs] = frozenset({"recommended"})
+    whole: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the discount of each row of the top k."""
+        rows = block.recommended
+        return ItemTerms(rows.user, rows.item, discount(rows.rank), rows.rank <= k)
 
 
 @measure("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
@@ -37,6 +51,9 @@ class Gini(Catalogue):
     over : {"catalogue", "recommended"}, default="catalogue"
         ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
         and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
+    exposure : {"count", "log"}, default="count"
+        What a recommendation adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)` at rank i, so
+        that exposure at the top of lists weighs more.
 
     References
     ----------
@@ -54,6 +71,17 @@ class Gini(Catalogue):
     """
 
     over: Literal["catalogue", "recommended"] = "catalogue"
+    exposure: Literal["count", "log"] = "count"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What is summed for each item."""
+        return (RecommendationCount() if self.exposure == "count" else _DiscountedExposure(),)
+
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the Gini index of the exposure of items."""
+        (exposure,) = self.reads.item_sums
+        return Values(self.of_counts(items.sum(exposure, k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
@@ -67,8 +95,11 @@ class Gini(Catalogue):
         if m == 0:
             return 0.0
         # Items never recommended come first and add nothing, so the others have the last positions.
-        # Sums of whole numbers up to the division: the order of items cannot matter.
         position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
+        if self.exposure == "log":
+            weighted = float(xp.sum((2 * position - n - 1) * ordered))
+            return weighted / (m * float(xp.sum(ordered)))
+        # Sums of whole numbers up to the division: the order of items cannot matter.
         weighted = int(xp.sum((2 * position - n - 1) * xp.astype(ordered, xp.int64)))
         return weighted / (m * int(xp.sum(ordered)))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankwise import functional as plain
-from rankwise.core.arrays import Array, refuse
+from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import (
@@ -21,11 +21,12 @@ from rankwise.measures.arithmetic import (
     discount,
     gain_of,
     need_cutoff,
-    sum_of_discounts,
+    running_sum,
 )
 from rankwise.measures.hit_sums import HitSum
+from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
-from rankwise.measures.measure import measure
+from rankwise.measures.measure import Measure, measure
 from rankwise.measures.presets import preset
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "NDCGBinary"]
@@ -55,28 +56,50 @@ class _Gained(HitSum):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Discounted(_Gained):
-    """A sum of gains that are discounted by rank.
+    r"""A sum of gains that are discounted by rank.
 
     Parameters
     ----------
     log_base : float, default=2.0
-        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding.
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
+        ``discount="log"``.
+    discount : {"log_plus_one", "log"}, default="log_plus_one"
+        A gain at rank i is divided by :math:`\log_b(i + 1)`, or by :math:`\max(1, \log_b i)`:
+        down to rank b nothing is discounted (Järvelin & Kekäläinen 2002; LensKit).
     """
 
     log_base: float = 2.0
+    discount: Literal["log_plus_one", "log"] = "log_plus_one"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
         check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
 
-    def discount(self, rank: Array) -> Array:
+    def discount_of(self, rank: Array) -> Array:
         """Return the discounts of ranks."""
-        return discount(rank, self.log_base)
+        if self.discount == "log_plus_one":
+            return discount(rank, self.log_base)
+        xp = namespace(rank)
+        logarithm = xp.log2(xp.astype(rank, xp.float64)) / math.log2(self.log_base)
+        return 1.0 / xp.clip(logarithm, min=1.0)
 
     def terms(self, block: Block) -> Array:
         """Return the gain of each hit, discounted by its rank."""
-        return super().terms(block) * self.discount(block.hits.rank)
+        return super().terms(block) * self.discount_of(block.hits.rank)
+
+
+def check_grades(measure: Measure, relevance: Array, largest: float) -> None:
+    """Raise if a relevance is above the largest grade of the scale."""
+    refuse(
+        relevance > largest,
+        lambda: ScoreError(
+            f"{measure.name}: a relevance is above the largest grade",
+            where="truth",
+            found=f"{float(namespace(relevance).max(relevance)):g} > {largest:g}",
+            hint=f"write {measure.name}(max_relevance=5)@10 for a scale that ends at 5",
+        ),
+    )
 
 
 @measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
@@ -161,13 +184,13 @@ class NDCG(_Discounted):
         """Return the DCG of the ideal list; for ideal=full the user's largest gain."""
         if self.ideal == "full":
             return block.sum_ideal(self.gain_of, block.xp.ones_like, 1)
-        return block.sum_ideal(self.gain_of, self.discount, k)
+        return block.sum_ideal(self.gain_of, self.discount_of, k)
 
     def scale(self, k: Array) -> Array:
         """Return the sum of the first k discounts, for ideal=full."""
         if self.ideal == "relevant":
             return 1.0
-        return sum_of_discounts(k, self.log_base)
+        return running_sum(self.discount_of, k)
 
 
 @preset("ndcg_binary", "ndcg_rendle_2020", family="accuracy", fixed={"gain": "binary"})
@@ -195,18 +218,21 @@ class NDCGBinary(NDCG):
 class RBP(HitSum):
     r"""Rank-biased precision: after each item, the user reads on with probability p.
 
-    .. math:: RBP = (1 - p) \sum_i rel_i \, p^{i - 1}
+    .. math:: RBP = (1 - p) \sum_i g_i \, p^{i - 1}
 
-    Range [0, 1]; higher is better. Relevance is binary. No finite list of relevant items reaches 1,
-    unless it is divided by the value of the ideal list.
+    :math:`g_i` is 1 for relevant items or, with ``max_relevance``, relevance / max_relevance. Range
+    [0, 1]; higher is better. No finite list of relevant items reaches 1, unless it is divided by
+    the value of the ideal list.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user, in (0, 1).
     normaliser : {"none", "ideal"}, default="none"
-        ``"ideal"`` divides by the value of a list with the relevant items first,
-        :math:`1 - p^{\min(k, |R_u|)}`.
+        ``"ideal"`` divides by the value of a list with the relevant items first, in decreasing
+        gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
+    max_relevance : float or None, default=None
+        The largest grade of the rating scale, for graded relevance; None: relevance is binary.
 
     References
     ----------
@@ -222,24 +248,39 @@ class RBP(HitSum):
 
     p: float = 0.8
     normaliser: Literal["none", "ideal"] = "none"
+    max_relevance: float | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The ideal list, if that is the normaliser."""
+        return ("ideal",) if self.normaliser == "ideal" else ()
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
         check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
+        largest = self.max_relevance
+        check_parameter(self, "max_relevance", largest is None or largest > 0, "must be above 0")
 
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
         hits, xp = block.hits, block.xp
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
-        return hits.probability * weight
+        if self.max_relevance is None:
+            return hits.probability * weight
+        check_grades(self, hits.gain, self.max_relevance)
+        return hits.probability * hits.to_rows(hits.gain / self.max_relevance) * weight
 
     def norm(self, block: Block, k: int) -> Array | None:
         """Return the value of the ideal list, for normaliser=ideal."""
         if self.normaliser == "none":
             return None
-        xp = block.xp
-        return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
+        xp, largest = block.xp, self.max_relevance
+        if largest is None:
+            return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
+        return (1.0 - self.p) * block.sum_ideal(
+            lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k
+        )
 
 
 @measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
@@ -280,17 +321,9 @@ class ERR(PerUser):
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
-        hits, xp = block.hits, block.xp
+        hits = block.hits
         largest = float(self.max_relevance)
-        refuse(
-            hits.gain > largest,
-            lambda: ScoreError(
-                "err: a relevance is above the largest grade",
-                where="truth",
-                found=f"{float(xp.max(hits.gain)):g} > {largest:g}",
-                hint="write err(max_relevance=5)@10 for a scale that ends at 5",
-            ),
-        )
+        check_grades(self, hits.gain, largest)
         stop = gain_of("exponential", hits.gain) / 2.0**largest
         terms = hits.cascade(stop, max(k)) / hits.rank
         return [block.sum_hits(terms, cutoff) for cutoff in k]

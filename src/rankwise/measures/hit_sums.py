@@ -41,13 +41,15 @@ class RunningSum(PerUser):
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values at every cut-off, each of shape (U,)."""
         terms = self.terms(block)
-        return [self._over_norm(block, block.sum_hits(terms, cutoff), cutoff) for cutoff in k]
+        ratios = (self.ratio(block, block.sum_hits(terms, cutoff), cutoff) for cutoff in k)
+        return [divide(above, below) for above, below in ratios]
 
-    def _over_norm(self, block: Block, sums: Array, k: int) -> Array:
+    def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
+        """Return numerator and denominator of every user's value, shape (U,) both."""
         norm, scale = self.norm(block, k), self.scale(k)
         if norm is None:
-            return sums / scale
-        return divide(sums, norm * scale)
+            return sums, block.xp.full((block.n_users,), float(scale), dtype=block.xp.float64)
+        return sums, norm * scale
 
 
 class HitSum(Weightable, RunningSum):

@@ -174,7 +174,10 @@ class Accumulated(Measure):
 class Catalogue(Accumulated):
     """A function of how often each item of the catalogue was recommended."""
 
-    inputs = (RecommendationCount(),)
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """How often each item was recommended."""
+        return (RecommendationCount(),)
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the one value."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
@@ -19,14 +19,16 @@ from rankwise.measures.arithmetic import (
     discount,
     divide,
     gain_of,
-    listed_denominator,
     need_cutoff,
+    or_nan,
+    running_sum,
     shared_with_baseline,
-    sum_of_discounts,
 )
 from rankwise.measures.hit_sums import HitSum
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
+
+Cold: TypeAlias = Literal["rarest", "skip", "zero"]
 
 __all__ = ["EFD", "EPC", "Novelty", "Surprisal", "Unexpectedness"]
 
@@ -68,7 +70,7 @@ class _NovelHits(HitSum):
 
     def scale(self, k: Array) -> Array:
         """Return the sum of the discounts of the first k ranks."""
-        return sum_of_discounts(k)
+        return running_sum(discount, k)
 
     def _novelty(self, block: Block) -> Array:
         """Return the novelty of every item."""
@@ -139,6 +141,37 @@ class _ListMean(PerUser):
         need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
 
 
+def _self_information(block: Block, popularity: Literal["users", "interactions"]) -> Array:
+    """Return the self-information of every row of the lists, in bits; cold items are the rarest."""
+    probability = _probability(block, popularity, min_count=1.0)
+    return block.xp.take(-block.xp.log2(probability), block.recommended.item)
+
+
+def _mean_of_bits(
+    block: Block, bits: Array, k: int, denominator: Literal["length", "k"], cold: Cold,
+    *, discounted: bool,
+) -> Array:  # fmt: skip
+    """Return the mean of a value of every row of the top k, weighted by rank if discounted."""
+    rows, xp = block.recommended, block.xp
+    weight = discount(rows.rank) if discounted else xp.ones_like(bits)
+    if denominator == "k":
+        whole = running_sum(discount, k) if discounted else k
+        total = xp.full((block.n_users,), float(whole), dtype=xp.float64)
+    else:
+        total = block.sum_recommended(weight, k)
+    if cold == "rarest":
+        return divide(block.sum_recommended(bits * weight, k), total)
+    warm = xp.astype(xp.take(block[POPULARITY].count, rows.item) > 0, xp.float64)
+    value = block.sum_recommended(bits * weight * warm, k)
+    if cold == "zero":
+        return divide(value, total)
+    kept = block.sum_recommended(warm, k)
+    left = block.sum_recommended(weight * warm, k)
+    if denominator == "k":
+        left = total - block.sum_recommended(weight * (1.0 - warm), k)
+    return or_nan(divide(value, left), kept > 0)
+
+
 @measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,
          plain=plain.novelty_at_k)  # fmt: skip
 class Novelty(_ListMean):
@@ -157,6 +190,9 @@ class Novelty(_ListMean):
     denominator : {"length", "k"}, default="length"
         The number of items in the top k, or k. With a discount, the sum of the discounts of these
         ranks.
+    cold : {"rarest", "skip", "zero"}, default="rarest"
+        What an item without training users counts: as if it had one; nothing, its rank left out of
+        the denominator; or 0.
 
     References
     ----------
@@ -175,19 +211,13 @@ class Novelty(_ListMean):
     popularity: Literal["users", "interactions"] = "users"
     discount: Literal["none", "log"] = "none"
     denominator: Literal["length", "k"] = "length"
+    cold: Cold = "rarest"
 
     def value(self, block: Block, k: int) -> Array:
         """Return mean self-information, shape (U,)."""
-        rows, xp = block.recommended, block.xp
-        probability = _probability(block, self.popularity, min_count=1.0)
-        bits = xp.take(-xp.log2(probability), rows.item)
-        if self.discount == "none":
-            length = listed_denominator(block, k, self.denominator)
-            return divide(block.sum_recommended(bits, k), length)
-        weight = discount(rows.rank)
-        if self.denominator == "k":
-            return block.sum_recommended(bits * weight, k) / sum_of_discounts(k)
-        return divide(block.sum_recommended(bits * weight, k), block.sum_recommended(weight, k))
+        bits = _self_information(block, self.popularity)
+        logs = self.discount == "log"
+        return _mean_of_bits(block, bits, k, self.denominator, self.cold, discounted=logs)
 
 
 @measure("surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k)
@@ -202,6 +232,9 @@ class Surprisal(_ListMean):
     ----------
     denominator : {"length", "k"}, default="length"
         The number of items in the top k, or k.
+    cold : {"rarest", "skip", "zero"}, default="rarest"
+        What an item without training users counts: as if it had one; nothing, its rank left out of
+        the denominator; or 0.
 
     References
     ----------
@@ -218,15 +251,13 @@ class Surprisal(_ListMean):
 
     inputs = ("recommended", POPULARITY)
     denominator: Literal["length", "k"] = "length"
+    cold: Cold = "rarest"
 
     def value(self, block: Block, k: int) -> Array:
         """Return mean surprisal, shape (U,)."""
-        rows, xp = block.recommended, block.xp
-        most = math.log2(block[POPULARITY].n_users)
-        bits = xp.take(-xp.log2(_probability(block, "users", min_count=1.0)), rows.item)
-        terms = bits / most if most else xp.zeros_like(bits)
-        length = listed_denominator(block, k, self.denominator)
-        return divide(block.sum_recommended(terms, k), length)
+        bits, most = _self_information(block, "users"), math.log2(block[POPULARITY].n_users)
+        share = bits / most if most else block.xp.zeros_like(bits)
+        return _mean_of_bits(block, share, k, self.denominator, self.cold, discounted=False)
 
 
 @measure("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k)

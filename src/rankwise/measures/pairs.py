@@ -12,7 +12,7 @@ from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.kinds import PerUser, Weightable
 from rankwise.measures.measure import measure
 
-__all__ = ["BPref", "PartialAUC"]
+__all__ = ["BPref", "ListAUC", "PartialAUC"]
 
 
 @measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none",
@@ -153,3 +153,39 @@ class PartialAUC(Weightable, PerUser):
             share = xp.where(top, share, xp.zeros_like(share))
             n_relevant = block.relevant_in_reach(k)
         return divide(bincount(hits.owner, share, block.n_users), n_relevant)
+
+
+@measure("list_auc", "auroc", range=(0, 1), higher_is_better=True, cutoff="none",
+         family="accuracy", plain=plain.list_auc)  # fmt: skip
+class ListAUC(PerUser):
+    r"""Area under the ROC curve of the items in the list alone.
+
+    .. math:: \frac{1}{|L_u \cap R_u| \, |L_u \setminus R_u|} \sum_{i \in L_u \cap R_u}
+              |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
+
+    The probability that a relevant item of the list ranks above one that is not relevant; tied
+    scores count one half. Users whose list lacks one of the two have no value. For an area over all
+    candidates see ``gauc``. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1);
+    TorchMetrics, ``RetrievalAUROC`` (0 where it is undefined).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3, 9}}, "list_auc")["list_auc"]
+    0.5
+    """
+
+    reads_below_k = True
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the area, shape (U,)."""
+        hits, xp = block.hits, block.xp
+        above = hits.probability * (xp.astype(hits.rank, xp.float64) - hits.position)
+        n_hits = bincount(hits.user, hits.probability, block.n_users)
+        n_pairs = n_hits * (block.list_length - n_hits)
+        wrong = bincount(hits.user, above, block.n_users)
+        return or_nan(divide(n_pairs - wrong, n_pairs), n_pairs > 0.5)

@@ -31,7 +31,7 @@ from rankwise.measures.item_sums import (
 from rankwise.measures.kinds import PerUser, Pooled, Sums
 from rankwise.measures.measure import Measure, measure
 
-__all__ = ["ACLT", "APLT", "ARP", "PopREO", "PopRSP", "PopularityLift"]
+__all__ = ["ACLT", "APLT", "ARP", "PopREO", "PopRSP", "PopularityLift", "PopularityQuantile"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -41,10 +41,14 @@ class _HeadAndTail(Measure):
     Parameters
     ----------
     pop_ratio : float, default=0.8
-        The share of the training interactions that the short head holds.
+        The share of the training interactions, or of the items, that the short head holds.
+    ratio_of : {"interactions", "items"}, default="interactions"
+        ``"items"``: the short head are the most popular ``pop_ratio`` of the items that occur in
+        training, rounded half up, at least one.
     """
 
     pop_ratio: float = 0.8
+    ratio_of: Literal["interactions", "items"] = "interactions"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -94,6 +98,39 @@ class ARP(PerUser):
         return divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
 
 
+@measure("popularity_quantile", "mean_pop_rank", range=(0, 1), higher_is_better=None,
+         plain=plain.popularity_quantile_at_k)  # fmt: skip
+class PopularityQuantile(PerUser):
+    r"""Mean popularity quantile of the items in the top k: 1 for the most popular item.
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{r_i}{|\{j : n_j > 0\}|}
+
+    :math:`r_i` is the rank of item i by ascending popularity among the items that occur in
+    training; equally popular items share their mean rank, and an item that does not occur counts 0.
+    Range [0, 1]; neither direction counts as better. Needs ``train``.
+
+    References
+    ----------
+    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments,
+    CIKM (``MeanPopRank``).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name, train = "popularity_quantile@2", {"ann": [7], "bob": [7, 8], "cyd": [7]}
+    >>> rw.evaluate({"ann": [8, 7]}, {"ann": {8}}, name, train=train)[name]
+    0.75
+    """
+
+    inputs = ("recommended", POPULARITY)
+    defined_for = "list"
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the mean quantile, shape (U,)."""
+        quantile = block.xp.take(block[POPULARITY].quantile, block.recommended.item)
+        return divide(block.sum_recommended(quantile, k), listed_denominator(block, k, "length"))
+
+
 class _LongTail(_HeadAndTail, PerUser):
     defined_for = "list"
 
@@ -104,7 +141,7 @@ class _LongTail(_HeadAndTail, PerUser):
 
     def _count(self, block: Block, k: int) -> Array:
         """Count the long-tail items in the top k, shape (U,)."""
-        tail, xp = block[POPULARITY].is_tail(self.pop_ratio), block.xp
+        tail, xp = block[POPULARITY].is_tail(self.pop_ratio, self.ratio_of), block.xp
         is_tail = xp.take(tail, block.recommended.item)
         return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
@@ -178,7 +215,7 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
 
     def groups(self, items: CatalogueSums) -> Groups:
         """Return the short head and the long tail as groups."""
-        tail = items[POPULARITY].is_tail(self.pop_ratio)
+        tail = items[POPULARITY].is_tail(self.pop_ratio, self.ratio_of)
         return Groups(tail.astype(np.int64), ("short_head", "long_tail"))
 
 

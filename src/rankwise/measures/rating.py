@@ -229,10 +229,12 @@ class LogLoss(_MeanOverRows):
     .. math:: -\frac{1}{n} \sum y \ln \hat p + (1 - y) \ln(1 - \hat p)
 
     y is 1 for the relevant items of a list, 0 for its other items. Range [0, inf); lower is better.
-    Needs scores in [0, 1].
+    Needs scores in [0, 1], or logits.
 
     Parameters
     ----------
+    scores : {"probabilities", "logits"}, default="probabilities"
+        What the scores are. A logit z is the probability :math:`1 / (1 + e^{-z})`, and not clipped.
     epsilon : float, default=1e-15
         Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
 
@@ -248,18 +250,23 @@ class LogLoss(_MeanOverRows):
     """
 
     inputs = ("recommended", "scores")
+    scores: Literal["probabilities", "logits"] = "probabilities"
     epsilon: float = 1e-15
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses and the number of rows, shape (U,) both."""
         rows, xp = block.recommended, block.xp
+        if self.scores == "logits":  # log(1 + exp(z)) - y z, without overflow
+            z = rows.score
+            loss = xp.clip(z, min=0.0) - rows.label * z + xp.log1p(xp.exp(-xp.abs(z)))
+            return _sums(block, rows.user, loss, xp.ones_like(loss))
         refuse(
             (rows.score < 0) | (rows.score > 1),
             lambda: ScoreError(
-                "log_loss needs scores that are chances",
+                "log_loss needs scores that are probabilities",
                 where="recommendations, score",
                 found=f"from {float(xp.min(rows.score)):g} to {float(xp.max(rows.score)):g}",
-                hint="pass scores in [0, 1]: a logistic function of your model's, say",
+                hint="are they logits? write log_loss(scores=logits)",
             ),
         )
         p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)

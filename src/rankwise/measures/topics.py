@@ -1,4 +1,4 @@
-r"""Diversity over item categories: coverage of relevant categories, redundancy, calibration.
+r"""Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
 Categories come from a column of ``items``: lists, text such as ``"war|drama"``, or a column for
 each category, named together as ``categories="genre_*"``.
@@ -6,7 +6,6 @@ each category, named together as ``categories="genre_*"``.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 from rankwise import functional as plain
@@ -14,15 +13,16 @@ from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories
 from rankwise.measures.arithmetic import check_parameter, discount, divide, or_nan
-from rankwise.measures.divergences import category_shares, kullback_leibler
 from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
-__all__ = ["AlphaNDCG", "CalibrationError", "SubtopicRecall"]
+__all__ = ["AlphaNDCG", "OverCategories", "SubtopicRecall"]
 
 
-class _OverCategories(PerUser):
+class OverCategories(PerUser):
+    """A value for every user that depends on the categories of items."""
+
     categories: str = "categories"
 
     @property
@@ -37,7 +37,7 @@ class _OverCategories(PerUser):
 
 @measure("subtopic_recall", "srecall", range=(0, 1), higher_is_better=True,
          family="diversity", plain=plain.subtopic_recall_at_k)  # fmt: skip
-class SubtopicRecall(_OverCategories):
+class SubtopicRecall(OverCategories):
     r"""Share of the categories of the relevant items that the top k covers.
 
     .. math:: \frac{|C(L_u^k) \cap C(R_u)|}{|C(R_u)|}
@@ -99,7 +99,7 @@ class SubtopicRecall(_OverCategories):
 
 @measure("alpha_ndcg", range=(0, 1), higher_is_better=True, cutoff="required",
          family="diversity", plain=plain.alpha_ndcg_at_k)  # fmt: skip
-class AlphaNDCG(_OverCategories):
+class AlphaNDCG(OverCategories):
     r"""nDCG that rewards a category less each time that the list repeats it.
 
     .. math:: \alpha\text{-}DCG@k = \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)}
@@ -214,59 +214,3 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
         left[chosen] = False
         user, item = user[left], item[left]
     return xp.concat(users), xp.concat(ranks), xp.concat(gains)
-
-
-@measure("calibration_error", "calibration", range=(0, math.inf), higher_is_better=False,
-         family="diversity", plain=plain.calibration_error_at_k)  # fmt: skip
-class CalibrationError(_OverCategories):
-    r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
-
-    .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
-
-    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
-    top k. An item counts in equal shares for its categories; items without categories are left
-    out, and users without other items in history or list have no value. Range [0, inf); lower is
-    better calibrated. Needs ``train``, and ``items`` with categories.
-
-    Parameters
-    ----------
-    alpha : float, default=0.01
-        The weight of p in its mixture with q, in (0, 1): it keeps the logarithm finite.
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
-
-    References
-    ----------
-    Steck 2018, Calibrated Recommendations, RecSys.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> items = {"item": [1, 2, 3, 4], "genres": ["war", "drama", "war", "drama"]}
-    >>> name, train = "calibration_error@2", {"ann": [1, 2]}
-    >>> rw.evaluate({"ann": [3, 4]}, {"ann": {3}}, name, items=items, train=train)[name]
-    0.0
-    """
-
-    defined_for = "list"
-    alpha: float = 0.01
-    categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "alpha", 0 < self.alpha < 1, "lies in (0, 1)")
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The categories, the lists, and the training interactions."""
-        return (*super().inputs, "recommended", "history")
-
-    def value(self, block: Block, k: int) -> Array:
-        """Return the divergence of each list from the history, shape (U,)."""
-        categories, history, rows = self.categories_of(block), block.history, block.recommended
-        top = rows.rank <= k
-        p, has_history = category_shares(categories, history.user, history.item, block.n_users)
-        q, has_list = category_shares(categories, rows.user[top], rows.item[top], block.n_users)
-        mixed = (1.0 - self.alpha) * q + self.alpha * p
-        return or_nan(kullback_leibler(p, mixed), has_history & has_list)

@@ -1,0 +1,82 @@
+"""Interpolated precision: the best precision at a recall, or further down the list."""
+
+from __future__ import annotations
+
+from rankwise import functional as plain
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.block import Block
+from rankwise.measures.arithmetic import check_parameter
+from rankwise.measures.kinds import PerUser
+from rankwise.measures.measure import measure
+
+__all__ = ["InterpolatedPrecision"]
+
+
+@measure("iprec", "interpolated_precision", "11pt_avg", range=(0, 1), higher_is_better=True,
+         family="accuracy", plain=plain.interpolated_precision_at_k)  # fmt: skip
+class InterpolatedPrecision(PerUser):
+    r"""Interpolated precision at a recall, or averaged over 11 recalls from 0 to 1.
+
+    .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
+
+    0 if the recall at k is below the level. Range [0, 1]; higher is better. Tied items are taken in
+    order of item id.
+
+    Parameters
+    ----------
+    level : float or None, default=None
+        The recall, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1 (``11pt_avg`` of
+        trec_eval, which rounds the number of hits of a level: at 0.7 of 3 relevant items it asks
+        for 2 hits, not 3).
+
+    References
+    ----------
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval,
+    ``iprec_at_recall`` and ``11pt_avg``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> names = ["iprec(level=0.5)", "iprec"]
+    >>> result = rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, names)
+    >>> result["iprec(level=0.5)"], result["iprec"]
+    (1.0, 0.77273)
+    """
+
+    inputs = ("judged",)
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        allowed = self.level is None or 0 <= self.level <= 1
+        check_parameter(self, "level", allowed, "lies in [0, 1]")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return interpolated precision, shape (U,)."""
+        rows, xp = block.judged, block.xp
+        hit = (rows.relevant > 0) & (rows.rank <= k)
+        user, rank = rows.user[hit], xp.astype(rows.rank[hit], xp.float64)
+        n_hits = bincount(user, xp.ones_like(rank), block.n_users)
+        first = xp.astype(xp.cumulative_sum(n_hits) - n_hits, xp.int64)
+        position = xp.arange(rank.shape[0]) - xp.take(first, user) + 1
+        recall = position / xp.take(block.n_relevant, user)
+        precision = position / rank
+        levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]
+        total = xp.zeros(block.n_users, dtype=xp.float64)
+        for level in levels:
+            enough = xp.where(recall >= level, precision, xp.zeros_like(precision))
+            total = total + _largest_of_each(user, enough, n_hits)
+        return total / len(levels)
+
+
+def _largest_of_each(user: Array, values: Array, n_rows: Array) -> Array:
+    """Return the largest value of each user's rows, 0 without rows; rows in order of user."""
+    if not values.shape[0]:
+        return n_rows * 0.0
+    xp = namespace(values)
+    order = xp.argsort(values, stable=True)
+    order = xp.take(order, xp.argsort(xp.take(user, order), stable=True))
+    last = xp.astype(xp.cumulative_sum(n_rows), xp.int64) - 1
+    largest = xp.take(xp.take(values, order), xp.clip(last, min=0))
+    return xp.where(n_rows > 0, largest, 0.0)
