@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.core.choices import Population
+from rankwise.errors import EmptyError
 from strategies import worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -46,6 +49,22 @@ def test_scores_like_lists(world, ties, tied, batch):
                         **around(world))  # fmt: skip
     lists = {user: own for user, own in tensors.lists.items() if own}
     theirs = evaluated(world, lists, EVERY, ties=ties, population="all", by="group")
+    assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(get_args(Population)), st.sampled_from(["skip", "zero", "nan"]),
+       st.sampled_from([None, 2]))  # fmt: skip
+def test_who_is_evaluated(world, population, undefined, threshold):
+    names = ["ndcg@3", "tn@3", "novelty@3", "gini@3", "rmse"]
+    rules = {"population": population, "undefined": undefined, "relevance_threshold": threshold}
+    tensors = tensors_of(world, ties=False)
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    try:
+        theirs = evaluated(world, lists, names, **rules)
+    except EmptyError:
+        return
+    metrics = collected(tensors, names, list_length=12, **rules, **around(world))
     assert not differences(metrics.result(), theirs)
 
 

@@ -10,7 +10,7 @@ __all__ = [
 ]  # fmt: skip
 
 Duplicates: TypeAlias = Literal["error", "first"]
-Population: TypeAlias = Literal["truth", "both", "recommended", "all"]
+Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "all"]
 Ranks: TypeAlias = Literal["close", "keep"]
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 Undefined: TypeAlias = Literal["skip", "zero", "nan"]

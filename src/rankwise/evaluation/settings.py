@@ -101,9 +101,11 @@ class Settings:
         "relevant.", flag="--threshold",
     )  # fmt: skip
     population: Population = _option(
-        "truth", "Which users are evaluated. Users with a relevant item; those of them who also "
-        "have a recommendation list; users with a list; or all of these. One population for all "
-        "measures.",
+        "truth", "Which users are evaluated. Users with a relevant item (``\"truth\"``); those of "
+        "them who also have a recommendation list (``\"both\"``); users with a list "
+        "(``\"recommended\"``); users with a row in the ground truth, even if nothing in it is "
+        "relevant (``\"judged\"``); or users with a relevant item or a list (``\"all\"``). One "
+        "population for all measures.",
     )  # fmt: skip
     undefined: Undefined = _option(
         "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "

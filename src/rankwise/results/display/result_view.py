@@ -20,6 +20,7 @@ _POPULATIONS = {
     "truth": "those with a relevant item",
     "both": "those with a relevant item and a list",
     "recommended": "those with a list",
+    "judged": "those in the ground truth, with or without a relevant item",
     "all": "those with a relevant item or a list",
 }
 _COUNTS = {
