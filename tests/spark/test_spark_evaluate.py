@@ -83,7 +83,7 @@ OPTIONS = {
     "jackknife": {"jackknife": 5},
     "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
     "undefined": {"population": "recommended", "undefined": "nan"},
-    "judged": {"population": "judged", "relevance_threshold": 4},
+    "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
     "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "everything": {"by": "group", "jackknife": 4, "exclude_seen": True, "population": "all",
                    "undefined": "zero", "collect": False},

@@ -54,10 +54,12 @@ def test_scores_like_lists(world, ties, tied, batch):
 
 @settings(max_examples=12)
 @given(SCORED, st.sampled_from(get_args(Population)), st.sampled_from(["skip", "zero", "nan"]),
-       st.sampled_from([None, 2]))  # fmt: skip
-def test_who_is_evaluated(world, population, undefined, threshold):
-    names = ["ndcg@3", "tn@3", "novelty@3", "gini@3", "rmse"]
-    rules = {"population": population, "undefined": undefined, "relevance_threshold": threshold}
+       st.sampled_from([None, 2]), st.sampled_from(["skip", "zero"]))  # fmt: skip
+def test_who_is_evaluated(world, population, undefined, threshold, without_list):
+    names = ["ndcg@3", "tn@3", "novelty@3", "gini@3", "rmse", "ild(distance=jaccard)@3",
+             "serendipity(form=history,similarity=features)@3"]  # fmt: skip
+    rules = {"population": population, "undefined": undefined, "relevance_threshold": threshold,
+             "without_list": without_list}  # fmt: skip
     tensors = tensors_of(world, ties=False)
     lists = {user: own for user, own in tensors.lists.items() if own}
     try:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 __all__ = [
     "Claim", "Cold", "Duplicates", "Family", "FileFormat", "FilterOn", "Missing", "Population",
-    "Ranks", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit", "Undefined",
+    "Ranks", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit", "Undefined", "WithoutList",
 ]  # fmt: skip
 
 Duplicates: TypeAlias = Literal["error", "first"]
@@ -14,6 +14,7 @@ Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "all"]
 Ranks: TypeAlias = Literal["close", "keep"]
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 Undefined: TypeAlias = Literal["skip", "zero", "nan"]
+WithoutList: TypeAlias = Literal["skip", "zero"]
 
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
 Missing: TypeAlias = Literal["error", "zero", "common"]

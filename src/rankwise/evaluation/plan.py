@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.core.arrays import Array, is_tensor, namespace
 from rankwise.core.block import Block, Needs
-from rankwise.core.choices import Undefined
+from rankwise.core.choices import Undefined, WithoutList
 from rankwise.core.facts import Categories, Fact, Features, Popularity
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import UserSum
@@ -30,6 +30,7 @@ class Plan:
     """Columns of user groups that get values of their own."""
     exact: bool = False
     """Whether recommendations are exact ranks, which know the whole candidate set."""
+    without_list: WithoutList = "skip"
 
     @cached_property
     def every(self) -> list[Measure]:
@@ -152,8 +153,8 @@ class Plan:
         xp = namespace(values)
         if not is_tensor(defined) and bool(xp.all(defined)):
             return values
-        zero = leaf.defined_for == "relevance" and self.undefined == "zero"
-        return xp.where(defined[:, None], values, 0.0 if zero else math.nan)
+        rule = self.without_list if leaf.defined_for == "list" else self.undefined
+        return xp.where(defined[:, None], values, 0.0 if rule == "zero" else math.nan)
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""

@@ -22,7 +22,14 @@ from typing import (
 )
 
 from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
-from rankwise.core.choices import Duplicates, Population, Ranks, Ties, Undefined
+from rankwise.core.choices import (
+    Duplicates,
+    Population,
+    Ranks,
+    Ties,
+    Undefined,
+    WithoutList,
+)
 from rankwise.errors import ParameterError, nearest
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
@@ -45,6 +52,7 @@ class PieceOptions(TypedDict, total=False):
     relevance_threshold: float | None
     population: Population
     undefined: Undefined
+    without_list: WithoutList
     duplicates: Duplicates
     ranks: Ranks
     by: str | Sequence[str]
@@ -111,6 +119,11 @@ class Settings:
         "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "
         "0, or NaN for the mean as well.",
     )  # fmt: skip
+    without_list: WithoutList = _option(
+        "skip", "Value of list metrics for an evaluated user without a recommendation list. None, "
+        "or 0, for metrics that describe lists (diversity, novelty, popularity, …). Accuracy "
+        "metrics of such a user are 0 either way.",
+    )  # fmt: skip
     ties: Ties | None = _option(
         None, "How equal scores are ordered. ``\"expected\"`` (the mean over all orders; the "
         "default where scores order the lists), ``\"input\"``, ``\"item\"``, ``\"item_desc\"``, "
@@ -173,6 +186,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_choice("undefined", self.undefined, Undefined)
+        check_choice("without_list", self.without_list, WithoutList)
         check_choice("duplicates", self.duplicates, Duplicates)
         check_choice("ranks", self.ranks, Ranks)
         check_choice("ties", "input" if self.ties is None else self.ties, Ties)
@@ -267,6 +281,7 @@ class Settings:
             "measures": [str(measure) for measure in self.measures],
             "population": self.population,
             "undefined": self.undefined,
+            "without_list": self.without_list,
             "relevance_threshold": self.relevance_threshold,
             "duplicates": self.duplicates,
             "ties": self.ties,

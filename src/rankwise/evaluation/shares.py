@@ -114,6 +114,7 @@ class EvaluatedUsers:
             self.facts.of_users(self.frame["user"]),
             self.catalogue_size,
             self.settings.undefined,
+            self.settings.without_list,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from rankwise.core.choices import Undefined
+from rankwise.core.choices import Undefined, WithoutList
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.core.partial_columns import UserSum
@@ -49,6 +49,7 @@ class UserColumns:
     groups: Mapping[str, Groups] = field(default_factory=dict)
     catalogue_size: int = 0
     undefined: Undefined = "skip"
+    without_list: WithoutList = "skip"
 
     def select(self, mask: Any) -> UserColumns:
         """Return some of the users."""
@@ -335,6 +336,9 @@ def _of_users(measure: Measure, at: int, users: UserColumns) -> Floats | None:
         if measure.defined_for == "relevance":
             nothing = 0.0 if users.undefined == "zero" else math.nan
             values = np.where(users.without_relevant, nothing, values)
+        elif measure.defined_for == "list":
+            nothing = 0.0 if users.without_list == "zero" else math.nan
+            values = np.where(users.column("list_length") == 0, nothing, values)
         return values
     if isinstance(measure, Composed) and measure.of == "users":
         parts = [_of_users(part, at, users) for part in measure.parts]

@@ -182,7 +182,8 @@ def prepare(
         )
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     user_table = UserTable.check(reference.users, settings.by, settings.weights)
-    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact)
+    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact,
+                settings.without_list)  # fmt: skip
     tables = {**reference.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
