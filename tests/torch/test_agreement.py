@@ -70,6 +70,21 @@ def test_who_is_evaluated(world, population, undefined, threshold, without_list)
     assert not differences(metrics.result(), theirs)
 
 
+@settings(max_examples=12)
+@given(SCORED, st.integers(1, 4))
+def test_groups_of_training_users(world, batch):
+    names = ["ndcg@3", "novelty@3", "gini@3", "reo@3"]
+    tensors = tensors_of(world, ties=False)
+    by = ["activity", "popularity"]
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    metrics = collected(tensors, names, list_length=12, by=by, batch=batch, **around(world))
+    result = metrics.result()
+    theirs = evaluated(world, lists, names, by=by, population="all")
+    assert not differences(result, theirs)
+    assert result.slices.equals(theirs.slices, null_equal=True)
+    assert result.provenance["groups"] == theirs.provenance["groups"]
+
+
 SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_below_k]
 
 

@@ -151,8 +151,11 @@ class Settings:
         "history, and relevant items that are in training and that are not, as slices.",
     )  # fmt: skip
     by: tuple[str, ...] = _option(
-        (), "Columns of the users table whose groups are evaluated as well. Bias disparity, whose "
-        "cells are groups of users already, has no slices.", metavar="COLUMN",
+        (), "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
+        "``popularity``. These two are terciles of the training users: by their number of distinct "
+        "training items, and by the mean number of training users of these items; the groups are "
+        "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
+        "disparity, whose cells are groups of users already, has no slices.", metavar="COLUMN",
         type="str or list of str",
     )  # fmt: skip
     weights: str | Mapping[Any, float] | None = _option(

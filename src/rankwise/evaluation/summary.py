@@ -161,6 +161,7 @@ class Summary:
                 "catalogue": "given" if "items" in facts.tables else "every item seen",
             },
             "facts": facts.descriptions(),
+            "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
             "measures": {
                 str(measure): _in_full(measure.parameters) for measure in self.plan.measures
             },

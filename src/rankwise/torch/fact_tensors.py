@@ -116,8 +116,8 @@ def read_facts(
     if items is not None:
         found |= facts.of_items(items.ids, similarities=True)
     for column, groups in facts.of_users(user_ids.ids).items():
-        unknown = np.append(groups.code, -1)
-        found[Fact("user_group", column)] = replace(groups, code=unknown)
+        fact = Fact("user_group", column)
+        found[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
     id_rank: Any = None if items is None else items.id_rank
     arrays = FactTensors(found, user_ids, user_items, id_rank, counts)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]

@@ -236,7 +236,9 @@ def test_single_mistakes(files, text, mistake):
      "makes several splits"),
     ("data: {interactions: interactions.csv}\nsystems: near.csv\nsplit: {rule: GlobalTme}\n",
      "did you mean 'GlobalTime'?"),
-    ("data: {truth: split}\nsystems: near.csv\nevaluation: {by: activity}\n", "table of users"),
+    ("data: {truth: split}\nsystems: near.csv\nevaluation: {by: age}\n", "table of users"),
+    ("data: {truth: split/test.csv}\nsystems: near.csv\nevaluation: {by: [activity]}\n",
+     "activity: these groups of users need training interactions"),
     ("data: {truth: {path: split, separator: ';'}}\nsystems: near.csv\n", "format: csv"),
     ("data: {truth: split}\nsystems: split\n", "is a folder"),
 ])  # fmt: skip
