@@ -184,6 +184,10 @@ CASES = {
     "population under its old name": go(users="both"),
     "groups without a table": go(by="group"),
     "group that is not there": go(by="group", users=pl.DataFrame({"user": [1], "grp": ["a"]})),
+    "groups of training users without training": go(by="activity"),
+    "groups of training users and a column": go(
+        by="popularity", train={1: [5]},
+        users=pl.DataFrame({"user": [1], "popularity": ["a"]})),
     "weights that are missing": go(weights={1: 2.0}),
     "missing file": lambda folder: rw.evaluate(folder / "none.csv", TRUTH),
     "folder for a file": lambda folder: rw.evaluate(folder, TRUTH),

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 def test_the_blocks_print_what_the_page_says():
     namespace: dict[str, object] = {}
     blocks = code_and_output(PAGE)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for code, expected in blocks:
         assert printed_by(code, namespace) == expected
 

@@ -34,7 +34,7 @@ class Dataset:
     items : polars.DataFrame
         ``item``, ``categories`` (separated by ``|``), ``studio``.
     users : polars.DataFrame
-        ``user``, ``activity`` (light, medium, heavy), ``age``.
+        ``user``, ``usage`` (light, medium, heavy), ``age``.
     """
 
     interactions: pl.DataFrame
@@ -131,4 +131,4 @@ def _users(rng: Any, users: Any, activity: Any) -> pl.DataFrame:
         np.searchsorted(np.quantile(activity, [1 / 3, 2 / 3]), activity)
     ]
     age = np.array(["under 30", "30 to 49", "50 and over"])[rng.choice(3, len(users))]
-    return pl.DataFrame({"user": users, "activity": group, "age": age})
+    return pl.DataFrame({"user": users, "usage": group, "age": age})

@@ -354,7 +354,7 @@ def test_the_plain_definition_has_the_same_defaults(cls):
 
 def test_parameters_of_the_plain_definitions_are_those_of_measures():
     """Whatever else a plain definition takes is data, and has no default, or None for none."""
-    data = {"k", "history", "relevant", "catalog_size", "normalised"}
+    data = {"k", "history", "relevant", "catalog_size", "normalised", "scores"}
     shared = {
         "ndcg_binary",
         "reo",

@@ -60,10 +60,11 @@ def job_and_tables(world, asked):
     return job, tables, empty
 
 
-@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5))
+@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5),
+       st.sampled_from(["judged", "all"]))  # fmt: skip
 @settings(max_examples=20)
-def test_pieces_of_users_add_up_to_one_evaluation(world, n):
-    asked = Settings.read(EVERY, {"population": "all", "by": "group", "progress": False})
+def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
+    asked = Settings.read(EVERY, {"population": population, "by": "group", "progress": False})
     job, tables, _ = job_and_tables(world, asked)
     job = pickle.loads(pickle.dumps(job))
     partials = []
@@ -78,7 +79,7 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n):
             rows["recommendations"] = None
         partials.append(work(job, Tables(**rows)))
     ours = finish(job.for_users(Tables(users=tables.users)), partials[::-1])
-    one = rw.evaluate(world.lists, world.truth, EVERY, population="all", by="group",
+    one = rw.evaluate(world.lists, world.truth, EVERY, population=population, by="group",
                       **world.around)  # fmt: skip
     assert list(ours.values) == list(one.values)
     for cell, value in one.values.items():

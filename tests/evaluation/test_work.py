@@ -156,7 +156,7 @@ def test_nothing_to_finish():
 
 CHANGES = [
     {"relevance_threshold": 3}, {"population": "both"}, {"undefined": "zero"},
-    {"ties": "optimistic"}, {"duplicates": "first"}, {"weights": None}, {"by": ()},
+    {"without_list": "zero"}, {"ties": "optimistic"}, {"duplicates": "first"}, {"weights": None}, {"by": ()},
 ]  # fmt: skip
 
 

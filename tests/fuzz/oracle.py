@@ -26,6 +26,7 @@ def values(lists, truth, *, threshold=None, population="truth", undefined="skip"
         "truth": with_relevant,
         "recommended": set(lists),
         "both": with_relevant & set(lists),
+        "judged": {user for user, items in truth.items() if items},
         "all": with_relevant | set(lists),
     }[population]
     if not users & set(lists) or (undefined == "skip" and not with_relevant):

@@ -118,7 +118,7 @@ def test_any_container_is_a_number_of_the_oracle_or_refused(name, data, tmp_path
         except CannotHoldError:
             assume(False)
     options = {
-        "population": data.draw(st.sampled_from(["truth", "both", "recommended", "all"])),
+        "population": data.draw(st.sampled_from(["truth", "both", "recommended", "judged", "all"])),
         "undefined": data.draw(st.sampled_from(["skip", "zero", "nan"])),
         "threshold": data.draw(st.sampled_from([None, 1, 2])),
     }

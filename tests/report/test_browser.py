@@ -48,7 +48,7 @@ def demo_page(tmp_path_factory):
         "ndcg@[1,5,10]",
         "catalog_coverage@10",
         "gini@10",
-        "group_gap(ndcg,user_group=activity)@10",
+        "group_gap(ndcg,user_group=usage)@10",
     ]
     results = {
         name: rw.evaluate(
@@ -331,7 +331,7 @@ def test_movietweetings(opened, movietweetings, tmp_path):
         model.fit(train).recommend(users, 10).write_parquet(tmp_path / f"{name}.parquet")
         results[name] = rw.evaluate(
             tmp_path / f"{name}.parquet", tmp_path / "test.parquet", ["ndcg@[5,10]", "novelty@10"],
-            train=tmp_path / "train.parquet", users=tmp_path / "users.parquet", by="activity",
+            train=tmp_path / "train.parquet", by="activity",
             relevance_threshold=8,
         )  # fmt: skip
     report = rw.report(results)  # lists and tables are read again from their files

@@ -160,6 +160,7 @@ def test_users_without_a_value_anywhere_are_left_out_and_counted():
         ({"relevance_threshold": 1.0}, "different settings of relevance_threshold"),
         ({"population": "both"}, "different settings of population"),
         ({"undefined": "zero"}, "different settings of undefined"),
+        ({"without_list": "zero"}, "different settings of without_list"),
         ({"truth": {**TRUTH, 3: {1: 1.0}}}, "user 3 has 2 relevant items in a, 1 in b"),
         (
             {"truth": {str(user): items for user, items in TRUTH.items()}},

@@ -67,7 +67,7 @@ def check_same(one, there):
     for ours, theirs in ((one.slices, there.slices), (one.replicates, there.replicates)):
         assert (ours is None) == (theirs is None)
         assert ours is None or ours.equals(theirs, null_equal=True)
-    for name in ("settings", "measures", "facts", "jackknife", "split", "candidates"):
+    for name in ("settings", "measures", "facts", "groups", "jackknife", "split", "candidates"):
         assert there.provenance[name] == one.provenance[name], name
     rows = {role: card["rows"] for role, card in there.provenance["inputs"].items()}
     assert rows == {role: card["rows"] for role, card in one.provenance["inputs"].items()}
@@ -83,6 +83,10 @@ OPTIONS = {
     "jackknife": {"jackknife": 5},
     "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
     "undefined": {"population": "recommended", "undefined": "nan"},
+    "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3,
+                 "warm_and_cold": True},
+    "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
+    "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
     "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "everything": {"by": "group", "jackknife": 4, "exclude_seen": True, "population": "all",
                    "undefined": "zero", "collect": False},
@@ -135,6 +139,20 @@ def test_warm_and_cold_without_cold_items(spark):
     tables["train"] = tables["truth"].select("user", "item")
     check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], warm_and_cold=True,
                          population="recommended", undefined="zero", buckets=2))  # fmt: skip
+
+
+def test_terciles_of_training_users_without_a_table_of_users(spark):
+    tables = {role: frames(4)[role] for role in ("recommendations", "truth", "train")}
+    asked = {"by": ["activity", "popularity"], "population": "all", "buckets": 7}
+    for cells in (["recall@5"], ["recall@5", "gini@5"]):
+        check_same(*evaluate(spark, tables, cells, **asked))
+    users = on_spark(spark, frames(4))["users"].withColumnRenamed("age", "activity")
+    sent = on_spark(spark, tables)
+    for options, said in (({"users": users, "train": sent["train"]}, "has two meanings"),
+                          ({}, "by their training interactions")):  # fmt: skip
+        with pytest.raises(ParameterError, match=said):
+            rs.evaluate(sent["recommendations"], sent["truth"], "recall@5", by="activity",
+                        spark=spark, **options)  # fmt: skip
 
 
 def test_groups_in_a_collation_are_those_of_their_letters(spark):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.core.choices import Population
+from rankwise.errors import EmptyError
 from strategies import worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -47,6 +50,39 @@ def test_scores_like_lists(world, ties, tied, batch):
     lists = {user: own for user, own in tensors.lists.items() if own}
     theirs = evaluated(world, lists, EVERY, ties=ties, population="all", by="group")
     assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(SCORED, st.sampled_from(get_args(Population)), st.sampled_from(["skip", "zero", "nan"]),
+       st.sampled_from([None, 2]), st.sampled_from(["skip", "zero"]))  # fmt: skip
+def test_who_is_evaluated(world, population, undefined, threshold, without_list):
+    names = ["ndcg@3", "tn@3", "novelty@3", "gini@3", "rmse", "ild(distance=jaccard)@3",
+             "serendipity(form=history,similarity=features)@3"]  # fmt: skip
+    rules = {"population": population, "undefined": undefined, "relevance_threshold": threshold,
+             "without_list": without_list}  # fmt: skip
+    tensors = tensors_of(world, ties=False)
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    try:
+        theirs = evaluated(world, lists, names, **rules)
+    except EmptyError:
+        return
+    metrics = collected(tensors, names, list_length=12, **rules, **around(world))
+    assert not differences(metrics.result(), theirs)
+
+
+@settings(max_examples=12)
+@given(SCORED, st.integers(1, 4))
+def test_groups_of_training_users(world, batch):
+    names = ["ndcg@3", "novelty@3", "gini@3", "reo@3"]
+    tensors = tensors_of(world, ties=False)
+    by = ["activity", "popularity"]
+    lists = {user: own for user, own in tensors.lists.items() if own}
+    metrics = collected(tensors, names, list_length=12, by=by, batch=batch, **around(world))
+    result = metrics.result()
+    theirs = evaluated(world, lists, names, by=by, population="all")
+    assert not differences(result, theirs)
+    assert result.slices.equals(theirs.slices, null_equal=True)
+    assert result.provenance["groups"] == theirs.provenance["groups"]
 
 
 SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_below_k]

@@ -586,7 +586,7 @@ def test_who_is_evaluated():
     scores = torch.tensor([[0.9, 0.1], [0.2, 0.3], [-torch.inf, -torch.inf]])
     target = torch.tensor([0, -1, 1])
     for population, users in (("truth", [0, 2]), ("both", [0]), ("recommended", [0, 1]),
-                              ("all", [0, 1, 2])):  # fmt: skip
+                              ("judged", [0, 2]), ("all", [0, 1, 2])):  # fmt: skip
         metrics = Collection("recall@1", population=population)
         metrics.update(scores, target)
         assert metrics.per_user()["user"].to_list() == users

@@ -37,7 +37,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     "evaluate",
     epilog=examples(
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
-        "rankwise evaluate runs/neighbours.csv split --users users.csv --by activity",
+        "rankwise evaluate runs/neighbours.csv split --by activity",
         'rankwise evaluate runs/neighbours.csv split --require "ndcg@10 >= 0.05"',
     ),
 )

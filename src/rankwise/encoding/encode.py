@@ -23,6 +23,7 @@ from rankwise.encoding.encode_lists import (
     encode_lists,
     encode_truth,
     users_evaluated,
+    users_of_truth,
 )
 from rankwise.encoding.exact_ranks import encode_ranks, no_ranks
 from rankwise.encoding.fact_tables import FactTables
@@ -191,7 +192,7 @@ class Encoder:
         ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
         Only for ground truth that all pieces share.
         """
-        if self.rules.population not in ("truth", "all"):
+        if self.rules.population in ("both", "recommended"):
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
@@ -199,10 +200,10 @@ class Encoder:
             self.encode(Tables(unlisted=evaluated, items=known))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
-        relevant = truth.user[truth.n_relevant > 0]
-        if self.rules.population == "truth" and len(users) == len(relevant):
+        wanted = users_of_truth(self.rules.population, truth)
+        if self.rules.population != "all" and len(users) == len(wanted):
             return None
-        ids = vocabulary.decode(relevant)
+        ids = vocabulary.decode(wanted)
         missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
         return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
 
@@ -247,7 +248,7 @@ class Encoder:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if unlisted is not None:
             return ids.users.encode(unlisted.frame["user"])
-        if piece.truth is not None and self.rules.population in ("truth", "all"):
+        if piece.truth is not None and self.rules.population not in ("both", "recommended"):
             return np.setdiff1d(np.flatnonzero(counted), lists.user)
         return np.empty(0, dtype=np.int64)
 

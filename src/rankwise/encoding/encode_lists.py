@@ -14,7 +14,7 @@ from rankwise.core.lists import Lists, arrange
 from rankwise.core.match import match
 from rankwise.core.ragged import Ints, owners
 from rankwise.core.truth import Truth, arrange_truth
-from rankwise.core.vocabulary import HashCollision, HashedStrings
+from rankwise.core.vocabulary import Codes, HashCollision, HashedStrings
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, DuplicateError, EmptyError
 from rankwise.tables.table import Table, is_absent
@@ -22,7 +22,7 @@ from rankwise.tables.validation import empty_table
 
 __all__ = [
     "confirmation", "encode_lists", "encode_truth", "later_rows", "repeated_item", "repeated_rows",
-    "users_evaluated",
+    "users_evaluated", "users_of_truth",
 ]  # fmt: skip
 
 
@@ -218,12 +218,20 @@ def users_evaluated(
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return whether each user is evaluated, and count lists without relevant items."""
     relevant = np.zeros(n_users, dtype=bool)
-    has_list = relevant.copy()
+    has_list, of_truth = relevant.copy(), relevant.copy()
     relevant[truth.user[truth.n_relevant > 0]] = True
     has_list[lists.user] = True
+    of_truth[users_of_truth(population, truth)] = True
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
-    if population == "truth":
-        return relevant
     if population == "both":
         return relevant & has_list
-    return has_list if population == "recommended" else has_list | relevant
+    return has_list | of_truth if population in ("recommended", "all") else of_truth
+
+
+def users_of_truth(population: Population, truth: Truth) -> Codes:
+    """Return the users whom the ground truth alone makes evaluated, with or without a list."""
+    if population == "judged":
+        return truth.user[np.diff(truth.starts) > 0]
+    if population in ("truth", "all"):
+        return truth.user[truth.n_relevant > 0]
+    return truth.user[:0]

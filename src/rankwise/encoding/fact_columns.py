@@ -122,7 +122,7 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
     if not len(names):
         raise ColumnError(f"column {column!r} holds no group", where=table.source)
     codes = values.replace_strict(
-        ordered, np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
+        ordered.cast(values.dtype), np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
     )
     return Named(codes.fill_null(-1).to_numpy(), tuple(names), description=f"column {column!r}")
 

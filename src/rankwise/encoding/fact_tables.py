@@ -27,6 +27,7 @@ from rankwise.errors import ColumnError, MeasureError
 from rankwise.tables.align import matching
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.table import Table
+from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
 
 __all__ = ["Counted", "FactTables"]
 
@@ -65,12 +66,15 @@ class Counted:
         ``group`` as the number of its name, ``count``.
     groups : mapping of str to polars.Series
         By column of user groups, all groups that there are.
+    train_groups : mapping of str to TrainGroups
+        By name, the groups of users that training interactions define; pieces have their columns.
     """
 
     popularity: pl.DataFrame | None = None
     train_users: int = 0
     sources: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     groups: Mapping[str, pl.Series] = field(default_factory=dict)
+    train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class FactTables:
         Columns named by the caller.
     counted : Counted, optional
         What was counted over all users, where tables by user have the rows of some of them only.
+    train_groups : mapping of str to TrainGroups
+        By name, the groups of users that training interactions define.
 
     Raises
     ------
@@ -98,6 +104,7 @@ class FactTables:
     tables: Mapping[TableRole, Table]
     columns: Columns | None = None
     counted: Counted | None = None
+    train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
     _parsed: dict[tuple[Fact[Any], bool], Any] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -106,7 +113,7 @@ class FactTables:
 
     def __post_init__(self) -> None:
         for fact, measure in self.wanted.items():
-            for kind in _TABLES[fact.kind]:
+            for kind in self._roles(fact):
                 if kind not in self.tables:
                     raise MeasureError(
                         f"{measure} needs "
@@ -127,9 +134,20 @@ class FactTables:
         }
 
     def _find(self, fact: Fact[Any], measure: str) -> Found:
+        if self._made(fact) is not None:
+            return Found((fact.column,))
         table = self.tables[_TABLES[fact.kind][-1]]
         column = Fact("user_group", fact.column) if fact.kind == "source" else fact
         return find(table, column, measure, self.columns)
+
+    def _made(self, fact: Fact[Any]) -> Table | None:
+        """Return the table of groups that training interactions define; None for other facts."""
+        known = self.train_groups.get(fact.column) if fact.kind == "user_group" else None
+        return None if known is None else known.table
+
+    def _roles(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
+        """Return the tables that a fact comes from."""
+        return _TABLES[fact.kind] if self._made(fact) is None else ("train",)
 
     def for_users(self, tables: Mapping[TableRole, Table]) -> FactTables:
         """Return the facts of a piece with these rows of the tables by user.
@@ -141,7 +159,7 @@ class FactTables:
     @property
     def coded(self) -> list[TableRole]:
         """The tables whose ids must be in the vocabularies."""
-        kinds = {kind for fact in self.wanted for kind in _TABLES[fact.kind]}
+        kinds = {kind for fact in self.wanted for kind in self._roles(fact)}
         return sorted(kinds)
 
     def by_code(
@@ -156,6 +174,8 @@ class FactTables:
             for role, vocabulary in (("user", ids.users), ("item", ids.items)):
                 if role in table.frame.columns and kind not in ("train", "baseline"):
                     vocabulary.encode(table.frame[role].unique())
+        if any(self._made(fact) is not None for fact in self.wanted):
+            ids.users.encode(tables["train"].frame["user"].unique())
         of_items = any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted)
         sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
 
@@ -213,12 +233,25 @@ class FactTables:
             if fact.kind in ("popularity", "similarity", "source"):
                 arrays[fact] = self._from_train(fact, tables["train"], rows, distinct=distinct)
             elif fact.kind == "user_group":
-                table = tables["users"]
-                row = rows(table, table.frame["user"], "user")
-                arrays[fact] = build.place_groups(self._groups(fact), row)
+                arrays[fact] = self._user_groups_of(fact, tables, rows)
             else:
                 arrays[fact] = self._from_items(fact, tables["items"], rows)
         return arrays
+
+    def _user_groups_of(
+        self, fact: Fact[Any], tables: Mapping[TableRole, Table], rows: RowsOf
+    ) -> Groups:
+        made = self._made(fact)
+        if made is None:
+            table = tables["users"]
+            return build.place_groups(self._groups(fact), rows(table, table.frame["user"], "user"))
+        ids = made.frame["user"].cast(tables["train"].frame["user"].dtype)
+        placed = build.place_groups(self._groups(fact), rows(made, ids, "user"))
+        return replace(placed, code=np.where(placed.code < 0, self.unknown(fact), placed.code))
+
+    def unknown(self, fact: Fact[Any]) -> int:
+        """Return the code of users of whom no group is known: -1, or that of a group of them."""
+        return -1 if self._made(fact) is None else len(GROUP_NAMES) - 1
 
     def _from_train(self, fact: Fact[Any], train: Table, rows: RowsOf, *, distinct: bool) -> object:
         text = train.frame["item"].dtype == pl.String
@@ -271,11 +304,18 @@ class FactTables:
         column = self.columns_of[fact].names[0]
         if fact.kind == "user_group":
             if fact not in self._user_groups:
-                known = None if self.counted is None else self.counted.groups[column]
-                self._user_groups[fact] = read_groups(self.tables["users"], column, known)
+                self._user_groups[fact] = self._read_user_groups(fact, column)
             return self._user_groups[fact]
         named: Named = self._read(fact, lambda: read_groups(self.tables["items"], column))
         return named
+
+    def _read_user_groups(self, fact: Fact[Any], column: str) -> Named:
+        if column in self.train_groups:
+            table = self._made(fact) or self.tables["users"]
+            named = read_groups(table, column, GROUP_NAMES)
+            return replace(named, description="terciles of training users")
+        known = None if self.counted is None else self.counted.groups[column]
+        return read_groups(self.tables["users"], column, known)
 
     def _read(self, fact: Fact[Any], make: Callable[[], Any], *, text: bool = False) -> Any:
         """Parse a column once; where the ids matter, once for integers and once for strings."""

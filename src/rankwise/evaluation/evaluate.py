@@ -132,7 +132,7 @@ def without_truth(settings: Settings) -> Settings:
                 found="no truth",
                 hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
             )
-    if settings.relevance_threshold is not None or settings.population == "both":
+    if settings.relevance_threshold is not None or settings.population in ("both", "judged"):
         raise ParameterError(
             "without truth nothing is relevant to anybody",
             found=f"relevance_threshold={settings.relevance_threshold}, "

@@ -9,7 +9,7 @@ from typing import TypeVar
 import polars as pl
 
 from rankwise.core.hashing import Hashes, combined, hash_of_column
-from rankwise.evaluation.totals import UserTotals
+from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import Measure
 from rankwise.tables.align import matching

@@ -9,13 +9,13 @@ from typing import Any
 
 from rankwise.core.arrays import Array, is_tensor
 from rankwise.core.block import Block
-from rankwise.core.choices import Undefined
+from rankwise.core.choices import Undefined, WithoutList
 from rankwise.core.facts import HISTORY, Categories, Fact, Features, Groups, Popularity
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import UserSum
 from rankwise.core.row_sets import Needs
 from rankwise.measures.item_sums import ItemSum
-from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser, Pooled
+from rankwise.measures.kinds import Accumulated, OfParts, PerUser, Pooled
 from rankwise.measures.measure import Measure
 
 __all__ = ["Plan"]
@@ -31,6 +31,7 @@ class Plan:
     """Columns of user groups that get values of their own."""
     exact: bool = False
     """Whether recommendations are exact ranks, which know the whole candidate set."""
+    without_list: WithoutList = "skip"
 
     @cached_property
     def every(self) -> list[Measure]:
@@ -49,7 +50,7 @@ class Plan:
     @cached_property
     def leaves(self) -> list[Measure]:
         """The measures that are computed on blocks."""
-        return [measure for measure in self.every if not isinstance(measure, Composed | Grouped)]
+        return [measure for measure in self.every if not isinstance(measure, OfParts)]
 
     @property
     def reads_truth(self) -> bool:
@@ -153,8 +154,8 @@ class Plan:
         xp = block.xp
         if not is_tensor(defined) and bool(xp.all(defined)):
             return value
-        zero = leaf.defined_for == "relevance" and self.undefined == "zero"
-        return xp.where(defined, value, 0.0 if zero else math.nan)
+        rule = self.without_list if leaf.defined_for == "list" else self.undefined
+        return xp.where(defined, value, 0.0 if rule == "zero" else math.nan)
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""

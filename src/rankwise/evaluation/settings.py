@@ -22,7 +22,14 @@ from typing import (
 )
 
 from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
-from rankwise.core.choices import Duplicates, Population, Ranks, Ties, Undefined
+from rankwise.core.choices import (
+    Duplicates,
+    Population,
+    Ranks,
+    Ties,
+    Undefined,
+    WithoutList,
+)
 from rankwise.errors import ParameterError, nearest
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
@@ -45,6 +52,7 @@ class PieceOptions(TypedDict, total=False):
     relevance_threshold: float | None
     population: Population
     undefined: Undefined
+    without_list: WithoutList
     duplicates: Duplicates
     ranks: Ranks
     by: str | Sequence[str]
@@ -101,13 +109,20 @@ class Settings:
         "relevant.", flag="--threshold",
     )  # fmt: skip
     population: Population = _option(
-        "truth", "Which users are evaluated. Users with a relevant item; those of them who also "
-        "have a recommendation list; users with a list; or all of these. One population for all "
-        "measures.",
+        "truth", "Which users are evaluated. Users with a relevant item (``\"truth\"``); those of "
+        "them who also have a recommendation list (``\"both\"``); users with a list "
+        "(``\"recommended\"``); users with a row in the ground truth, even if nothing in it is "
+        "relevant (``\"judged\"``); or users with a relevant item or a list (``\"all\"``). One "
+        "population for all measures.",
     )  # fmt: skip
     undefined: Undefined = _option(
         "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "
         "0, or NaN for the mean as well.",
+    )  # fmt: skip
+    without_list: WithoutList = _option(
+        "skip", "Value of list metrics for an evaluated user without a recommendation list. None, "
+        "or 0, for metrics that describe lists (diversity, novelty, popularity, …). Accuracy "
+        "metrics of such a user are 0 either way.",
     )  # fmt: skip
     ties: Ties | None = _option(
         None, "How equal scores are ordered. ``\"expected\"`` (the mean over all orders; the "
@@ -136,8 +151,11 @@ class Settings:
         "history, and relevant items that are in training and that are not, as slices.",
     )  # fmt: skip
     by: tuple[str, ...] = _option(
-        (), "Columns of the users table whose groups are evaluated as well. Bias disparity, whose "
-        "cells are groups of users already, has no slices.", metavar="COLUMN",
+        (), "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
+        "``popularity``. These two are terciles of the training users: by their number of distinct "
+        "training items, and by the mean number of training users of these items; the groups are "
+        "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
+        "disparity, whose cells are groups of users already, has no slices.", metavar="COLUMN",
         type="str or list of str",
     )  # fmt: skip
     weights: str | Mapping[Any, float] | None = _option(
@@ -171,6 +189,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_choice("undefined", self.undefined, Undefined)
+        check_choice("without_list", self.without_list, WithoutList)
         check_choice("duplicates", self.duplicates, Duplicates)
         check_choice("ranks", self.ranks, Ranks)
         check_choice("ties", "input" if self.ties is None else self.ties, Ties)
@@ -265,6 +284,7 @@ class Settings:
             "measures": [str(measure) for measure in self.measures],
             "population": self.population,
             "undefined": self.undefined,
+            "without_list": self.without_list,
             "relevance_threshold": self.relevance_threshold,
             "duplicates": self.duplicates,
             "ties": self.ties,

@@ -17,13 +17,12 @@ from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.totals import (
     UserColumns,
-    UserTotals,
-    add_groups,
     fold,
     kinds_of_values,
     values_of_users,
 )
 from rankwise.evaluation.user_table import UserTable
+from rankwise.evaluation.user_totals import UserTotals, add_groups
 from rankwise.measures.measure import ValueKind
 from rankwise.results.group_columns import group_column
 
@@ -114,6 +113,7 @@ class EvaluatedUsers:
             self.facts.of_users(self.frame["user"]),
             self.catalogue_size,
             self.settings.undefined,
+            self.settings.without_list,
         )
 
     @cached_property

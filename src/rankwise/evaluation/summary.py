@@ -20,8 +20,9 @@ from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shares import EvaluatedUsers, UserShare
-from rankwise.evaluation.totals import UserTotals, totals
+from rankwise.evaluation.totals import totals
 from rankwise.evaluation.user_table import UserTable
+from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
 from rankwise.measures.measure import Measure
 from rankwise.results.result import Result, Values
@@ -161,6 +162,7 @@ class Summary:
                 "catalogue": "given" if "items" in facts.tables else "every item seen",
             },
             "facts": facts.descriptions(),
+            "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
             "measures": {
                 str(measure): _in_full(measure.parameters) for measure in self.plan.measures
             },

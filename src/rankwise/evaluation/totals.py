@@ -10,21 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.choices import Undefined
+from rankwise.core.all_values import AllValues
+from rankwise.core.choices import Undefined, WithoutList
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.core.partial_columns import UserSum
+from rankwise.errors import MeasureError
+from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.cell_labels import label
 from rankwise.measures.item_sums import CatalogueSums
 from rankwise.measures.kinds import (
     Accumulated,
     Composed,
     Grouped,
+    OverUsers,
     PerUser,
     Pooled,
     Sums,
@@ -33,11 +37,9 @@ from rankwise.measures.kinds import (
 from rankwise.measures.measure import Measure, ValueKind
 
 __all__ = [
-    "UserColumns", "UserTotals", "add_groups", "fold", "kinds_of_values", "totals",
-    "values_of_users",
+    "UserColumns", "fold", "kinds_of_values", "totals", "values_of_users",
 ]  # fmt: skip
 
-_G = TypeVar("_G")
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -50,6 +52,7 @@ class UserColumns:
     groups: Mapping[str, Groups] = field(default_factory=dict)
     catalogue_size: int = 0
     undefined: Undefined = "skip"
+    without_list: WithoutList = "skip"
 
     def select(self, mask: Any) -> UserColumns:
         """Return some of the users."""
@@ -80,78 +83,9 @@ class UserColumns:
         return tuple(columns)
 
 
-@dataclass(frozen=True, kw_only=True)
-class UserTotals:
-    """What values take from their users: counts and exact sums, which add up over shares of users.
-
-    Attributes
-    ----------
-    users, with_list, without_relevant : int
-        Number of users, of those who have a list, and of those who have no relevant item.
-    sums : mapping of str to tuple of ExactTotal
-        By cell: for a mean the sum of the weighted values and that of the weights; for a pooled
-        measure its sums.
-    groups : mapping of str to mapping of str to UserTotals
-        By column of user groups and group, for measures of groups.
-    """
-
-    users: int
-    with_list: int
-    without_relevant: int
-    sums: Mapping[str, tuple[ExactTotal, ...]]
-    groups: Mapping[str, Mapping[str, UserTotals]] = field(default_factory=dict)
-
-    def __add__(self, other: UserTotals) -> UserTotals:
-        sums = {
-            cell: tuple(a + b for a, b in zip(mine, other.sums[cell], strict=True))
-            for cell, mine in self.sums.items()
-        }
-        groups = {
-            column: add_groups(mine, other.groups[column]) for column, mine in self.groups.items()
-        }
-        return UserTotals(
-            users=self.users + other.users, with_list=self.with_list + other.with_list,
-            without_relevant=self.without_relevant + other.without_relevant,
-            sums=sums, groups=groups,
-        )  # fmt: skip
-
-    def of_nobody(self) -> UserTotals:
-        """Return the totals of no users, to which others can be added."""
-        return UserTotals(
-            users=0, with_list=0, without_relevant=0,
-            sums={cell: (ExactTotal(),) * len(parts) for cell, parts in self.sums.items()},
-            groups={column: {} for column in self.groups},
-        )  # fmt: skip
-
-    def sum(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
-        """Return the sum of a cell over the users who have a value.
-
-        ``judges`` says that a user without relevant items leaves the measure undefined: with
-        ``undefined="nan"`` a single such user leaves no sum.
-        """
-        if judges and undefined == "nan" and self.without_relevant:
-            return math.nan
-        return self.sums[cell][0].value
-
-    def mean(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
-        """Return the mean of a cell over the users who have a value; ``judges`` as for `sum`."""
-        size = self.sums[cell][1].value
-        return self.sum(cell, undefined, judges=judges) / size if size else math.nan
-
-
-def add_groups(
-    mine: Mapping[_G, UserTotals], theirs: Mapping[_G, UserTotals]
-) -> dict[_G, UserTotals]:
-    """Return the totals of every group that either of two shares of the users has."""
-    out = dict(mine)
-    for group, share in theirs.items():
-        out[group] = out[group] + share if group in out else share
-    return out
-
-
 def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
     """Return what the values of measures take from these users."""
-    sums: dict[str, tuple[ExactTotal, ...]] = {}
+    sums: dict[str, tuple[Any, ...]] = {}
     parts: dict[str, list[Measure]] = {}
     for measure in measures:
         _add_sums(measure, users, sums, parts)
@@ -162,7 +96,7 @@ def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
 
 def _totals_of(
     users: UserColumns,
-    sums: Mapping[str, tuple[ExactTotal, ...]],
+    sums: Mapping[str, tuple[Any, ...]],
     groups: Mapping[str, Mapping[str, UserTotals]] | None = None,
 ) -> UserTotals:
     return UserTotals(
@@ -174,7 +108,7 @@ def _totals_of(
 def _add_sums(
     measure: Measure,
     users: UserColumns,
-    sums: dict[str, tuple[ExactTotal, ...]],
+    sums: dict[str, tuple[Any, ...]],
     parts: dict[str, list[Measure]],
 ) -> None:
     """Add the sums of one measure, and what is wanted of each group of users."""
@@ -183,6 +117,9 @@ def _add_sums(
     elif isinstance(measure, Composed) and measure.of == "means":
         for part in measure.parts:
             _add_sums(part, users, sums, parts)
+    elif isinstance(measure, OverUsers):
+        for at, cell in enumerate(measure.cells):
+            sums[cell] = (_values_of(measure, at, users),)
     elif not isinstance(measure, Accumulated):
         for at, cell in enumerate(measure.cells):
             if cell in sums:  # a part of several measures
@@ -226,6 +163,18 @@ def _weighted(
     return ExactTotal.of(values * weights[defined]), ExactTotal.of(weights[defined])
 
 
+def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:
+    """Return the values of the users who have one."""
+    if users.weights is not None:
+        raise MeasureError(
+            f"{measure.name} counts each user once, and these users have weights",
+            hint="leave weights= out, or evaluate it without them",
+        )
+    values = _of_users(measure.parts[0], at, users)
+    assert values is not None
+    return AllValues((values[~np.isnan(values)],))
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads values from the totals of users and of items."""
@@ -246,6 +195,8 @@ class _Reader:
         cell = measure.cells[at]
         if isinstance(measure, Grouped):
             return self._grouped(measure, at)
+        if isinstance(measure, OverUsers):
+            return self._over_users(measure, cell)
         if isinstance(measure, Pooled) and not measure.mean_of_users:
             sums = tuple(np.asarray(part.value) for part in self.users.sums[cell])
             return Values(float(measure.pool(sums, self.catalogue_size)))
@@ -258,6 +209,14 @@ class _Reader:
         is_sum = isinstance(measure, PerUser) and measure.aggregate == "sum"
         reduce = self.users.sum if is_sum else self.users.mean
         return Values(reduce(cell, self.undefined, judges=_judges(measure)))
+
+    def _over_users(self, measure: OverUsers, cell: str) -> Values:
+        (values,) = self.users.sums[cell]
+        ordered = values.ascending
+        unknown = self.undefined == "nan" and _judges(measure.parts[0])
+        if not len(ordered) or (unknown and self.users.without_relevant):
+            return Values(math.nan)
+        return Values(measure.of_values(ordered))
 
     def _grouped(self, measure: Grouped, at: int) -> Values:
         (part,) = measure.parts
@@ -335,6 +294,9 @@ def _of_users(measure: Measure, at: int, users: UserColumns) -> Floats | None:
         if measure.defined_for == "relevance":
             nothing = 0.0 if users.undefined == "zero" else math.nan
             values = np.where(users.without_relevant, nothing, values)
+        elif measure.defined_for == "list":
+            nothing = 0.0 if users.without_list == "zero" else math.nan
+            values = np.where(users.column("list_length") == 0, nothing, values)
         return values
     if isinstance(measure, Composed) and measure.of == "users":
         parts = [_of_users(part, at, users) for part in measure.parts]

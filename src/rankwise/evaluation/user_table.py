@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -13,6 +13,7 @@ from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.tables.align import matching
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
+from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
 
 __all__ = ["UserTable"]
 
@@ -23,34 +24,41 @@ class UserTable:
 
     users: Table | None = None
     weights: Table | None = None
+    train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
 
     @classmethod
     def check(
-        cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
-    ) -> UserTable:
-        """Return the table of users, checked for the columns that are asked of it."""
+        cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None,
+        train_groups: Mapping[str, TrainGroups] | None = None,
+    ) -> UserTable:  # fmt: skip
+        """Return the table of users, checked for the columns that are asked of it.
+
+        ``train_groups`` are the groups in ``by`` that training interactions define.
+        """
+        made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
             raise ParameterError(
                 "users= holds weights, and weights= is what takes them",
                 hint="write weights={user: weight}",
             )
-        for name in [*by, *([weights] if isinstance(weights, str) else [])]:
+        columns = [name for name in by if name not in made or made[name].table is None]
+        for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
         if users is not None:
             _check_once(users)
         if isinstance(weights, str):
             assert users is not None
             weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
-            return cls(users, users.with_frame(users.frame.select("user", weight)))
-        return cls(users, None if weights is None else read_table(weights, "users"))
+            return cls(users, users.with_frame(users.frame.select("user", weight)), made)
+        return cls(users, None if weights is None else read_table(weights, "users"), made)
 
     def for_users(
         self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
     ) -> UserTable:
         """Return the table of some users; weights that are no column of it are those known here."""
         if isinstance(weights, str):
-            return UserTable.check(users, by, weights)
-        return UserTable(UserTable.check(users, by, None).users, self.weights)
+            return UserTable.check(users, by, weights, self.train_groups)
+        return replace(UserTable.check(users, by, None, self.train_groups), weights=self.weights)
 
     def weights_of(self, users: pl.DataFrame) -> Any:
         """Return the weight of each user, in order; None if there are no weights."""
@@ -84,11 +92,16 @@ class UserTable:
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order; null where it is not known."""
+        made = self.train_groups.get(by)
+        if made is not None and made.table is not None:
+            return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
         assert self.users is not None
         known = matching(self.users, "user", users["user"])
         known = known.select("user", pl.col(by).alias("group"))
         joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
         group = joined["group"]
+        if made is not None:
+            return group.cast(GROUP_NAMES.dtype)
         return group.replace(0.0, 0.0) if group.dtype.is_float() else group  # -0.0 as well
 
 

@@ -43,6 +43,7 @@ from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
+from rankwise.tables.train_groups import check_train_groups, train_groups
 
 __all__ = ["Job", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work"]
 
@@ -181,13 +182,19 @@ def prepare(
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
     groups = () if settings.jackknife is None else (JACKKNIFE,)
-    user_table = UserTable.check(reference.users, settings.by, settings.weights)
-    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact)
+    if counted is None:
+        check_train_groups(settings.by, reference.users, reference.train)
+        made = train_groups(settings.by, reference.train)
+    else:
+        made = dict(counted.train_groups)
+    user_table = UserTable.check(reference.users, settings.by, settings.weights, made)
+    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact,
+                settings.without_list)  # fmt: skip
     tables = {**reference.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
         check_exact(plan, tables)
-    facts = FactTables(plan.facts, tables, settings.columns, counted)
+    facts = FactTables(plan.facts, tables, settings.columns, counted, made)
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(

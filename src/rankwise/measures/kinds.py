@@ -10,6 +10,7 @@
   `rankwise.measures.item_groups` has functions of groups of items.
 * `Composed.combine`: a function of other measures' values.
 * `Grouped.of_means`: a function of the means of user groups.
+* `OverUsers.of_values`: a function of all users' values, such as a quantile.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.user_by_user import plain_inputs, plain_values
 
 __all__ = [
-    "Accumulated", "Catalogue", "Composed", "Grouped", "PerUser", "Pooled", "Sums", "Values",
-    "Weightable", "at_cutoffs",
+    "Accumulated", "Catalogue", "Composed", "Grouped", "OfParts", "OverUsers", "PerUser", "Pooled",
+    "Sums", "Values", "Weightable", "at_cutoffs",
 ]  # fmt: skip
 
 Sums: TypeAlias = tuple[Array, ...]
@@ -188,7 +189,7 @@ class Catalogue(Accumulated):
         raise MeasureError(f"{self.name} does not define its value of the counts")
 
 
-class _OfParts(Measure):
+class OfParts(Measure):
     """Made of other measures, which leave the cut-off to it."""
 
     @property
@@ -218,7 +219,8 @@ class _OfParts(Measure):
         has_values = isinstance(part, PerUser | Pooled) or (
             isinstance(part, Composed) and part.of == "users"
         )
-        if not has_values and (isinstance(self, Grouped) or getattr(self, "of", "") == "users"):
+        of_users = isinstance(self, Grouped | OverUsers) or getattr(self, "of", "") == "users"
+        if not has_values and of_users:
             raise ParameterError(
                 f"{self.name}: {part.name} has no value for a single user",
                 found=str(part),
@@ -227,7 +229,7 @@ class _OfParts(Measure):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(_OfParts):
+class Composed(OfParts):
     """A function of other measures' values: each user's values, or their means."""
 
     @property
@@ -246,7 +248,7 @@ class Composed(_OfParts):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Grouped(_OfParts):
+class Grouped(OfParts):
     """A function of the means of user groups, with those means as its cells.
 
     Parameters
@@ -266,3 +268,14 @@ class Grouped(_OfParts):
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
         raise MeasureError(f"{self.name} does not define its value of the means")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OverUsers(OfParts):
+    """A function of the values that another measure has for each user."""
+
+    value_kind = "distribution"
+
+    def of_values(self, values: Array) -> float:
+        """Return the value for the defined values of users, in ascending order."""
+        raise MeasureError(f"{self.name} does not define its value of users' values")

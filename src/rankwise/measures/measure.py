@@ -39,10 +39,10 @@ from rankwise.measures.registry import Registered, add
 __all__ = ["WHOLE_LIST", "Measure", "ValueKind", "measure"]
 
 ValueKind: TypeAlias = Literal[
-    "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups"
+    "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups", "distribution"
 ]
 """What a value is made of: a mean over users, a sum over users, a function of sums over users,
-of all lists together, of other values, or of the means of user groups."""
+of all lists together, of other values, of the means of user groups, or of all users' values."""
 WHOLE_LIST = 2**62
 """The cut-off that stands for none: larger than any list, small enough to add to."""
 

@@ -15,7 +15,9 @@ from rankwise.tables.protocol import PASSED
 
 __all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
-_SETTINGS = ("population", "undefined", "relevance_threshold", "exclude_seen", "catalogue")
+_SETTINGS = (
+    "population", "undefined", "without_list", "relevance_threshold", "exclude_seen", "catalogue",
+)  # fmt: skip
 _FORCE = "; force=True compares them all the same"
 
 

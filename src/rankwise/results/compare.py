@@ -19,7 +19,7 @@ from rankwise.results.comparison import Comparison
 from rankwise.results.data_set_rows import rows_over_data_sets
 from rankwise.results.design_pairs import DesignPairs
 from rankwise.results.family import JOINT, Pairs, set_adjusted
-from rankwise.results.group_columns import group_column, group_names, mean_of, shared_groups
+from rankwise.results.group_columns import group_column, groups_in, mean_of, shared_groups
 from rankwise.results.margins import Margin, margins_by_cell
 from rankwise.results.pair_rows import verdict
 from rankwise.results.ranks import joint_ranks, ranks_of_pairs
@@ -281,18 +281,17 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     """Return the results of each group of users: the values that are means of its users."""
     check_ids(results)
     tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
-    groups = {group: None for table in tables.values() for group in group_names(table, by)}
+    groups = groups_in(tables, by)
     if len(groups) > _MANY_GROUPS:
         raise ParameterError(
             f"users are compared within at most {_MANY_GROUPS:,} groups",
             found=f"{len(groups):,} groups by {by!r}", hint="put users into larger groups",
         )  # fmt: skip
-    ordered = sorted(groups, key=lambda group: (group is None, group or ""))
     return {
         group: {
             name: _of_group(result, tables[name], by, group) for name, result in results.items()
         }
-        for group in ordered
+        for group in groups
     }
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import get_args
 
 import polars as pl
 
+from rankwise.core.choices import TRAIN_GROUP_NAMES, TrainGroup
 from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = [
-    "group_column", "group_names", "groups_of_users", "mean_of", "read_group_column",
-    "shared_groups", "within",
+    "group_column", "group_names", "groups_in", "groups_of_users", "mean_of",
+    "read_group_column", "shared_groups", "within",
 ]  # fmt: skip
 
 
@@ -39,7 +41,7 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
         raise ParameterError(
             f"the result has no groups of users by {by!r}",
             found=", ".join(known) or "no groups",
-            hint=nearest(str(by), known) or f"evaluate with users= and by={by!r}",
+            hint=nearest(str(by), known) or f"evaluate with {_table(by)}= and by={by!r}",
         )
     name = None if group is None else str(group)
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
@@ -55,8 +57,20 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
 
 def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
     """Return the groups of users in order, users without one last."""
-    names: list[str | None] = per_user[group_column(by)].unique().sort(nulls_last=True).to_list()
-    return names
+    return groups_in({"": per_user}, by)
+
+
+def _table(by: str) -> str:
+    return "train" if by in get_args(TrainGroup) else "users"
+
+
+def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
+    """Return the groups of several results in order, terciles from low to high."""
+    names = {name for table in tables.values() for name in table[group_column(by)].unique()}
+    found = sorted(names, key=lambda name: (name is None, name or ""))
+    if by in get_args(TrainGroup) and set(found) <= set(TRAIN_GROUP_NAMES):
+        return [name for name in TRAIN_GROUP_NAMES if name in found]
+    return found
 
 
 def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.DataFrame]:
@@ -76,7 +90,7 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
     if not known:
         raise ParameterError(
             f"no result has groups of users by {by!r}",
-            hint=f"evaluate with users= and by={by!r}",
+            hint=f"evaluate with {_table(by)}= and by={by!r}",
         )
     groups = pl.concat(known).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)

@@ -35,6 +35,7 @@ from rankwise.tables.columns import TableRole
 from rankwise.tables.read import read_table
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
+from rankwise.tables.train_groups import with_train_groups
 from rankwise.tables.validation import null_ids, where_in
 
 __all__ = [
@@ -166,7 +167,11 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
         counts.update(lists.counts)
         lists = None
     piece = replace(piece, recommendations=lists)
-    return (with_history(piece) if HISTORY in settings.by else piece), counts
+    piece = with_history(piece) if HISTORY in settings.by else piece
+    known = job.counted
+    if known is not None:
+        piece = with_train_groups(piece, known.train_groups, known.popularity)
+    return piece, counts
 
 
 def _in_a_bucket(error: RankwiseError) -> RankwiseError:

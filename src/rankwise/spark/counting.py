@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,20 +13,28 @@ from pyspark.sql import DataFrame, Window
 
 from rankwise.encoding.fact_columns import read_groups
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import MeasureError
+from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.warm_cold import HISTORY
+from rankwise.evaluation.warm_cold import HISTORY, with_history
 from rankwise.evaluation.work import Job
 from rankwise.spark.bucket_work import rows_of
 from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole
 from rankwise.tables.seen import check_new_column
-from rankwise.tables.table import Table
+from rankwise.tables.table import Table, Tables, absent_truth
+from rankwise.tables.train_groups import (
+    GROUP_NAMES,
+    TRAIN_GROUPS,
+    Terciles,
+    TrainGroups,
+    with_train_groups,
+)
 from rankwise.tables.validation import empty_table, null_ids, where_in
 
-__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "tables_needed"]
+__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "reference_of",
+           "tables_needed"]  # fmt: skip
 
 
 def check_facts(plan: Plan) -> None:
@@ -42,7 +51,8 @@ def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
     """Whether buckets need their users' training interactions, and not only popularity."""
     needed = plan.needs & {"history", "overlap_history"}
     history = any(fact.kind == "history" for fact in plan.facts)
-    return bool(needed or history or settings.exclude_seen or settings.warm_and_cold)
+    grouped = set(settings.by) & set(TRAIN_GROUPS)
+    return bool(needed or history or grouped or settings.exclude_seen or settings.warm_and_cold)
 
 
 def count_over_users(
@@ -64,9 +74,10 @@ def count_over_users(
     """
     plan, settings = job.plan, job.settings
     kinds = {fact.kind for fact in plan.facts}
-    by_popularity = bool(kinds & {"popularity", "source"})
+    by_popularity = bool(kinds & {"popularity", "source"}) or "popularity" in settings.by
+    made = {} if train is None else _train_groups(train, settings.by)
     if train is None or not (by_popularity or plan.needs_catalogue):
-        return Counted(groups=groups), {}
+        return Counted(groups=groups, train_groups=made), {}
     pairs = train.frame.select("user", "item")
     counted = pairs.groupBy("item").agg(
         sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows"),
@@ -92,8 +103,27 @@ def count_over_users(
             sources[fact.column] = _by_group(pairs, users, name, groups[name])
     popularity = frame.select("item", "count")
     return Counted(
-        popularity=popularity, train_users=n_users, sources=sources, groups=groups
+        popularity=popularity, train_users=n_users, sources=sources, groups=groups,
+        train_groups=made,
     ), counts  # fmt: skip
+
+
+def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:
+    """Return the boundaries of the groups of training users, as `user_values` has the values."""
+    pairs = train.frame.select("user", "item").distinct()
+    made: dict[str, TrainGroups] = {}
+    for name in (name for name in TRAIN_GROUPS if name in by):
+        if name == "activity":
+            values = pairs.groupBy("user").agg(sf.count("item").cast("double").alias("value"))
+        else:
+            counts = pairs.groupBy("item").agg(sf.count("user").alias("count"))
+            value = sf.sum("count") / sf.count("count")
+            values = pairs.join(counts, "item").groupBy("user").agg(value.alias("value"))
+        found = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
+        if found.is_empty():
+            raise empty_table(train.empty)
+        made[name] = TrainGroups(Terciles.of(found))
+    return made
 
 
 def _by_group(
@@ -114,9 +144,29 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
     for name in dict.fromkeys(names):
         if name == HISTORY:  # made in each bucket
             groups[name] = pl.Series(["cold", "warm"])
+        elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
+            groups[name] = GROUP_NAMES
         elif users is not None:
             groups[name] = collected(users.frame.select(column(name)).distinct()).to_series()
     return groups
+
+
+def reference_of(
+    settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
+) -> Tables:
+    """Return the tables that a job checks: the catalogue, and those by user without rows."""
+    empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
+    lists = empty.pop("recommendations")
+    truth = tables["truth"].empty if "truth" in tables else absent_truth(lists)
+    made: dict[str, TrainGroups] = {
+        name: TrainGroups(Terciles(0, 0, 0)) for name in settings.by if name in TRAIN_GROUPS
+    }
+    if HISTORY in settings.by:
+        if "truth" not in tables:
+            raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
+        empty["users"] = with_history(Tables(**empty, recommendations=lists, truth=truth)).users
+    empty["users"] = with_train_groups(Tables(**empty, truth=truth), made, None).users
+    return Tables(**empty, items=items)
 
 
 def dealt_users(
@@ -182,4 +232,5 @@ def _user_columns(job: Job) -> list[str]:
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     asked = [*settings.by, *weights, *named, *dealt]
-    return ["user", *(name for name in dict.fromkeys(asked) if name != HISTORY)]
+    made = {HISTORY, *(name for name in settings.by if name in TRAIN_GROUPS)}
+    return ["user", *(name for name in dict.fromkeys(asked) if name not in made)]

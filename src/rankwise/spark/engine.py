@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 import pyspark.sql.functions as sf
@@ -23,7 +22,7 @@ from rankwise.evaluation.preconditions import check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shares import UserShare
 from rankwise.evaluation.summary import Summary, catalogue, check_not_empty
-from rankwise.evaluation.warm_cold import HISTORY, with_history, with_item_slices
+from rankwise.evaluation.warm_cold import HISTORY, with_item_slices
 from rankwise.evaluation.work import Job, finish, prepare, with_train_items
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
@@ -41,6 +40,7 @@ from rankwise.spark.counting import (
     count_over_users,
     dealt_users,
     groups_named,
+    reference_of,
     tables_needed,
 )
 from rankwise.spark.run import (
@@ -55,6 +55,7 @@ from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import SparkTable, check_order, unify_ids, words_of
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.train_groups import TRAIN_GROUPS, check_train_groups
 from rankwise.tables.validation import empty_table
 
 __all__ = ["Engine"]
@@ -136,6 +137,8 @@ class Engine:
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
         unify_ids(tables)
+        known = {role: table.empty for role, table in tables.items()}
+        check_train_groups(settings.by, known.get("users"), known.get("train"))
         for role in ("recommendations", "baseline"):
             if role in tables:
                 check_order(tables[role], settings.ties)
@@ -149,7 +152,7 @@ class Engine:
         lists = tables["recommendations"].empty
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
-        job = prepare(settings, _reference(settings, tables, self.items), counted=Counted())
+        job = prepare(settings, reference_of(settings, tables, self.items), counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
         return _Prepared(job, tables)
@@ -241,20 +244,6 @@ def _check_names(job: Job, data: bytes) -> None:
             )  # fmt: skip
 
 
-def _reference(
-    settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
-) -> Tables:
-    """Return the tables that a job checks: the catalogue, and those by user without rows."""
-    empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
-    lists = empty.pop("recommendations")
-    if HISTORY in settings.by:
-        if "truth" not in tables:
-            raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
-        pieces = Tables(**empty, recommendations=lists, truth=tables["truth"].empty)
-        empty["users"] = with_history(pieces).users
-    return Tables(**empty, items=items)
-
-
 def _merged(
     output: DataFrame, buckets: int, job: Job, work: BucketWork, counts: Mapping[str, int]
 ) -> tuple[Partial, int]:
@@ -342,10 +331,14 @@ def _sum(shares: list[UserShare | RankwiseError]) -> UserShare:
 
 
 def _with_rows(result: Result, rows: Mapping[TableRole, int]) -> Result:
-    """Return a result whose cards of tables by user have the number of rows that were read."""
+    """Return a result whose cards of tables by user have the number of rows that were read.
+
+    A table of users that has nothing but the groups of training users was not given: it has none.
+    """
     inputs = {
         role: {**card, "rows": rows[role] or None}
         if role in rows and role not in ("recommendations", "truth") else card
         for role, card in result.provenance["inputs"].items()
+        if role in rows or role != "users" or set(card["columns"]) - {"user", *TRAIN_GROUPS}
     }  # fmt: skip
     return replace(result, provenance={**result.provenance, "inputs": inputs})

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arrays import checks_at_end
-from rankwise.core.facts import Fact, Facts
+from rankwise.core.facts import Fact, Facts, Groups
 from rankwise.core.ragged import offsets
 from rankwise.encoding.context import encode_context
 from rankwise.encoding.fact_tables import FactTables
@@ -116,8 +116,8 @@ def read_facts(
     if items is not None:
         found |= facts.of_items(items.ids, similarities=True)
     for column, groups in facts.of_users(user_ids.ids).items():
-        unknown = np.append(groups.code, -1)
-        found[Fact("user_group", column)] = replace(groups, code=unknown)
+        fact = Groups.of_users(column)
+        found[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
     id_rank: Any = None if items is None else items.id_rank
     arrays = FactTensors(found, user_ids, user_items, id_rank, counts)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]

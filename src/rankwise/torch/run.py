@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rankwise.core.arrays import Array, checks_at_end, sum_whole
+from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.choices import Population
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import ItemColumn
@@ -98,7 +98,7 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     size, device = ranked.user.shape[0], ranked.user.device
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
-    counted = _evaluated(spec.settings.population, ranked.length > 0, n_relevant > 0)
+    counted = _evaluated(spec.settings.population, ranked, n_relevant > 0)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
@@ -115,10 +115,14 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     )
 
 
-def _evaluated(population: Population, has_list: Tensor, has_relevant: Tensor) -> Tensor:
+def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:
     """Return which users are evaluated."""
+    has_list = ranked.length > 0
     if population == "truth":
         return has_relevant
+    if population == "judged":
+        n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
+        return n_rows > 0
     if population == "both":
         return has_relevant & has_list
     return has_list if population == "recommended" else has_list | has_relevant

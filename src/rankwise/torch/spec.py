@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypedDict
 
-from rankwise.core.choices import Population, Ties, Undefined
+from rankwise.core.choices import Population, Ties, Undefined, WithoutList
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -29,6 +29,7 @@ class MetricOptions(TypedDict, total=False):
     relevance_threshold: float | None
     population: Population
     undefined: Undefined
+    without_list: WithoutList
     ties: Ties | None
     by: str | list[str]
     weights: str | Mapping[Any, float] | None
@@ -134,7 +135,7 @@ class MetricSpec:
     def plan(self) -> Plan:
         """The plan for ranked scores."""
         return Plan(self.settings.measures, self.settings.undefined, self.settings.by,
-                    exact=self.is_complete)  # fmt: skip
+                    exact=self.is_complete, without_list=self.settings.without_list)  # fmt: skip
 
     @cached_property
     def depth(self) -> int | None:

@@ -75,6 +75,7 @@ evaluation:
   measures: ["ndcg@[5,10]", novelty@5]
   relevance_threshold: 4
   population: both
+  without_list: zero
   by: activity
   jackknife: 8
   columns: {users.weight: age}
@@ -84,6 +85,7 @@ evaluation:
     settings = experiment.settings
     assert [str(m) for m in settings.measures] == ["ndcg@[5,10]", "novelty@5"]
     assert (settings.relevance_threshold, settings.population) == (4.0, "both")
+    assert settings.without_list == "zero"
     assert (settings.by, settings.jackknife, settings.threads) == (("activity",), 8, 1)
     assert settings.weights == {"u00001": 2, "u00002": 0.5}
 
@@ -234,7 +236,9 @@ def test_single_mistakes(files, text, mistake):
      "makes several splits"),
     ("data: {interactions: interactions.csv}\nsystems: near.csv\nsplit: {rule: GlobalTme}\n",
      "did you mean 'GlobalTime'?"),
-    ("data: {truth: split}\nsystems: near.csv\nevaluation: {by: activity}\n", "table of users"),
+    ("data: {truth: split}\nsystems: near.csv\nevaluation: {by: age}\n", "table of users"),
+    ("data: {truth: split/test.csv}\nsystems: near.csv\nevaluation: {by: [activity]}\n",
+     "activity: these groups of users need training interactions"),
     ("data: {truth: {path: split, separator: ';'}}\nsystems: near.csv\n", "format: csv"),
     ("data: {truth: split}\nsystems: split\n", "is a folder"),
 ])  # fmt: skip

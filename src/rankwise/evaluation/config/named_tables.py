@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from rankwise.core.choices import TrainGroup
 from rankwise.errors import nearest
 from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import Mistakes
@@ -58,10 +59,15 @@ def check_tables(config: Config, systems: Mapping[str, Any], mistakes: Mistakes)
         mistakes.add(("systems", fitted[0]), "a baseline recommends to the users of the truth",
                      "write data: {truth: …}, or split")  # fmt: skip
     sliced = None if config.decision is None else config.decision.slices
-    by = config.evaluation.by or sliced
-    if by and data.users is None:
+    given = config.evaluation.by or sliced or ()
+    by = {given} if isinstance(given, str) else set(given)
+    of_train = by & set(get_args(TrainGroup))
+    if by - of_train and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users",
                      "write data: {users: users.csv}")  # fmt: skip
+    if of_train and data.train is None and config.split is None and not folder:
+        mistakes.add(("evaluation", "by"), f"{', '.join(sorted(of_train))}: these groups of users "
+                     "need training interactions", "write data: {train: …}, or split")  # fmt: skip
 
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:

@@ -20,6 +20,7 @@ _POPULATIONS = {
     "truth": "those with a relevant item",
     "both": "those with a relevant item and a list",
     "recommended": "those with a list",
+    "judged": "those in the ground truth, with or without a relevant item",
     "all": "those with a relevant item or a list",
 }
 _COUNTS = {
@@ -153,6 +154,11 @@ def footnote(
     read = [_columns_read(role, card) for role, card in inputs.items()]
     known = provenance.get("facts", {}).items()
     read += [f"{fact}: {source}" for fact, source in known if source.startswith("column")]
+    read += [
+        f"{by}: low up to {made['low_up_to']:g}, middle up to {made['middle_up_to']:g} "
+        f"({made['value']}; terciles of {made['training_users']:,} training users)"
+        for by, made in provenance.get("groups", {}).items()
+    ]
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
 

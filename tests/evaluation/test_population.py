@@ -1,0 +1,129 @@
+"""The users who are evaluated: five populations, on every road, and the users without a list."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise.core.choices import Population
+from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
+from strategies import worlds
+
+POPULATIONS = get_args(Population)
+CELLS = ["ndcg@3", "recall@3", "tn@3", "rmse", "gini@3", "novelty@3", "num_retrieved@3",
+         "group_gap(recall)@3", "reo@3"]  # fmt: skip
+RULES = {"population": st.sampled_from(POPULATIONS), "undefined": st.sampled_from(["skip", "zero", "nan"]),
+         "relevance_threshold": st.sampled_from([None, 2])}  # fmt: skip
+
+
+def same(ours, theirs):
+    assert repr(ours.values) == repr(theirs.values)
+    assert ours.counts == theirs.counts
+    assert ours.per_user.equals(theirs.per_user)
+    assert (ours.slices is None) == (theirs.slices is None)
+    assert ours.slices is None or ours.slices.equals(theirs.slices)
+
+
+LISTS = {"ann": ["x", "y"], "bob": ["y", "z"], "cyd": ["x", "z"]}
+TRUTH = {"ann": {"x": 5}, "bob": {"y": 2}, "dan": {"x": 1, "z": 2}, "eve": {"z": 4}}
+
+
+@pytest.mark.parametrize(
+    ("population", "users"),
+    [
+        ("truth", ["ann", "eve"]),
+        ("both", ["ann"]),
+        ("recommended", ["ann", "bob", "cyd"]),
+        ("judged", ["ann", "bob", "dan", "eve"]),
+        ("all", ["ann", "bob", "cyd", "eve"]),
+    ],
+)
+def test_who_is_evaluated_beside_a_threshold(population, users):
+    result = rw.evaluate(
+        LISTS, TRUTH, ["recall@2", "duplicate_rate"], population=population, threshold=4
+    )
+    assert result.per_user["user"].to_list() == users
+    without = [user for user in users if user in ("bob", "cyd", "dan")]
+    assert result.counts["users_without_relevant_items"] == len(without)
+    assert result.per_user["recall@2"].is_nan().sum() == len(without)
+    assert f"(population={population})" in repr(result)
+
+
+def test_judged_users_without_a_relevant_item_have_the_value_that_undefined_says():
+    def recall(undefined):
+        options = {"population": "judged", "threshold": 4, "undefined": undefined}
+        return rw.evaluate(LISTS, TRUTH, "recall@2", **options)["recall@2"]
+
+    assert recall("skip") == 1 / 2  # ann 1, eve 0 (no list)
+    assert recall("zero") == 1 / 4  # bob and dan 0
+    assert math.isnan(recall("nan"))
+
+
+def test_judged_without_anything_relevant():
+    judged = {"ann": {"x": 0}, "bob": {"y": 0}, "dan": {"x": 0}}
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.evaluate(LISTS, judged, "recall@2", population="judged")
+    zero = rw.evaluate(LISTS, judged, "recall@2", population="judged", undefined="zero")
+    assert (zero["recall@2"], zero.counts["users"]) == (0.0, 3)
+    with pytest.raises(ParameterError, match="without truth nothing is relevant"):
+        rw.evaluate(LISTS, None, "gini@2", population="judged")
+
+
+def test_a_model_is_asked_for_the_lists_of_judged_users():
+    asked = []
+
+    class Model:
+        def recommend(self, user_id, n):
+            asked.append(user_id)
+            return LISTS.get(user_id, [])[:n]
+
+    result = rw.evaluate_model(Model(), TRUTH, "recall@2", threshold=4, population="judged")
+    assert sorted(asked) == sorted(TRUTH) == result.per_user["user"].to_list()
+
+
+@given(worlds(judged=True), st.fixed_dictionaries(RULES))
+def test_pieces_with_and_without_their_truth_add_up(world, rules):
+    options = {**rules, "by": "group"}
+    try:
+        whole = rw.evaluate(scored(world.lists), world.truth, CELLS, **world.around, **options)
+    except EmptyError:
+        return
+    shared = rw.Evaluator(CELLS, truth=world.truth, **world.around, **options)
+    for user, items in scored(world.lists).items():
+        shared.update({user: items})
+    same(shared.result(), whole)
+    settings = Settings.read(CELLS, options)
+    job = prepare(settings, read_inputs(settings, truth=world.truth, **world.around))
+    there = Job.from_bytes(job.to_bytes())
+    pieces = [
+        read_inputs(settings, recommendations={user: items})
+        for user, items in scored(world.lists).items()
+    ]
+    same(finish(job, [work(there, piece) for piece in pieces[::-1]]), whole)
+
+
+def scored(lists):
+    return {
+        user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in lists.items()
+    }
+
+
+@given(worlds(judged=True), st.sampled_from(["recommended", "judged", "all"]))
+def test_truth_that_comes_with_pieces(world, population):
+    rules = {"population": population, "undefined": "zero"}  # pieces may have no relevant item
+    lists = scored(world.lists)
+    truth = {**{user: {0: 0} for user in lists}, **world.truth}
+    lonely = {user: own for user, own in truth.items() if user not in lists}
+    evaluator = rw.Evaluator(CELLS, **world.around, **rules)
+    for at, (user, items) in enumerate(lists.items()):
+        evaluator.update({user: items}, {user: truth[user]} | ({} if at else lonely))
+    ours, whole = evaluator.result(), rw.evaluate(lists, truth, CELLS, **world.around, **rules)
+    assert repr(ours.values) == repr(whole.values)
+    assert ours.per_user.equals(whole.per_user)
