@@ -328,7 +328,7 @@ CASES = {
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
     "curve of a measure without one": lambda _: rw.curve(
-        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "rbp"),
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
 }  # fmt: skip
 
 

@@ -156,7 +156,7 @@ def test_no_file_name_has_two_meanings():
     same = {
         "__init__", "audit", "compare", "demo", "evaluate", "measures", "diversity", "novelty",
         "pairs", "popularity", "power", "rating", "read", "split", "accuracy", "topics", "cut",
-        "decide", "rank", "report", "run", "top", "graded", "confusion",
+        "decide", "rank", "report", "run", "top", "over_users", "graded", "confusion",
     }  # fmt: skip
     names = [path.stem for path in FILES]
     assert {name for name in names if names.count(name) > 1} <= same

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def installed(tmp_path):
     """The worked example as an installed package with an entry point, and a way to run it."""
-    code, test = re.findall(
+    code, test, *_ = re.findall(
         r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
     )
     site = tmp_path / "site"

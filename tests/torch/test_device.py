@@ -21,7 +21,7 @@ from rankwise.torch import Collection  # noqa: E402
 N_ITEMS, N_USERS = 30, 16
 # These go through lists step by step, where the next step depends on what is there.
 STEPWISE = ("alpha_ndcg", "bpref", "calibration_error", "err", "fcp", "subtopic_recall",
-            "srecall", "serendipity(form=history")  # fmt: skip
+            "srecall", "serendipity(form=history", "category_", "rbo")  # fmt: skip
 TOGETHER = [name for name in EVERY if not name.startswith(STEPWISE)]
 CUT = [name for name in TOGETHER if "@" in name and not rw.parse(name).reads_below_k]
 

@@ -225,13 +225,12 @@ class AWRF(_OverGroups, PerUser):
         attention = discount(rank) if log else float(self.patience) ** (rank - 1.0)
         exposure = self.exposure(block, attention, k)
         total = sum(exposure, start=xp.zeros(block.n_users, dtype=xp.float64))
-        sizes = groups.sum(xp.ones(groups.code.shape[0], dtype=xp.float64))
-        target = sizes / xp.sum(sizes) if self.target == "catalogue" else xp.ones_like(sizes)
-        if self.target == "equal":
-            target = target / max(len(exposure), 1)
         distance = xp.zeros(block.n_users, dtype=xp.float64)
         for number, attended in enumerate(exposure):
-            difference = divide(attended, total) - target[number]
+            target = 1.0 / len(exposure)
+            if self.target == "catalogue":
+                target = xp.sum(groups.code == number) / xp.sum(groups.code >= 0)
+            difference = divide(attended, total) - target
             absolute = self.distance == "absolute"
             distance = distance + (xp.abs(difference) if absolute else difference**2) / 2.0
         return or_nan(xp.clip(1.0 - distance, min=0.0), total > 0)

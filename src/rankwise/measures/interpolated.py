@@ -5,14 +5,14 @@ from __future__ import annotations
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block
-from rankwise.measures.arithmetic import check_parameter
+from rankwise.measures.arithmetic import at_least_one, check_parameter
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
 __all__ = ["InterpolatedPrecision"]
 
 
-@measure("iprec", "interpolated_precision", "11pt_avg", range=(0, 1), higher_is_better=True,
+@measure("iprec", "interpolated_precision", range=(0, 1), higher_is_better=True,
          family="accuracy", plain=plain.interpolated_precision_at_k)  # fmt: skip
 class InterpolatedPrecision(PerUser):
     r"""Interpolated precision at a recall, or averaged over 11 recalls from 0 to 1.
@@ -55,18 +55,18 @@ class InterpolatedPrecision(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return interpolated precision, shape (U,)."""
         rows, xp = block.judged, block.xp
-        hit = (rows.relevant > 0) & (rows.rank <= k)
-        user, rank = rows.user[hit], xp.astype(rows.rank[hit], xp.float64)
-        n_hits = bincount(user, xp.ones_like(rank), block.n_users)
-        first = xp.astype(xp.cumulative_sum(n_hits) - n_hits, xp.int64)
-        position = xp.arange(rank.shape[0]) - xp.take(first, user) + 1
-        recall = position / xp.take(block.n_relevant, user)
-        precision = position / rank
+        within = xp.where(rows.rank <= k, rows.relevant, xp.zeros_like(rows.relevant))
+        n_hits = bincount(rows.user, within, block.n_users)
+        before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
+        hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
+        recall = hits / at_least_one(xp.take(block.n_relevant, rows.user))
+        precision = within * hits / rows.rank
+        n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
         levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]
         total = xp.zeros(block.n_users, dtype=xp.float64)
         for level in levels:
             enough = xp.where(recall >= level, precision, xp.zeros_like(precision))
-            total = total + _largest_of_each(user, enough, n_hits)
+            total = total + _largest_of_each(rows.user, enough, n_rows)
         return total / len(levels)
 
 

@@ -121,7 +121,7 @@ def _condense(block: Block) -> Block:
     length = xp.astype(bincount(rows.user, ones, block.n_users), xp.int64)
     first = xp.cumulative_sum(length) - length
     rank = xp.arange(rows.user.shape[0]) - xp.take(first, rows.user) + 1
-    hit = rows.relevant > 0
+    (hit,) = xp.nonzero(rows.relevant > 0)
     n_hits = xp.astype(bincount(rows.user, rows.relevant, block.n_users), xp.int64)
     first_hit = xp.cumulative_sum(n_hits) - n_hits
     user = rows.user[hit]
