@@ -33,6 +33,8 @@ SAME = {
     "recip_rank": "mrr",
     "Rprec": "r_precision",
     "success_5": "hit_rate@5",
+    "iprec_at_recall_0.50": "iprec(level=0.5)",
+    "iprec_at_recall_0.00": "iprec(level=0)",
 }
 
 
@@ -43,7 +45,7 @@ def test_measures_that_agree(run, truth):
         return
     evaluator = pytrec_eval.RelevanceEvaluator(
         truth, {"P.5", "recall.5", "map", "map_cut.5", "ndcg", "ndcg_cut.5", "recip_rank", "Rprec",
-                "success.5"}
+                "success.5", "iprec_at_recall"}
     )  # fmt: skip
     theirs = evaluator.evaluate(run)
     ours = rw.evaluate(

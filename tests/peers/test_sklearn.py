@@ -14,7 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.metrics import mean_absolute_error, mean_squared_error, ndcg_score, r2_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    label_ranking_average_precision_score,
+    log_loss,
+    matthews_corrcoef,
+    mean_absolute_error,
+    mean_squared_error,
+    ndcg_score,
+    r2_score,
+    roc_auc_score,
+)
 
 import rankwise as rw
 from rankwise import functional as fn
@@ -64,3 +75,45 @@ def test_rating_errors(labels, scores):
     assert ours["mse"] == pytest.approx(mean_squared_error(y, s))
     if np.ptp(y):  # scikit-learn calls a truth that does not vary 0 or 1; we have no value
         assert ours["r2"] == pytest.approx(r2_score(y, s), rel=1e-9, abs=1e-9)
+
+
+@given(LABELS, SCORES, st.integers(1, 9))
+def test_labels_of_one_list(labels, scores, k):
+    """Ties as blocks, areas with half ties, and the confusion matrix of the top k."""
+    binary = (labels > 2).astype(int)
+    binary[binary.sum(axis=1) == 0, 0] = 1
+    lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.tolist())}
+    truth = {u: dict(enumerate(row)) for u, row in enumerate(binary.tolist())}
+    names = ["lrap", "map(normaliser=relevant,ties=blocks)", "list_auc"]
+    result = rw.evaluate(lists, truth, names)
+    theirs = label_ranking_average_precision_score(binary, scores)
+    assert result["lrap"] == pytest.approx(theirs, rel=1e-12)
+    users = result.per_user
+    for user, (y, s) in enumerate(zip(binary, scores, strict=True)):
+        precision = average_precision_score(y, s)
+        assert users[names[1]][user] == pytest.approx(precision, rel=1e-12)
+        area = roc_auc_score(y, s) if 0 < y.sum() < len(y) else math.nan
+        assert users["list_auc"][user] == pytest.approx(area, rel=1e-12, nan_ok=True)
+    distinct = {u: {i: s + i / 1000 for i, s in own.items()} for u, own in lists.items()}
+    cells = [f"mcc@{k}", f"list_accuracy@{k}"]
+    users = rw.evaluate(distinct, truth, cells, items=range(9)).per_user
+    for user, own in distinct.items():
+        top = sorted(own, key=own.get, reverse=True)[:k]
+        shown = [int(item in top) for item in range(9)]
+        assert users[cells[0]][user] == pytest.approx(matthews_corrcoef(binary[user], shown))
+        assert users[cells[1]][user] == pytest.approx(accuracy_score(binary[user], shown))
+
+
+@given(LABELS, SCORES)
+def test_log_loss_of_logits(labels, scores):
+    binary = (labels > 2).astype(int)
+    binary[0, :2] = 0, 1
+    logits = 8 * scores - 6
+    result = rw.evaluate(
+        {u: dict(enumerate(row)) for u, row in enumerate(logits.tolist())},
+        {u: dict(enumerate(row)) for u, row in enumerate(binary.tolist())},
+        "log_loss(scores=logits)",
+        population="all",
+    )
+    theirs = log_loss(binary.ravel(), 1 / (1 + np.exp(-logits.ravel())))
+    assert result["log_loss(scores=logits)"] == pytest.approx(theirs, rel=1e-9)
