@@ -256,6 +256,12 @@ TWINS = {
         for d in ("cosine", "jaccard", "euclidean")
     },
     **{
+        f"intra_list_diversity(single={s})": lambda w, u, k, s=s: fn.intra_list_diversity(
+            listed(w, u), w.features, k, distance="cosine", single=s
+        )
+        for s in ("one", "skip")
+    },
+    **{
         f"subtopic_recall(of={of})": lambda w, u, k, of=of: fn.subtopic_recall_at_k(
             listed(w, u), wanted(w, u), k, categories=w.genres, of=of
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
@@ -41,11 +42,13 @@ def parts(encoded: Encoded, size: int | None = None) -> Iterator[Part]:
     """Say which users each block has, so that blocks can be cut on several threads."""
     starts = encoded.lists.starts
     first, last = 0, len(starts) - 1
+    n_rows = max(int(starts[-1]), 1)
+    rows = math.ceil(n_rows / math.ceil(n_rows / _ROWS))  # equal, so that threads end together
     while first < last:
         if size is not None:
             stop = min(first + size, last)
         else:
-            stop = int(np.searchsorted(starts, starts[first] + _ROWS, side="right")) - 1
+            stop = int(np.searchsorted(starts, starts[first] + rows))
             stop = min(max(stop, first + 1), first + encoded.most_users, last)
         yield slice(first, stop)
         first = stop

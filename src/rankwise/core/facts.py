@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.arrays import Array, bincount, count, namespace
 
 __all__ = [
     "BASELINE", "HISTORY", "POPULARITY", "PROPENSITY", "SIMILARITY", "Categories", "Fact",
@@ -158,6 +158,14 @@ class Categories:
         owner = xp.repeat(xp.arange(items.shape[0]), lengths)
         position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
         return owner, xp.take(self.code, xp.take(first, owner) + position)
+
+    def matrix(self, items: Array) -> Array:
+        """Return 1.0 for each category of each of ``items``, else 0.0, shape (n, n_categories)."""
+        xp = namespace(items)
+        owner, category = self.of(items)
+        n, width = items.shape[0], len(self.names)
+        member = count(owner * width + category, n * width)
+        return xp.reshape(xp.astype(member, xp.float64), (n, width))
 
     def count(self, user: Array, items: Array, n_users: int) -> Array:
         """Return the number of each user's items in every category, shape (U, n_categories)."""

@@ -229,7 +229,9 @@ class AWRF(_OverGroups, PerUser):
         for number, attended in enumerate(exposure):
             target = 1.0 / len(exposure)
             if self.target == "catalogue":
-                target = xp.sum(groups.code == number) / xp.sum(groups.code >= 0)
+                sizes = (groups.code == number, groups.code >= 0)
+                part, whole = (xp.sum(xp.astype(size, xp.float64)) for size in sizes)
+                target = part / whole
             difference = divide(attended, total) - target
             absolute = self.distance == "absolute"
             distance = distance + (xp.abs(difference) if absolute else difference**2) / 2.0
