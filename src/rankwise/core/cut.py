@@ -39,11 +39,14 @@ def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
 
 
 def parts(encoded: Encoded, size: int | None = None) -> Iterator[Part]:
-    """Say which users each block has, so that blocks can be cut on several threads."""
+    """Say which users each block has, so that blocks can be cut on several threads.
+
+    Blocks have equally many rows, up to a list, so that threads end together.
+    """
     starts = encoded.lists.starts
     first, last = 0, len(starts) - 1
     n_rows = max(int(starts[-1]), 1)
-    rows = math.ceil(n_rows / math.ceil(n_rows / _ROWS))  # equal, so that threads end together
+    rows = math.ceil(n_rows / math.ceil(n_rows / _ROWS))  # the same in every block
     while first < last:
         if size is not None:
             stop = min(first + size, last)
