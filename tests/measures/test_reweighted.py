@@ -18,7 +18,7 @@ ADDITIVE = ["recall", "recall(denominator=capped)", "precision", "map", "map(nor
             "mar", "r_precision", "cg", "dcg", "ndcg", "ndcg(gain=exponential)", "ndcg_binary",
             "rbp", "efd", "epc", "bpref", "partial_auc", "partial_auc(positives=top)", "auc",
             "gauc", "lauc", "arhr", "ncrr", "rbp(normaliser=ideal)",
-            "map(normaliser=min_length)"]  # fmt: skip
+            "map(normaliser=min_length)", "lrap", "dcg(discount=log)", "rbp(max_relevance=9)"]  # fmt: skip
 
 
 def at(name, k, wrapper):

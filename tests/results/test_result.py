@@ -70,9 +70,9 @@ def test_save_and_load(result, tmp_path):
 
 def test_provenance_says_it_all(result):
     said = result.provenance
-    assert said["measures"]["map(normaliser=k)@2"] == {"normaliser": "k"}
+    assert said["measures"]["map(normaliser=k)@2"] == {"normaliser": "k", "ties": "expected"}
     assert said["measures"]["ndcg@[1,2]"] == {
-        "gain": "linear", "log_base": 2.0, "ideal": "relevant",
+        "gain": "linear", "log_base": 2.0, "discount": "log_plus_one", "ideal": "relevant",
     }  # fmt: skip
     assert said["settings"]["relevance_threshold"] == 1
     assert said["versions"]["rankwise"] == rw.__version__
