@@ -78,3 +78,10 @@ def test_bad_parameters(name):
 def test_weights_of_users_are_refused():
     with pytest.raises(MeasureError, match="counts each user once"):
         rw.evaluate({1: [1]}, {1: {1}}, "quantile@1", weights={1: 2.0})
+
+
+def test_an_interval_says_where_it_is_too_narrow():
+    lists, truth = {u: [u % 3] for u in range(40)}, {u: {0} for u in range(40)}
+    result = rw.evaluate(lists, truth, ["worst(ndcg)@1", "geometric_mean(ndcg)@1"], jackknife=8)
+    assert "too narrow" in result.interval("worst@1").flags[0]
+    assert not result.interval("geometric_mean@1").flags

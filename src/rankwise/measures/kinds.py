@@ -275,6 +275,8 @@ class OverUsers(OfParts):
     """A function of the values that another measure has for each user."""
 
     value_kind = "distribution"
+    jackknife_caveat: ClassVar[str] = ""
+    """What a reader of its jackknife interval should know."""
 
     def of_values(self, values: Array) -> float:
         """Return the value for the defined values of users, in ascending order."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from rankwise.measures.kinds import OverUsers, at_cutoffs
 from rankwise.measures.measure import Measure, measure
 
 __all__ = ["GeometricMean", "Quantile", "Worst"]
+
+_STEPS = "where many users share a value, the jackknife interval of a quantile is too narrow"
+"""A quantile among equal values does not move when a group of users is left out."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -76,6 +80,7 @@ class Quantile(_OfMeasure):
     """
 
     q: float = 0.1
+    jackknife_caveat: ClassVar[str] = _STEPS
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -117,6 +122,7 @@ class Worst(_OfMeasure):
     """
 
     share: float = 0.1
+    jackknife_caveat: ClassVar[str] = _STEPS
 
     def __post_init__(self) -> None:
         """Check the parameters."""

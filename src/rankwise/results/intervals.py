@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.kinds import Accumulated
+from rankwise.measures.kinds import Accumulated, OverUsers
 from rankwise.measures.measure import Measure
 from rankwise.stats.bootstrap import bootstrap, usual_interval
 from rankwise.stats.clusters import jackknife
@@ -77,6 +77,8 @@ def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
 def jackknife_caveats(measures: Iterable[Measure], cell: str) -> tuple[str, ...]:
     """Return what a reader of the jackknife interval of a value should know."""
     for measure in measures:
-        if cell in measure.cells and isinstance(measure, Accumulated) and measure.jackknife_caveat:
+        if cell not in measure.cells:
+            continue
+        if isinstance(measure, Accumulated | OverUsers) and measure.jackknife_caveat:
             return (measure.jackknife_caveat,)
     return ()
