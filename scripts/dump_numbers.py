@@ -197,13 +197,16 @@ def dump() -> Iterator[str]:
             found = list(attempt(f"{name} {measure}", rw.evaluate, lists, truth, measure, **around))
             usable += [measure] if len(found) > 1 and not measure.startswith("err") else []
             yield from found
+        over_users = ("quantile", "worst", "geometric_mean")  # they count each user once
+        weightable = [measure for measure in usable if not measure.startswith(over_users)]
         # Together, under every rule: what one measure needs must not move another.
         for rule in rules:
             what = f"{name} {rule}"
-            yield from attempt(what, rw.evaluate, lists, truth, usable, **around, **rule)
+            asked = weightable if "weights" in rule else usable
+            yield from attempt(what, rw.evaluate, lists, truth, asked, **around, **rule)
         for whole in (True, False):
             options = {"whole": whole, "by": "group", "weights": "weight", "population": "all"}
-            yield from attempt(f"{name} pieces {whole}", pieces, world, usable, **options)
+            yield from attempt(f"{name} pieces {whole}", pieces, world, weightable, **options)
         if name == "scored":
             twice = pl.concat([lists, lists.head(9)])
             yield from attempt(
