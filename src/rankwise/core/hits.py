@@ -96,6 +96,11 @@ class Hits:
         without_weights = self.unweighted_probability
         return self.probability if without_weights is None else without_weights
 
+    @property
+    def irrelevant_above(self) -> Array:
+        """The number of irrelevant items above each row; its expectation where scores tie."""
+        return namespace(self.rank).astype(self.rank, self.position.dtype) - self.position
+
     def weighted(self, weight: Array) -> Hits:
         """Let each relevant item count by a weight, shape (m,), in all that is summed over rows.
 

@@ -73,13 +73,12 @@ class _Area(Weightable, Pooled):
     def sums(self, block: Block, k: int) -> Sums:
         """Return what the area of each user is computed from, arrays of shape (U,)."""
         hits, xp = block.hits, block.xp
-        above = xp.astype(hits.rank, hits.position.dtype) - hits.position
         n_relevant = xp.astype(block.n_relevant, xp.float64)
         return _Sums(
             n_relevant=n_relevant,
             relevant=n_relevant if block.weight is None else _relevant_weight(block),
             hits=block.sum_hits(hits.probability, k),
-            above=block.sum_hits(hits.probability * above, k),
+            above=block.sum_hits(hits.probability * hits.irrelevant_above, k),
             n_hits=bincount(hits.user, hits.unweighted, block.n_users),
             length=xp.astype(block.list_length, xp.float64),
             n_seen=self._n_seen(block),

@@ -14,21 +14,9 @@ from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.measures.measure import Measure
 
 __all__ = [
-    "Gain",
-    "at_least_one",
-    "check_parameter",
-    "discount",
-    "divide",
-    "gain_of",
-    "listed_denominator",
-    "mean_difference",
-    "need_cutoff",
-    "or_nan",
-    "retrieved",
-    "running_sum",
-    "shared_with_baseline",
-    "spread",
-    "unit_vectors",
+    "Gain", "at_least_one", "check_parameter", "discount", "divide", "gain_of",
+    "listed_denominator", "mean_difference", "need_cutoff", "or_nan", "retrieved", "running_sum",
+    "shared_with_baseline", "spread", "unit_vectors",
 ]  # fmt: skip
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
@@ -114,6 +102,12 @@ def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Ar
     """Return the denominator of a mean over the top k: its length or k, shape (U,)."""
     length = retrieved(block, k)
     return length if kind == "length" else block.xp.zeros_like(length) + k
+
+
+def rows_above(user: Array) -> Array:
+    """Return how many rows of the same user precede each row; users are in order."""
+    xp = namespace(user)
+    return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
 
 
 def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import ClassVar
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.hits import Hits
 from rankwise.errors import ParameterError
-from rankwise.measures.arithmetic import divide, retrieved
+from rankwise.measures.arithmetic import divide, retrieved, rows_above
 from rankwise.measures.graded import NDCG
 from rankwise.measures.input_kinds import Input
-from rankwise.measures.kinds import PerUser, at_cutoffs
+from rankwise.measures.kinds import OfMeasure, PerUser
 from rankwise.measures.measure import Measure, measure
 
 __all__ = ["Condensed", "Judged"]
@@ -49,9 +51,9 @@ class Judged(PerUser):
         return divide(block.sum_judged(ones, k), retrieved(block, k))
 
 
-@measure("condensed", range=(0, float("inf")), higher_is_better=True, family="accuracy",
+@measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy",
          plain=plain.condensed)  # fmt: skip
-class Condensed(PerUser):
+class Condensed(OfMeasure, PerUser):
     r"""A measure of condensed lists: unjudged items are taken out before ranks count.
 
     .. math:: m@k \left(L_u \cap J_u\right)
@@ -79,16 +81,10 @@ class Condensed(PerUser):
     """
 
     reads_below_k = True
+    done: ClassVar[str] = "condensed"
     of: Measure = NDCG()
 
-    def __post_init__(self) -> None:
-        """Check that the measure reads nothing but hits."""
-        super().__post_init__()
-        if self.of.k:
-            raise ParameterError(
-                f"{self.name}: its measure takes the cut-off of {self.name}",
-                found=str(self.of), hint=f"write {self.name}(…)@10",
-            )  # fmt: skip
+    def _check_of(self) -> None:
         reads = self.of.reads.rows | set(self.of.reads.facts)
         hits_alone = isinstance(self.of, PerUser) and self.of.defined_for == "relevance"
         if not hits_alone or reads - {"ideal"}:
@@ -96,17 +92,11 @@ class Condensed(PerUser):
                 f"{self.name}: {self.of.name} reads more than the hits of a list",
                 found=str(self.of), hint="ndcg, map, recall, precision, mrr, rbp and err do not",
             )  # fmt: skip
-        if self.k and self.of.cutoff == "none":
-            raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The judged items of the lists, and what the measure needs."""
-        return ("judged", *self.of.inputs)
-
-    def require_cutoff(self) -> None:
-        """Raise if the measure needs a cut-off and there is none."""
-        at_cutoffs(self.of, self.k).require_cutoff()
+        return ("judged", *super().inputs)
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values of the condensed lists at every cut-off, each of shape (U,)."""
@@ -117,17 +107,13 @@ class Condensed(PerUser):
 def _condense(block: Block) -> Block:
     """Return the block of the same users with lists of their judged items alone."""
     rows, xp = block.judged, block.xp
-    ones = xp.ones_like(rows.relevant)
-    length = xp.astype(bincount(rows.user, ones, block.n_users), xp.int64)
-    first = xp.cumulative_sum(length) - length
-    rank = xp.arange(rows.user.shape[0]) - xp.take(first, rows.user) + 1
+    length = bincount(rows.user, xp.ones_like(rows.relevant), block.n_users)
+    rank = rows_above(rows.user) + 1
     (hit,) = xp.nonzero(rows.relevant > 0)
-    n_hits = xp.astype(bincount(rows.user, rows.relevant, block.n_users), xp.int64)
-    first_hit = xp.cumulative_sum(n_hits) - n_hits
     user = rows.user[hit]
-    position = xp.arange(user.shape[0]) - xp.take(first_hit, user) + 1
     hits = Hits(
         user, rank[hit], xp.ones(user.shape[0], dtype=xp.float64),
-        xp.astype(position, xp.float64), rows.truth[hit], rows.item[hit],
+        xp.astype(rows_above(user) + 1, xp.float64), rows.truth[hit], rows.item[hit],
     )  # fmt: skip
+    length = xp.astype(length, xp.int64)
     return replace(block, list_length=length, hits=hits, limit=None, _rows={})

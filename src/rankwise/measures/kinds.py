@@ -29,8 +29,8 @@ from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.user_by_user import plain_inputs, plain_values
 
 __all__ = [
-    "Accumulated", "Catalogue", "Composed", "Grouped", "OfParts", "OverUsers", "PerUser", "Pooled",
-    "Sums", "Values", "Weightable", "at_cutoffs",
+    "Accumulated", "Catalogue", "Composed", "Grouped", "OfMeasure", "OfParts", "OverUsers",
+    "PerUser", "Pooled", "Sums", "Values", "Weightable", "at_cutoffs",
 ]  # fmt: skip
 
 Sums: TypeAlias = tuple[Array, ...]
@@ -187,6 +187,40 @@ class Catalogue(Accumulated):
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""
         raise MeasureError(f"{self.name} does not define its value of the counts")
+
+
+class OfMeasure(Measure):
+    """Computed from what another measure, ``of``, reads; the cut-off is that of this one."""
+
+    of: Measure
+
+    def __post_init__(self) -> None:
+        """Check the measure, and that it leaves the cut-off to this one."""
+        super().__post_init__()
+        if self.of.k:
+            raise ParameterError(
+                f"{self.name}: what is {self.done} takes its own cut-off",
+                found=str(self.of),
+                hint=f"write {self.name}(…)@10",
+            )
+        self._check_of()
+        if self.k and self.of.cutoff == "none":
+            raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
+
+    done: ClassVar[str] = "measured"
+    """What is done to the measure, for messages."""
+
+    def _check_of(self) -> None:
+        """Raise if the measure is not of a kind that this one works with."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the measure needs."""
+        return (*super().inputs, *self.of.inputs)
+
+    def require_cutoff(self) -> None:
+        """Raise if the measure needs a cut-off and there is none."""
+        at_cutoffs(self.of, self.k).require_cutoff()
 
 
 class OfParts(Measure):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import ClassVar
+
 from rankwise import functional as plain
 from rankwise.core.arrays import Array
 from rankwise.core.block import Block
@@ -9,16 +12,15 @@ from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
 from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.hit_sums import RunningSum
-from rankwise.measures.input_kinds import Input
-from rankwise.measures.kinds import Pooled, Sums, at_cutoffs
+from rankwise.measures.kinds import OfMeasure, Pooled, Sums
 from rankwise.measures.measure import Measure, measure
 
 __all__ = ["MicroAverage"]
 
 
-@measure("micro", "micro_average", range=(0, float("inf")), higher_is_better=True,
+@measure("micro", "micro_average", range=(0, math.inf), higher_is_better=True,
          family="accuracy", plain=plain.micro)  # fmt: skip
-class MicroAverage(Pooled):
+class MicroAverage(OfMeasure, Pooled):
     r"""Micro-average of a measure: the sum of users' numerators over that of their denominators.
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
@@ -46,34 +48,16 @@ class MicroAverage(Pooled):
     0.66667
     """
 
+    done: ClassVar[str] = "averaged"
+    defined_for = "relevance"
     of: Measure = Recall(denominator="capped")
 
-    def __post_init__(self) -> None:
-        """Check that the measure is a sum that is divided."""
-        super().__post_init__()
-        if self.of.k:
-            raise ParameterError(
-                f"{self.name}: its measure takes the cut-off of {self.name}",
-                found=str(self.of), hint=f"write {self.name}(…)@10",
-            )  # fmt: skip
+    def _check_of(self) -> None:
         if not isinstance(self.of, RunningSum):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over hits",
                 found=str(self.of), hint="recall, precision, ndcg, map, mrr and rbp are",
             )  # fmt: skip
-        if self.k and self.of.cutoff == "none":
-            raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """What the measure needs."""
-        return self.of.inputs
-
-    defined_for = "relevance"
-
-    def require_cutoff(self) -> None:
-        """Raise if the measure needs a cut-off and there is none."""
-        at_cutoffs(self.of, self.k).require_cutoff()
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return numerator and denominator of every user, shape (U,) both."""

@@ -19,6 +19,7 @@ from rankwise.measures.arithmetic import (
     discount,
     divide,
     gain_of,
+    listed_denominator,
     need_cutoff,
     or_nan,
     running_sum,
@@ -153,23 +154,24 @@ def _mean_of_bits(
 ) -> Array:  # fmt: skip
     """Return the mean of a value of every row of the top k, weighted by rank if discounted."""
     rows, xp = block.recommended, block.xp
-    weight = discount(rows.rank) if discounted else xp.ones_like(bits)
-    if denominator == "k":
-        whole = running_sum(discount, k) if discounted else k
-        total = xp.full((block.n_users,), float(whole), dtype=xp.float64)
+    if not discounted:
+        total = listed_denominator(block, k, denominator)
+    elif denominator == "k":
+        total = xp.full((block.n_users,), float(running_sum(discount, k)), dtype=xp.float64)
     else:
-        total = block.sum_recommended(weight, k)
+        total = block.sum_recommended(discount(rows.rank), k)
+    terms = bits * discount(rows.rank) if discounted else bits
     if cold == "rarest":
-        return divide(block.sum_recommended(bits * weight, k), total)
+        return divide(block.sum_recommended(terms, k), total)
     warm = xp.astype(xp.take(block[POPULARITY].count, rows.item) > 0, xp.float64)
-    value = block.sum_recommended(bits * weight * warm, k)
+    value = block.sum_recommended(terms * warm, k)
     if cold == "zero":
         return divide(value, total)
-    kept = block.sum_recommended(warm, k)
+    weight = discount(rows.rank) if discounted else xp.ones_like(bits)
     left = block.sum_recommended(weight * warm, k)
     if denominator == "k":
         left = total - block.sum_recommended(weight * (1.0 - warm), k)
-    return or_nan(divide(value, left), kept > 0)
+    return or_nan(divide(value, left), block.sum_recommended(warm, k) > 0)
 
 
 @measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array
+from rankwise.functional.accuracy import as_written
 from rankwise.measures.arithmetic import check_parameter
 from rankwise.measures.graded import NDCG
 from rankwise.measures.kinds import OverUsers, at_cutoffs
@@ -131,7 +131,7 @@ class Worst(_OfMeasure):
 
     def of_values(self, values: Array) -> float:
         """Return the mean of the worst of values in ascending order."""
-        n = max(1, math.ceil(Fraction(str(self.share)) * len(values)))  # as it is written
+        n = max(1, math.ceil(as_written(self.share) * len(values)))
         lowest = self.of.higher_is_better is not False
         return math.fsum(values[:n] if lowest else values[-n:]) / n
 

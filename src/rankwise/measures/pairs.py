@@ -102,7 +102,7 @@ def _mean_below(block: Block, cutoff: int) -> Array:
     hits = block.hits
     xp = namespace(hits.position)
     if hits.groups is None:
-        return xp.clip(cutoff - (xp.astype(hits.rank, xp.float64) - hits.position), min=0.0)
+        return xp.clip(cutoff - hits.irrelevant_above, min=0.0)
     groups = hits.groups
     heads = groups.starts[:-1]
     size = groups.starts[1:] - heads
@@ -183,8 +183,8 @@ class ListAUC(PerUser):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the area, shape (U,)."""
-        hits, xp = block.hits, block.xp
-        above = hits.probability * (xp.astype(hits.rank, xp.float64) - hits.position)
+        hits = block.hits
+        above = hits.probability * hits.irrelevant_above
         n_hits = bincount(hits.user, hits.probability, block.n_users)
         n_pairs = n_hits * (block.list_length - n_hits)
         wrong = bincount(hits.user, above, block.n_users)

@@ -18,8 +18,7 @@ from rankwise.core.arrays import Array
 from rankwise.core.block import Block
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
-from rankwise.measures.input_kinds import Input
-from rankwise.measures.kinds import PerUser, Pooled, Sums, Weightable, at_cutoffs
+from rankwise.measures.kinds import OfMeasure, PerUser, Pooled, Sums, Weightable
 from rankwise.measures.measure import Measure, measure
 from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
@@ -27,7 +26,7 @@ __all__ = ["IPS", "SNIPS", "Stratified"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Reweighted(ByWeight, Pooled):
+class _Reweighted(ByWeight, OfMeasure, Pooled):
     """A measure whose relevant items are weighted.
 
     Parameters
@@ -37,31 +36,17 @@ class _Reweighted(ByWeight, Pooled):
     """
 
     normalised: ClassVar[bool] = True
+    done: ClassVar[str] = "weighted"
     mean_of_users = True
     of: Measure
 
-    def __post_init__(self) -> None:
-        """Check that the measure can be weighted."""
-        super().__post_init__()
-        if self.of.k:
-            raise ParameterError(
-                f"{self.name}: what is weighted takes its own cut-off",
-                found=str(self.of),
-                hint=f"write {self.name}(…)@10",
-            )
+    def _check_of(self) -> None:
         if not (isinstance(self.of, Weightable) and isinstance(self.of, PerUser | Pooled)):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over relevant items",
                 found=str(self.of),
                 hint="recall, precision, ndcg, map, rbp, auc and their kin are",
             )
-        if self.k and self.of.cutoff == "none":
-            raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """What the weights and the weighted measure need."""
-        return (*super().inputs, *self.of.inputs)
 
     @property
     def counts_candidates(self) -> bool:  # type: ignore[override]
@@ -78,10 +63,6 @@ class _Reweighted(ByWeight, Pooled):
     def reads_below_k(self) -> bool:  # type: ignore[override]
         """As the weighted measure."""
         return self.of.reads_below_k
-
-    def require_cutoff(self) -> None:
-        """Raise if the weighted measure needs a cut-off and there is none."""
-        at_cutoffs(self.of, self.k).require_cutoff()
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return each user's total weight of relevant items, and the weighted measure's sums."""

@@ -12,7 +12,7 @@ from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block, Cutoffs
 from rankwise.core.facts import Categories
-from rankwise.measures.arithmetic import check_parameter, discount, divide, or_nan
+from rankwise.measures.arithmetic import check_parameter, discount, divide, or_nan, rows_above
 from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
@@ -161,19 +161,13 @@ class AlphaNDCG(OverCategories):
         return values
 
 
-def _positions(user: Array) -> Array:
-    """Return how many rows of the same user precede each row; users are in order."""
-    xp = namespace(user)
-    return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
-
-
 def _gains(block: Block, categories: Categories, user: Array, item: Array, alpha: float) -> Array:
     """Return the gain of each hit after the hits above it; rows in order of user and rank."""
     xp = namespace(user)
     width = len(categories.names)
     seen = xp.zeros(block.n_users * width, dtype=xp.float64)
     gain = xp.zeros(user.shape[0], dtype=xp.float64)
-    position = _positions(user)
+    position = rows_above(user)
     deepest = int(xp.max(position)) if position.shape[0] else -1
     for nth in range(deepest + 1):  # all users' first hits together, then their second hits, …
         (rows,) = xp.nonzero(position == nth)
@@ -204,7 +198,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
         # Of each user's rows the first one of largest gain.
         by_gain = xp.argsort(-gain, stable=True)
         by_user = xp.take(by_gain, xp.argsort(xp.take(user, by_gain), stable=True))
-        chosen = by_user[_positions(xp.take(user, by_user)) == 0]
+        chosen = by_user[rows_above(xp.take(user, by_user)) == 0]
         users.append(user[chosen])
         ranks.append(xp.full_like(user[chosen], rank))
         gains.append(gain[chosen])
