@@ -15,14 +15,18 @@ from rankwise.core.version import __version__
 
 if TYPE_CHECKING:
     from rankwise import candidates, functional, models, splits, stats
+    from rankwise.convention.convention import Convention
+    from rankwise.convention.known import conventions
     from rankwise.core.partial import Partial
     from rankwise.errors import RankwiseError
+    from rankwise.evaluation.across import across_conventions, convention_of
     from rankwise.evaluation.corrections import correct
     from rankwise.evaluation.curves import curve
     from rankwise.evaluation.evaluate import evaluate
     from rankwise.evaluation.evaluate_model import evaluate_model
     from rankwise.evaluation.evaluate_ratings import evaluate_ratings
     from rankwise.evaluation.evaluator import Evaluator
+    from rankwise.evaluation.explain import explain
     from rankwise.functional.rated_lists import compute_metrics
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator
     from rankwise.measures.accuracy import *
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from rankwise.measures.reweighted import *
     from rankwise.measures.serendipity import *
     from rankwise.measures.topics import *
+    from rankwise.measures.transformed import *
     from rankwise.measures.user_groups import *
     from rankwise.ranking.rank import Ranking, rank
     from rankwise.ranking.rank_relevant import Ranks, rank_relevant
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "Audit": "rankwise.splits.audit.findings",
     "Comparison": "rankwise.results.comparison",
+    "Convention": "rankwise.convention.convention",
     "Evaluator": "rankwise.evaluation.evaluator",
     "Measure": "rankwise.measures.measure",
     "Partial": "rankwise.core.partial",
@@ -83,9 +89,13 @@ _HOME_OF = {
     "compare": "rankwise.results.compare",
     "compute_metrics": "rankwise.functional.rated_lists",
     "Decision": "rankwise.results.decision",
+    "conventions": "rankwise.convention.known",
     "correct": "rankwise.evaluation.corrections",
     "curve": "rankwise.evaluation.curves",
     "decide": "rankwise.results.decide",
+    "across_conventions": "rankwise.evaluation.across",
+    "convention_of": "rankwise.evaluation.across",
+    "explain": "rankwise.evaluation.explain",
     "evaluate": "rankwise.evaluation.evaluate",
     "evaluate_model": "rankwise.evaluation.evaluate_model",
     "evaluate_ratings": "rankwise.evaluation.evaluate_ratings",
@@ -104,11 +114,13 @@ _SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
 """Names of classes that the field writes in capitals; the registry knows what they stand for."""
 
 __all__ = [
-    "Audit", "Comparison", "Decision", "Evaluator", "Measure", "Partial", "Ranking", "Ranks",
-    "RankwiseError", "RecommenderEvaluator", "Result", "__version__", "audit", "candidates",
-    "compare", "compute_metrics", "correct", "curve", "decide", "evaluate", "evaluate_model",
-    "evaluate_ratings", "from_per_user", "functional", "load", "models", "parse", "power",
-    "rank", "rank_relevant", "read_chunks", "report", "sample_size", "splits", "stats",
+    "Audit", "Comparison", "Convention", "Decision", "Evaluator", "Measure", "Partial", "Ranking",
+    "Ranks", "RankwiseError", "RecommenderEvaluator", "Result", "__version__", "across_conventions",
+    "audit", "candidates", "compare", "compute_metrics", "convention_of", "conventions", "correct",
+    "curve", "decide", "evaluate", "evaluate_model", "evaluate_ratings", "explain",
+    "from_per_user", "functional", "load", "models", "parse",
+    "power", "rank", "rank_relevant", "read_chunks", "report", "sample_size",
+    "splits", "stats",
 ]  # fmt: skip
 
 

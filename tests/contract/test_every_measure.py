@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise import functional as fn
 from rankwise.measures import registry
 from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser
 from strategies import worlds
@@ -211,18 +212,27 @@ def test_doubling_all_users_leaves_means_alone(world):
 @given(worlds())
 def test_composed_measures_are_compositions(world):
     """The values of a composed measure are those of its parts, put together by hand."""
-    parts = ["precision@3", "recall@3", "ndcg@3", "gini@3"]
+    parts = ["precision@3", "recall@3", "ndcg@3", "gini@3", "shannon_entropy@3", "item_coverage@3"]
     composed = ["f@3", "f(beta=2.0,of=means)@3", "euclidean_distance@3",
                 "euclidean_distance(measures=[ndcg,gini],utopia=[1,0],of=means)@3",
                 "hypervolume@3", "hypervolume(measures=[ndcg,gini],of=means)@3",
-                "group_gap@3", "group_ratio(recall)@3", "user_mad_ranking@3"]  # fmt: skip
+                "group_gap@3", "group_ratio(recall)@3", "user_mad_ranking@3", "complement@3",
+                "complement(measure=recall)@3", "ratio@3",
+                "ratio(first=recall,second=precision,of=users)@3"]  # fmt: skip
     result = run(world, [*parts, *composed])
     users = result.per_user
     p, r, n = (users[cell].to_numpy() for cell in parts[:3])
     mean = lambda values: float(np.nanmean(values)) if not np.isnan(values).all() else math.nan  # noqa: E731
     f = np.where(p + r > 0, 2 * p * r / np.where(p + r > 0, p + r, 1), np.where(np.isnan(p), p, 0))
     expected = {"f@3": mean(f)}
-    mp, mr, mn, gini = (result[cell] for cell in parts)
+    mp, mr, mn, gini, entropy, items = (result[cell] for cell in parts)
+    expected["complement@3"] = fn.complement(gini)
+    expected["complement(measure=recall)@3"] = mean(1 - r)
+    expected["ratio@3"] = fn.ratio(entropy, items)
+    some = p > 0
+    expected["ratio(first=recall,second=precision,of=users)@3"] = mean(
+        np.where(some, r / np.where(some, p, 1), math.nan)
+    )
     expected["f(beta=2.0,of=means)@3"] = 5 * mp * mr / (4 * mp + mr) if mp + mr else 0.0
     expected["euclidean_distance@3"] = mean(np.sqrt((n - 1) ** 2 + (r - 1) ** 2))
     expected[composed[3]] = math.hypot(mn - 1, gini)

@@ -361,11 +361,13 @@ def test_options_are_written_once():
 
     from rankwise.evaluation import settings
 
-    hints = get_type_hints(Settings, {**vars(settings), "Measure": rw.Measure})
+    hints = get_type_hints(
+        Settings, {**vars(settings), "Measure": rw.Measure, "Convention": rw.Convention}
+    )
     options = {field.name for field in fields(Settings) if "text" in field.metadata}
     shorthands = {"k", "threshold"}  # they end up in measures and relevance_threshold
     assert options | shorthands == ListOptions.__annotations__.keys()
-    for name, kind in get_type_hints(ListOptions).items():
+    for name, kind in get_type_hints(ListOptions, localns={"Convention": rw.Convention}).items():
         if name not in {"by", *shorthands}:  # given as text or a list, kept as a tuple
             assert hints[name] == kind, name
 

@@ -89,6 +89,10 @@ CATALOGUE = {
     "item_coverage": lambda lists, k: len(fn.item_counts_at_k(lists, k)),
     "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, 12, k),
     "gini": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=12),
+    "gini(corrected=false,padding=2)": lambda lists, k: fn.gini_coefficient(
+        lists, k, catalog_size=12, corrected=False, padding=2
+    ),
+    "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(lists, 12, k, padding=2),
     "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
     "herfindahl": fn.herfindahl_index,
     "shannon_entropy": fn.shannon_entropy,
@@ -102,7 +106,7 @@ RATING = {
     "explained_variance": fn.explained_variance,
 }
 # Tested in other places: sums over users, and statistics over users (test_over_users).
-SPECIAL = {"fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean"}
+SPECIAL = {"fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
 
 
 def test_every_measure_has_a_twin():

@@ -16,15 +16,18 @@ from rankwise.cli.options import (
     PATH,
     column_option,
     examples,
+    given_options,
     measures_option,
     output_options,
     settings_options,
+    table_options,
     write_out,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rankwise.results.across_conventions import AcrossConventions
     from rankwise.results.result import Result
 
 __all__ = ["command"]
@@ -44,16 +47,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 @click.argument("run")
 @click.argument("truth", required=False)
 @measures_option("ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
-@click.option(
-    "--train", metavar="FILE", help="Training interactions: popularity, histories, catalogue."
-)
-@click.option(
-    "--items", metavar="FILE", help="The catalogue, with categories, features or groups of items."
-)
-@click.option(
-    "--users", metavar="FILE", help="One row per user: groups, columns for --by and --weights."
-)
-@click.option("--baseline", metavar="FILE", help="The lists of another run, for overlap.")
+@table_options
 @settings_options()
 @column_option
 @click.option(
@@ -70,6 +64,12 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 )
 @click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'.")
 @click.option("--buckets", type=click.IntRange(1), help="Buckets of users on Spark.")
+@click.option(
+    "--convention-of",
+    "number",
+    metavar="NUMBER",
+    help="Find the conventions and cut-offs that give this number: 0.2317.",
+)
 @output_options
 @click.option("--per-user", type=PATH, help="Every user's values, .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the whole result in a folder.")
@@ -95,6 +95,7 @@ def command(
     engine: str,
     master: str | None,
     buckets: int | None,
+    number: str | None,
     **options: Any,
 ) -> int:
     """Evaluate the recommendations in RUN against TRUTH.
@@ -103,6 +104,9 @@ def command(
     .inter, TREC run and qrels, also compressed (gz, bz2, xz, zst, zip); '-' is standard input.
     TRUTH may also be a folder that `rankwise split` wrote: its test part, with its training part
     as --train. Measures that describe lists (coverage, Gini, novelty, …) need no TRUTH.
+
+    With --convention the numbers are those of another library; `rankwise conventions` lists them,
+    and --convention all prints the measures under every one of them.
     """  # fmt: skip
     if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
@@ -111,9 +115,20 @@ def command(
     from rankwise.evaluation.settings import DEFAULT_MEASURES
 
     required = [_gate(ctx, text) for text in gates]
-    requested = _with_gates(ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required])
+    options = given_options(ctx, options)
+    if number is not None or options.get("convention") == "all":
+        if required or save is not None or per_user is not None or engine == "spark":
+            raise click.UsageError(
+                "many conventions give a table alone: no --require, --save, --per-user or Spark",
+                ctx,
+            )
+        write_out(_across(ctx, run, truth, measures, number, options), form, output)
+        return 0
+    requested = _with_gates(
+        ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required], options.get("convention")
+    )
     if engine == "spark":
-        if options.pop("chunk_rows") is not None or "-" in (run, truth):
+        if options.pop("chunk_rows", None) is not None or "-" in (run, truth):
             raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
         result = _on_spark(run, truth, requested, master, buckets, options)
     elif master is not None or buckets is not None:
@@ -126,6 +141,29 @@ def command(
         click.echo(f"saved to {result.save(save)}", err=True)
     write_out(result, form, output)  # last, because stdout may be full or gone
     return _hold(result, required)
+
+
+def _across(
+    ctx: click.Context, run: str, truth: str | None, measures: tuple[str, ...], number: str | None,
+    options: dict[str, Any],
+) -> AcrossConventions:  # fmt: skip
+    """Evaluate under every convention, or find those that give a number."""
+    from rankwise.evaluation.across import across_conventions, convention_of
+    from rankwise.evaluation.option_sets import TableOptions
+    from rankwise.evaluation.settings import DEFAULT_MEASURES
+
+    asked = options.pop("convention", "all")
+    known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
+    for name in options:
+        if name not in known:
+            raise click.UsageError(f"--{name.replace('_', '-')} is a choice of conventions", ctx)
+    chosen = None if asked == "all" else [asked]
+    if number is None:
+        wanted = measures or DEFAULT_MEASURES
+        return across_conventions(run, truth, list(wanted), conventions=chosen, **options)
+    if len(measures) != 1:
+        raise click.UsageError("--convention-of is about one measure: -m ndcg", ctx)
+    return convention_of(number, run, truth, measures[0], conventions=chosen, **options)
 
 
 def _on_spark(
@@ -172,19 +210,24 @@ def _gate(ctx: click.Context, text: str) -> tuple[str, str, float]:
     raise click.UsageError(f"--require {text!r} does not read as 'ndcg@10 >= 0.3'", ctx)
 
 
-def _with_gates(ctx: click.Context, requested: tuple[str, ...], required: list[str]) -> list[Any]:
+def _with_gates(
+    ctx: click.Context, requested: tuple[str, ...], required: list[str], convention: str | None
+) -> list[str]:
     """Add the measures that only a gate asks for."""
-    from rankwise.measures.read import parse, parse_all
+    from rankwise.convention.convention import Convention
+    from rankwise.measures.read import parse_all
 
-    out = list(parse_all(requested))
+    reader = Convention.named(convention)
+    out, known = list(requested), list(parse_all(requested, reader))
     for text in required:
-        measure = parse(text)
+        (measure,) = parse_all(text, reader)
         if len(measure.cells) > 1:
             raise click.UsageError(
                 f"--require {text!r} has several cut-offs: give each its own", ctx
             )
-        if not any(set(measure.cells) <= set(one.cells) for one in out):
-            out.append(measure)
+        if not any(set(measure.cells) <= set(one.cells) for one in known):
+            out.append(text)
+            known.append(measure)
     return out
 
 

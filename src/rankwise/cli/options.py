@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 import click
 
 from rankwise.core.choices import TimeUnit
-from rankwise.evaluation.settings import option_fields, option_summary, option_types
+from rankwise.evaluation.option_sets import option_types
+from rankwise.evaluation.settings import option_fields, option_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "PATH", "choice_option", "column_option", "examples", "margin", "measures_option",
-    "name_and_path", "named_paths", "output_options", "settings_options", "time_unit_option",
+    "PATH",
+    "choice_option",
+    "column_option",
+    "examples",
+    "given_options",
+    "margin",
+    "measures_option",
+    "name_and_path",
+    "named_paths",
+    "output_options",
+    "settings_options", "table_options",
+    "time_unit_option",
     "write_out",
 ]  # fmt: skip
 
@@ -87,6 +98,28 @@ def _settings_option(name: str) -> Callable[[_F], _F]:
     elif float in members:
         more["type"] = float
     return click.option(flag, name, help=f"{option_summary(field)}.", **more)
+
+
+def table_options(function: _F) -> _F:
+    """Add the options of the tables beside recommendations and ground truth."""
+    texts = {
+        "train": "Training interactions: popularity, histories, catalogue.",
+        "items": "The catalogue, with categories, features or groups of items.",
+        "users": "One row per user: groups, columns for --by and --weights.",
+        "baseline": "The lists of another run, for overlap.",
+    }
+    for role in reversed(texts):
+        function = click.option(f"--{role}", metavar="FILE", help=texts[role])(function)
+    return function
+
+
+def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: a convention says what all others are."""
+    default = click.core.ParameterSource.DEFAULT
+    return {
+        name: value for name, value in options.items()
+        if ctx.get_parameter_source(name) is not default
+    }  # fmt: skip
 
 
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:

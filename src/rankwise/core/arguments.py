@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
@@ -14,7 +15,7 @@ from rankwise.errors import ParameterError
 
 __all__ = [
     "bounded", "check_choice", "check_count", "check_flag", "check_number", "check_path",
-    "check_positive",
+    "check_positive", "rounded_number",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -82,3 +83,23 @@ def check_path(name: str, value: object) -> Path:
 def check_positive(*, least: int = 1, **values: int | None) -> None:
     """Raise unless each value is None or a whole number, by default at least 1."""
     check_count(least=least, **{name: value for name, value in values.items() if value is not None})
+
+
+def rounded_number(number: float | str) -> tuple[float, float]:
+    """Return a number and half a unit of its last digit, as far as it was written.
+
+    >>> rounded_number("0.25"), rounded_number("25%")
+    ((0.25, 0.005), (0.25, 0.005))
+    """
+    text = str(number).strip()
+    try:
+        given = Decimal(text.removesuffix("%"))
+        digits = given.as_tuple().exponent
+    except InvalidOperation:
+        digits = "n"
+    if not isinstance(digits, int):
+        raise ParameterError(
+            "this is no number", found=repr(number)[:40], hint='write it as text: "0.2317"'
+        )
+    scale = 0.01 if text.endswith("%") else 1.0
+    return float(given) * scale, 0.5 * 10.0**digits * scale

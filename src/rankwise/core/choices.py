@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 __all__ = [
-    "TRAIN_GROUP_NAMES", "Claim", "Cold", "Duplicates", "Family", "FileFormat", "FilterOn",
-    "Missing", "Population", "Ranks", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit",
-    "TrainGroup", "Undefined", "WithoutList",
+    "ANY_ROW", "TRAIN_GROUP_NAMES", "CatalogueRule", "Claim", "Cold", "Duplicates", "Family",
+    "FileFormat", "FilterOn", "IdType", "Missing", "OrderBy", "Population", "Ranks", "Relevance",
+    "ScorePrecision", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit", "TrainGroup", "Undefined",
+    "WithoutList",
 ]  # fmt: skip
 
 Duplicates: TypeAlias = Literal["error", "first"]
-Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "all"]
+IdType: TypeAlias = Literal["typed", "text"]
+OrderBy: TypeAlias = Literal["rank", "score"]
+Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
+CatalogueRule: TypeAlias = Literal["items", "train"]
 Ranks: TypeAlias = Literal["close", "keep"]
+Relevance: TypeAlias = Literal["positive", "any"]
+ANY_ROW = float("-inf")
+"""The threshold of relevance that every row of the ground truth reaches."""
+ScorePrecision: TypeAlias = Literal["float64", "float32"]
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 TrainGroup: TypeAlias = Literal["activity", "popularity"]
 """Groups of users that training interactions define, as `by` names them."""

@@ -35,11 +35,19 @@ from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["Encoder", "EncodingRules", "ties_for"]
 
+_WITH_LIST = ("both", "recommended", "judged_both")
+"""The populations that only users with a list belong to."""
 
-def ties_for(recommendations: Table, ties: Ties | None) -> Ties:
-    """Return how equal scores are ordered; raise if nothing is ordered by score."""
+
+def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = False) -> Ties:
+    """Return how equal scores are ordered; raise if nothing is ordered by score.
+
+    With ``if_scored`` a rule for ties says nothing of lists that scores do not order.
+    """
     columns = recommendations.frame.columns
     by_score = "score" in columns and "rank" not in columns
+    if if_scored and not by_score:
+        return "input"
     if ties not in (None, "input") and not by_score:
         raise ParameterError(
             f"ties={ties!r} needs lists that are ordered by score",
@@ -75,6 +83,12 @@ class EncodingRules:
     ranks: Ranks = "close"
     required: bool = True
     """Whether some item must be relevant."""
+    ties_if_scored: bool = False
+    """Whether ``ties`` holds only where scores order the lists."""
+
+    def ties_of(self, recommendations: Table) -> Ties:
+        """Return how equal scores of these lists are ordered."""
+        return ties_for(recommendations, self.ties, if_scored=self.ties_if_scored)
 
 
 @dataclass(eq=False)
@@ -119,7 +133,7 @@ class Encoder:
         rules = self.rules
         if recommendations is None or rules.numbers_items or self.facts.wanted:
             return False
-        return rules.duplicates == "error" and ties_for(recommendations, rules.ties) == "input"
+        return rules.duplicates == "error" and rules.ties_of(recommendations) == "input"
 
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
@@ -192,7 +206,7 @@ class Encoder:
         ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
         Only for ground truth that all pieces share.
         """
-        if self.rules.population in ("both", "recommended"):
+        if self.rules.population in _WITH_LIST:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
@@ -233,7 +247,7 @@ class Encoder:
         if recommended is None:
             return (no_ranks() if rules.exact else Lists.none()), "input"
         assert isinstance(recommended, Recommendations)
-        ties = ties_for(recommended, rules.ties)
+        ties = rules.ties_of(recommended)
         if rules.exact:
             lists = encode_ranks(recommended, truth, ids, ties, counts)
         else:
@@ -248,7 +262,7 @@ class Encoder:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if unlisted is not None:
             return ids.users.encode(unlisted.frame["user"])
-        if piece.truth is not None and self.rules.population not in ("both", "recommended"):
+        if piece.truth is not None and self.rules.population not in _WITH_LIST:
             return np.setdiff1d(np.flatnonzero(counted), lists.user)
         return np.empty(0, dtype=np.int64)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from rankwise.core.choices import Duplicates, Population, Ties
+from rankwise.core.choices import ANY_ROW, Duplicates, Population, Ties
 from rankwise.core.encoded import Confirm
 from rankwise.core.lists import Lists, arrange
 from rankwise.core.match import match
@@ -50,7 +50,7 @@ def encode_truth(
     """
     if is_absent(table):
         return Truth.none()
-    if threshold is not None and "relevance" not in table.frame.columns:
+    if threshold not in (None, ANY_ROW) and "relevance" not in table.frame.columns:
         raise ColumnError(
             "a relevance threshold needs truth with a relevance",
             where=table.source,
@@ -225,6 +225,10 @@ def users_evaluated(
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
     if population == "both":
         return relevant & has_list
+    if population == "judged_both":
+        judged = relevant.copy()
+        judged[users_of_truth("judged", truth)] = True
+        return judged & has_list
     return has_list | of_truth if population in ("recommended", "all") else of_truth
 
 

@@ -6,17 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
+from rankwise.core.choices import ANY_ROW
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.doubts import check_dense, doubts
 from rankwise.evaluation.evaluator import Evaluator
 from rankwise.evaluation.jackknife import deal_groups
-from rankwise.evaluation.settings import (
-    DEFAULT_MEASURES,
-    ListOptions,
-    PieceOptions,
-    Settings,
-    option_fields,
-)
+from rankwise.evaluation.option_sets import ListOptions, PieceOptions
+from rankwise.evaluation.questions import joined, questions, several_questions
+from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings, option_fields
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.warm_cold import (
     HISTORY,
@@ -109,18 +106,22 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
-    settings = Settings.read(measures, options)
+    wanted, asked = questions(measures, options)
     if truth is None:
-        settings = without_truth(settings)
+        asked = [without_truth(settings) for settings in asked]
+    settings = asked[0]
     sources = {"truth": truth, "train": train, "items": items, "users": users,
                "baseline": baseline}  # fmt: skip
     if chunk_rows is not None:
         check_whole(settings, train=train, chunk_rows=chunk_rows)
+        if len(asked) > 1:
+            raise several_questions(asked)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    return evaluate_tables(settings, tables)
+    results = [evaluate_tables(settings, tables) for settings in asked]
+    return joined(results, wanted)
 
 
 def without_truth(settings: Settings) -> Settings:
@@ -132,7 +133,8 @@ def without_truth(settings: Settings) -> Settings:
                 found="no truth",
                 hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
             )
-    if settings.relevance_threshold is not None or settings.population in ("both", "judged"):
+    given = settings.relevance_threshold not in (None, ANY_ROW)
+    if given or (settings.convention is None and settings.population in ("both", "judged")):
         raise ParameterError(
             "without truth nothing is relevant to anybody",
             found=f"relevance_threshold={settings.relevance_threshold}, "

@@ -14,11 +14,8 @@ from rankwise.core.choices import Population
 from rankwise.errors import ParameterError
 from rankwise.evaluation.evaluate import evaluate_tables
 from rankwise.evaluation.model_lists import predicted, recommended
-from rankwise.evaluation.settings import (
-    DEFAULT_MEASURES,
-    Settings,
-    WholeOptions,
-)
+from rankwise.evaluation.option_sets import WholeOptions
+from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike

@@ -11,11 +11,8 @@ import polars as pl
 from rankwise.core.threads import check_not_forked
 from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation.evaluate import evaluate_tables
-from rankwise.evaluation.settings import (
-    RATING_MEASURES,
-    RatingOptions,
-    Settings,
-)
+from rankwise.evaluation.option_sets import RatingOptions
+from rankwise.evaluation.settings import RATING_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike

@@ -10,7 +10,8 @@ from rankwise.core.choices import Ties
 from rankwise.core.partial import Partial
 from rankwise.errors import ParameterError
 from rankwise.evaluation.doubts import check_dense
-from rankwise.evaluation.settings import PieceOptions, Settings
+from rankwise.evaluation.option_sets import PieceOptions
+from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.work import finish, merge, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike

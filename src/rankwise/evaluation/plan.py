@@ -9,16 +9,24 @@ from typing import Any
 
 from rankwise.core.arrays import Array, is_tensor
 from rankwise.core.block import Block
-from rankwise.core.choices import Undefined, WithoutList
+from rankwise.core.choices import Population
 from rankwise.core.facts import HISTORY, Categories, Fact, Features, Groups, Popularity
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import UserSum
 from rankwise.core.row_sets import Needs
+from rankwise.core.user_rules import EVERYONE, UserRule, UserRules
+from rankwise.errors import MeasureError
 from rankwise.measures.item_sums import ItemSum
 from rankwise.measures.kinds import Accumulated, OfParts, PerUser, Pooled
 from rankwise.measures.measure import Measure
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "sums_same_lists"]
+
+_SAME_LISTS: dict[Population, str] = {
+    "truth": "truth", "both": "truth", "judged": "judged", "judged_both": "judged",
+    "recommended": "all", "all": "all",
+}  # fmt: skip
+"""Populations that have the same lists, because they differ in users without a list alone."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +34,31 @@ class Plan:
     """Measures in the order asked for, and the simple ones that they are made of."""
 
     measures: tuple[Measure, ...]
-    undefined: Undefined = "skip"
+    rules: UserRules = EVERYONE
+    """Who each measure is averaged over, and what it counts for other users."""
     by: tuple[str, ...] = ()
     """Columns of user groups that get values of their own."""
     exact: bool = False
     """Whether recommendations are exact ranks, which know the whole candidate set."""
-    without_list: WithoutList = "skip"
+
+    @cached_property
+    def leaf_rules(self) -> dict[Measure, UserRule]:
+        """The rule of every measure without cut-offs; parts have that of what they are parts of."""
+        found: dict[Measure, UserRule] = {}
+
+        def visit(measure: Measure, rule: UserRule) -> None:
+            if found.setdefault(measure @ (), rule) != rule:
+                raise MeasureError(
+                    f"{measure @ ()} would be averaged over different users in the same evaluation",
+                    found=f"{found[measure @ ()]} and {rule}",
+                    hint="evaluate the measures that it is part of in two calls",
+                )
+            for part in measure.parts:
+                visit(part, rule)
+
+        for measure in self.measures:
+            visit(measure, self.rules.of(str(measure @ ())))
+        return found
 
     @cached_property
     def every(self) -> list[Measure]:
@@ -116,6 +143,23 @@ class Plan:
                 wanted |= dict.fromkeys((item_sum, k) for k in cutoffs)
         return list(wanted)
 
+    def check_sums(self, evaluated: Population) -> None:
+        """Raise if a measure sums over items for other users than those who are evaluated.
+
+        Raises
+        ------
+        MeasureError
+            Which is for evaluations in one piece; `rankwise.evaluate` makes several of them.
+        """
+        for measure in self.measures:
+            population = self.rules.of(str(measure @ ())).population
+            if not sums_same_lists(measure, population, evaluated):
+                raise MeasureError(
+                    f"{measure} is of other users than the measures beside it",
+                    found=f"population {population!r} beside {evaluated!r}",
+                    hint="evaluate it in a call of its own, or all with rankwise.evaluate",
+                )
+
     def measure(self, block: Block) -> Measured:
         """Compute everything that the measures need of a block, in its array library."""
         return Measured(
@@ -154,8 +198,9 @@ class Plan:
         xp = block.xp
         if not is_tensor(defined) and bool(xp.all(defined)):
             return value
-        rule = self.without_list if leaf.defined_for == "list" else self.undefined
-        return xp.where(defined, value, 0.0 if rule == "zero" else math.nan)
+        rule = self.leaf_rules[leaf @ ()]
+        filled = rule.without_list if leaf.defined_for == "list" else rule.undefined
+        return xp.where(defined, value, 0.0 if filled == "zero" else math.nan)
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
@@ -188,3 +233,12 @@ def _unknown(block: Block) -> dict[str, Array]:
     if rows.overlap_baseline is not None:
         counts["users_without_baseline"] = xp.sum(rows.overlap_baseline.length == 0)
     return counts
+
+
+def sums_same_lists(measure: Measure, population: Population, evaluated: Population) -> bool:
+    """Whether sums over items are the same for a population as for all evaluated users."""
+    sums = [leaf for leaf in Plan((measure,)).leaves if isinstance(leaf, Accumulated)]
+    if not sums or population == evaluated:
+        return True
+    same = _SAME_LISTS[population] == _SAME_LISTS[evaluated]
+    return same and not any(leaf.reads_truth for leaf in sums)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from rankwise.core.choices import CatalogueRule
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.plan import Plan
 from rankwise.tables.protocol import Protocol
-from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["check_exact", "check_piece", "check_threshold"]
+__all__ = ["check_catalogue", "check_exact", "check_piece", "check_threshold"]
 
 _WHOLE_LISTS = {"recommended", "overlap_history", "overlap_baseline"}
 
@@ -88,3 +89,13 @@ def _check_scores(plan: Plan, recommended: Table) -> None:
                 found=f"columns {', '.join(recommended.frame.columns)}",
                 hint="pass recommendations with a score column",
             )
+
+
+def check_catalogue(plan: Plan, rule: CatalogueRule, reference: Tables) -> None:
+    """Raise if a measure needs the catalogue, which is that of training, and there is none."""
+    if plan.needs_catalogue and rule == "train" and reference.train is None:
+        raise ParameterError(
+            "the catalogue is the items of training, and there is none",
+            found='catalogue="train"',
+            hint='pass train=, or catalogue="items"',
+        )

@@ -1,86 +1,49 @@
 """The options of an evaluation: one list, from which signatures, checks and help derive.
 
 `Settings` has every option once, with its default, its check and its description. Functions take
-``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see each
-option with its type; `rankwise.evaluation.signatures` gives them the whole signature and the
-descriptions. The command line makes its options from the same fields.
+``**options: Unpack[…]`` with one of the typed dictionaries of `rankwise.evaluation.option_sets`, so
+that editors and mypy see each option with its type; `rankwise.evaluation.signatures` gives them the
+whole signature and the descriptions. The command line makes its options from the same fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from functools import cache
+from functools import cached_property
 from numbers import Real
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Self,
-    TypedDict,
-    get_args,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
 from rankwise.core.choices import (
+    ANY_ROW,
+    CatalogueRule,
     Duplicates,
+    IdType,
+    OrderBy,
     Population,
     Ranks,
+    Relevance,
+    ScorePrecision,
     Ties,
     Undefined,
     WithoutList,
 )
-from rankwise.errors import ParameterError, nearest
+from rankwise.core.user_rules import UserRule, UserRules, population_of_all
+from rankwise.errors import ParameterError
+from rankwise.evaluation.option_sets import ListOptions
+from rankwise.evaluation.wanted import DEFAULT_MEASURES, RATING_MEASURES, requested, under
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
+    from rankwise.convention.convention import Convention
+    from rankwise.encoding.readings import Readings
     from rankwise.measures.measure import Measure
     from rankwise.measures.read import MeasureLike
 
 __all__ = [
-    "DEFAULT_MEASURES", "RATING_MEASURES", "ListOptions", "PieceOptions", "RatingOptions",
-    "Settings", "WholeOptions", "check_population", "option_fields", "option_types",
+    "DEFAULT_MEASURES", "RATING_MEASURES", "Settings", "check_population", "option_fields",
+    "option_summary",
 ]  # fmt: skip
-
-DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
-RATING_MEASURES = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
-
-
-class PieceOptions(TypedDict, total=False):
-    """Options of every evaluation, also of one in pieces."""
-
-    threshold: float | None
-    relevance_threshold: float | None
-    population: Population
-    undefined: Undefined
-    without_list: WithoutList
-    duplicates: Duplicates
-    ranks: Ranks
-    by: str | Sequence[str]
-    weights: str | Mapping[Any, float] | None
-    columns: Mapping[str, str | None] | None
-    threads: int | None
-    block_size: int | None
-    progress: bool | None
-
-
-class WholeOptions(PieceOptions, total=False):
-    """Options that also need all lists at once."""
-
-    warm_and_cold: bool
-    jackknife: int | None
-
-
-class RatingOptions(WholeOptions, total=False):
-    """Options that also give cut-offs to measures; `rankwise.evaluate_model` has another k."""
-
-    k: int | Sequence[int] | None
-
-
-class ListOptions(RatingOptions, total=False):
-    """Options that also concern how the lists themselves are read."""
-
-    ties: Ties | None
-    exclude_seen: bool
 
 
 def _option(default: Any, text: str, *, moves_numbers: bool = True, **more: Any) -> Any:
@@ -104,16 +67,31 @@ class Settings:
     """Whether recommendations are exact ranks of judged items."""
     adjusted: bool = field(default=False, compare=False)
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
+    exceptions: tuple[tuple[str, UserRule], ...] = ()
+    """The rules of measures, by name without cut-offs, that differ from those of the others."""
+    ties_if_scored: bool = False
+    """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
+    convention: Convention | None = _option(
+        None, "The convention whose numbers are wanted. The name of one "
+        "(`rankwise.conventions` lists them), or a `rankwise.Convention`: measures that are given "
+        "as text are read in its language, and its choices hold unless an option says otherwise.",
+        metavar="NAME", type="str or Convention", by_default="rankwise's defaults",
+    )  # fmt: skip
     relevance_threshold: float | None = _option(
         None, "Minimum relevance of a relevant item. Without it every ground-truth row above 0 is "
         "relevant.", flag="--threshold",
+    )  # fmt: skip
+    relevance: Relevance = _option(
+        "positive", "Which rows of the ground truth are relevant without a threshold. Those with a "
+        "relevance above 0; or any row, as in libraries that know no grades.",
     )  # fmt: skip
     population: Population = _option(
         "truth", "Which users are evaluated. Users with a relevant item (``\"truth\"``); those of "
         "them who also have a recommendation list (``\"both\"``); users with a list "
         "(``\"recommended\"``); users with a row in the ground truth, even if nothing in it is "
-        "relevant (``\"judged\"``); or users with a relevant item or a list (``\"all\"``). One "
-        "population for all measures.",
+        "relevant (``\"judged\"``), those of them who have a list (``\"judged_both\"``); or users "
+        "with a relevant item or a list (``\"all\"``). One population for all measures, unless a "
+        "convention has another one for some.",
     )  # fmt: skip
     undefined: Undefined = _option(
         "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "
@@ -140,6 +118,22 @@ class Settings:
         "close", "What to do with gaps between the ranks of a list. Items below a gap move up, or "
         "keep their ranks (as RecTools does), for which measures of accuracy alone are defined. "
         "Lists with gaps are counted.",
+    )  # fmt: skip
+    order_by: OrderBy = _option(
+        "rank", "What orders lists that have ranks and scores. Ranks; or scores, and ranks are not "
+        "read.",
+    )  # fmt: skip
+    ids: IdType = _option(
+        "typed", "How ids are compared. As they are; or as text, in which ``\"10\"`` comes before "
+        "``\"9\"`` where ids order tied items.",
+    )  # fmt: skip
+    score_precision: ScorePrecision = _option(
+        "float64", "Precision of the scores that order lists. In 32 bits scores tie that differ in "
+        "the eighth digit alone.",
+    )  # fmt: skip
+    catalogue: CatalogueRule = _option(
+        "items", "Which items are the catalogue. Those of ``items``, without it every item seen; "
+        "or those of ``train`` alone.",
     )  # fmt: skip
     exclude_seen: bool = _option(
         False, "Remove items of each user's training history from the lists. Items below them "
@@ -194,7 +188,15 @@ class Settings:
         check_choice("ranks", self.ranks, Ranks)
         check_choice("ties", "input" if self.ties is None else self.ties, Ties)
         check_choice("population", self.population, Population)
-        check_number("relevance_threshold", self.relevance_threshold)
+        check_choice("order_by", self.order_by, OrderBy)
+        check_choice("ids", self.ids, IdType)
+        check_choice("score_precision", self.score_precision, ScorePrecision)
+        check_choice("catalogue", self.catalogue, CatalogueRule)
+        check_choice("relevance", self.relevance, Relevance)
+        if self.relevance_threshold != ANY_ROW:
+            check_number("relevance_threshold", self.relevance_threshold)
+        if self.relevance == "any" and self.relevance_threshold is None:
+            object.__setattr__(self, "relevance_threshold", ANY_ROW)
         check_positive(threads=self.threads, block_size=self.block_size)
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)
@@ -256,65 +258,80 @@ class Settings:
         TypeError
             If there is no such option.
         """
-        for name in options:
-            if name not in known.__annotations__:
-                hint = nearest(name, known.__annotations__)
-                ending = f"; {hint}" if hint else ""
-                raise TypeError(f"unexpected keyword argument {name!r}{ending}")
-        given = dict(options)
-        if "threshold" in given:
-            if given.get("relevance_threshold") not in (None, given["threshold"]):
-                found = f"{given['threshold']} and {given['relevance_threshold']}"
-                raise ParameterError(
-                    "threshold and relevance_threshold are the same option", found=found
-                )
-            given["relevance_threshold"] = given.pop("threshold")
-        requested = _at(measures, given.pop("k", None))
-        return cls(measures=requested, **given, **explicit)
+        wanted, convention, given = requested(measures, options, known)
+        return cls.of(wanted, convention, given, **explicit)
+
+    @classmethod
+    def of(
+        cls, measures: tuple[Measure, ...], convention: Convention | None,
+        given: Mapping[str, Any], **explicit: Any,
+    ) -> Self:  # fmt: skip
+        """Return the settings of measures that are read already."""
+        options = given if convention is None else under(convention, measures, given)
+        return cls(measures=measures, **{**options, **explicit})
+
+    @cached_property
+    def rules(self) -> UserRules:
+        """Who each measure is averaged over, and what users count whom it is not defined for."""
+        rule = UserRule(self.population, self.undefined, self.without_list)
+        return UserRules(rule, dict(self.exceptions))
+
+    @cached_property
+    def readings(self) -> Readings:
+        """How ids and scores of the tables are taken."""
+        from rankwise.encoding.readings import Readings
+
+        return Readings(self.order_by, self.ids, self.score_precision)
+
+    @cached_property
+    def evaluated(self) -> Population:
+        """The population of all measures together.
+
+        Raises
+        ------
+        ParameterError
+            If no population has the users of all measures.
+        """
+        rules = [self.rules.of(str(measure @ ())) for measure in self.measures]
+        wanted = {rule.population for rule in rules} or {self.population}
+        widest = population_of_all(wanted)
+        if widest is None:
+            raise ParameterError(
+                "these measures are averaged over users that one evaluation does not have",
+                found=", ".join(sorted(wanted)), hint="evaluate them in two calls",
+            )  # fmt: skip
+        return widest
 
     @property
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
-        return self.population in ("truth", "both") or self.undefined == "skip"
+        rules = [self.rules.of(str(measure @ ())) for measure in self.measures]
+        return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values."""
         weights = self.weights if self.weights is None or isinstance(self.weights, str) else "given"
         return {
             "measures": [str(measure) for measure in self.measures],
+            "convention": "default" if self.convention is None else self.convention.name,
             "population": self.population,
             "undefined": self.undefined,
             "without_list": self.without_list,
-            "relevance_threshold": self.relevance_threshold,
+            "relevance": self.relevance,
+            "relevance_threshold": None
+            if self.relevance_threshold == ANY_ROW
+            else self.relevance_threshold,
             "duplicates": self.duplicates,
             "ties": self.ties,
             "ranks": self.ranks,
+            "order_by": self.order_by,
+            "ids": self.ids,
+            "score_precision": self.score_precision,
             "by": list(self.by),
             "weights": weights,
             "exclude_seen": self.exclude_seen,
             "exact": self.exact,
         }
-
-
-def _at(
-    measures: MeasureLike | Iterable[MeasureLike], k: int | Sequence[int] | None
-) -> tuple[Measure, ...]:
-    """Return the measures, those without a cut-off at ``k``."""
-    from rankwise.measures.read import parse_all
-
-    if k is None:
-        return parse_all(measures)
-    if measures is DEFAULT_MEASURES or measures is RATING_MEASURES:
-        measures = [str(name).partition("@")[0] for name in measures]
-    parsed = parse_all(measures, cutoffs=False)
-    open_ = [measure for measure in parsed if not measure.k and measure.cutoff != "none"]
-    if not open_:
-        raise ParameterError(
-            "k gives a cut-off to measures that name none, and all of these name one or take none",
-            found=f"k={k}, {', '.join(map(str, parsed))}",
-            hint="leave k out, or leave the cut-offs out of the names",
-        )
-    return parse_all([measure @ k if measure in open_ else measure for measure in parsed])
 
 
 def _plain(kind: type[Any], value: Any) -> Any:
@@ -339,9 +356,3 @@ def option_fields() -> dict[str, Field[Any]]:
 def option_summary(field: Field[Any]) -> str:
     """Return the first sentence about an option, without its full stop and markup."""
     return str(field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", ""))
-
-
-@cache
-def option_types() -> dict[str, Any]:
-    """Return the type of each option, by name."""
-    return get_type_hints(ListOptions)

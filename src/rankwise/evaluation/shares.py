@@ -112,8 +112,8 @@ class EvaluatedUsers:
             self.user_table.weights_of(self.frame),
             self.facts.of_users(self.frame["user"]),
             self.catalogue_size,
-            self.settings.undefined,
-            self.settings.without_list,
+            self.settings.rules,
+            self.settings.evaluated,
         )
 
     @cached_property

@@ -9,7 +9,8 @@ from dataclasses import MISSING
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from rankwise.core.described import described
-from rankwise.evaluation.settings import option_fields, option_types
+from rankwise.evaluation.option_sets import option_types
+from rankwise.evaluation.settings import option_fields
 
 __all__ = ["options_text", "takes_options"]
 

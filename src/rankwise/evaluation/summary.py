@@ -25,7 +25,8 @@ from rankwise.evaluation.user_table import UserTable
 from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
 from rankwise.measures.measure import Measure
-from rankwise.results.result import Result, Values
+from rankwise.results.named_values import Values
+from rankwise.results.result import Result
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
 from rankwise.tables.table import Table
@@ -90,7 +91,7 @@ class Summary:
             self.plan.measures if measures is None else measures, users, items,
             group_names=self.facts.group_names(),
             catalogue_size=0 if self.items is None else self.items.size,
-            undefined=self.settings.undefined,
+            rules=self.settings.rules,
         )  # fmt: skip
 
     def _counts(self) -> dict[str, int]:
@@ -159,8 +160,12 @@ class Summary:
             "settings": {
                 **self.settings.to_dict(),
                 "ties": "+".join(merged.ties),
-                "catalogue": "given" if "items" in facts.tables else "every item seen",
+                "catalogue": _catalogue_in_words(self.settings, facts),
             },
+            "convention": None
+            if self.settings.convention is None
+            else self.settings.convention.to_dict(),
+            "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
             "measures": {
@@ -189,7 +194,7 @@ def summarise(
     """
     with_list = int((merged.users["list_length"] > 0).sum())
     check_not_empty(merged, len(merged.users), with_list, settings)
-    items, catalogue_counts = catalogue(plan, facts, merged, with_list)
+    items, catalogue_counts = catalogue(settings, plan, facts, merged, with_list)
     users = EvaluatedUsers(
         frame=merged.users, settings=settings, plan=plan, facts=facts, user_table=user_table,
         catalogue_size=0 if items is None else items.size,
@@ -214,16 +219,26 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
 
 
 def catalogue(
-    plan: Plan, facts: FactTables, merged: Partial, with_list: int
+    settings: Settings, plan: Plan, facts: FactTables, merged: Partial, with_list: int
 ) -> tuple[CatalogueSums | None, dict[str, int]]:
     """Return the sums of the catalogue's items, and what was counted on the way."""
     if not plan.needs_catalogue or merged.items is None:
         return None, {}
-    frame, outside = _in_catalogue(plan, merged.items, facts.tables.get("items"))
+    frame, outside = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
     counts = {"catalogue_items": len(frame)}
     if outside:
         counts["recommended_items_outside_catalogue"] = outside
     return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), counts
+
+
+def _catalogue_table(settings: Settings, facts: FactTables) -> Table | None:
+    """Return the table with the items of the catalogue; None: every item seen."""
+    if settings.catalogue == "items":
+        return facts.tables.get("items")
+    train = facts.tables["train"]
+    counted = None if facts.counted is None else facts.counted.popularity
+    items = train.frame if counted is None else counted
+    return train.with_frame(items.select(pl.col("item").unique()))
 
 
 def _one_card(cards: list[dict[str, Any]]) -> dict[str, Any]:
@@ -279,6 +294,12 @@ def _in_catalogue(
     inside = ids.join(items, on="item", how="left")
     inside = inside.with_columns(counts.fill_null(0)) if items.width > 1 else inside
     return inside.sort("item"), len(outside)
+
+
+def _catalogue_in_words(settings: Settings, facts: FactTables) -> str:
+    if settings.catalogue == "train":
+        return "the items of training"
+    return "given" if "items" in facts.tables else "every item seen"
 
 
 def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:

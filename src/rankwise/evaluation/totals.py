@@ -16,10 +16,11 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.all_values import AllValues
-from rankwise.core.choices import Undefined, WithoutList
+from rankwise.core.choices import Population
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.core.partial_columns import UserSum
+from rankwise.core.user_rules import BY_DEFAULT, EVERYONE, UserRule, UserRules
 from rankwise.errors import MeasureError
 from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.cell_labels import label
@@ -51,8 +52,20 @@ class UserColumns:
     weights: Floats | None = None
     groups: Mapping[str, Groups] = field(default_factory=dict)
     catalogue_size: int = 0
-    undefined: Undefined = "skip"
-    without_list: WithoutList = "skip"
+    rules: UserRules = EVERYONE
+    evaluated: Population = "truth"
+    rule: UserRule = BY_DEFAULT
+    """The rule of the measure at hand."""
+    inside: Any = None
+    """Who belongs to the population of this rule, shape (U,); None: everyone."""
+
+    def under(self, measure: Measure) -> UserColumns:
+        """Return the users as the rule of a measure takes them."""
+        rule = self.rules.of(str(measure @ ()))
+        inside = rule.includes(
+            self.evaluated, self.column("n_relevant"), self.column("list_length")
+        )
+        return replace(self, rule=rule, inside=inside)
 
     def select(self, mask: Any) -> UserColumns:
         """Return some of the users."""
@@ -86,9 +99,9 @@ class UserColumns:
 def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
     """Return what the values of measures take from these users."""
     sums: dict[str, tuple[Any, ...]] = {}
-    parts: dict[str, list[Measure]] = {}
+    parts: dict[str, list[tuple[Measure, Measure]]] = {}
     for measure in measures:
-        _add_sums(measure, users, sums, parts)
+        _add_sums(measure, users.under(measure), sums, parts)
     return _totals_of(users, sums, {
         column: _fold_groups(users, column, wanted) for column, wanted in parts.items()
     })  # fmt: skip
@@ -109,11 +122,11 @@ def _add_sums(
     measure: Measure,
     users: UserColumns,
     sums: dict[str, tuple[Any, ...]],
-    parts: dict[str, list[Measure]],
+    parts: dict[str, list[tuple[Measure, Measure]]],
 ) -> None:
     """Add the sums of one measure, and what is wanted of each group of users."""
     if isinstance(measure, Grouped):
-        parts.setdefault(measure.user_group, []).extend(measure.parts)
+        parts.setdefault(measure.user_group, []).extend((part, measure) for part in measure.parts)
     elif isinstance(measure, Composed) and measure.of == "means":
         for part in measure.parts:
             _add_sums(part, users, sums, parts)
@@ -126,24 +139,28 @@ def _add_sums(
                 continue
             if isinstance(measure, Pooled) and not measure.mean_of_users:
                 columns = users.sums(measure, at)
-                weighted = columns if users.weights is None else columns * users.weights
-                sums[cell] = tuple(ExactTotal.of(column) for column in weighted)
+                weights = 1 if users.weights is None else users.weights
+                weights = weights if users.inside is None else weights * users.inside
+                sums[cell] = tuple(ExactTotal.of(column * weights) for column in columns)
             else:
                 sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
 
 
 def _fold_groups(
-    users: UserColumns, column: str, measures: Sequence[Measure]
+    users: UserColumns, column: str, measures: Sequence[tuple[Measure, Measure]]
 ) -> dict[str, UserTotals]:
-    """Return the sums of users' values in each group that has users."""
+    """Return the sums of users' values in each group that has users.
+
+    Measures come with the measure that they are part of, which has the rule.
+    """
     out: dict[str, UserTotals] = {}
     groups = users.groups[column]
     for code, name in enumerate(groups.names):
         if (groups.code == code).any():
             inside = users.select(groups.code == code)
             out[name] = _totals_of(inside, {
-                cell: _weighted(measure, at, inside)
-                for measure in measures for at, cell in enumerate(measure.cells)
+                cell: _weighted(part, at, inside.under(measure))
+                for part, measure in measures for at, cell in enumerate(part.cells)
             })  # fmt: skip
     return out
 
@@ -183,7 +200,7 @@ class _Reader:
     items: CatalogueSums | None
     group_names: Mapping[str, Sequence[str]]
     catalogue_size: int
-    undefined: Undefined
+    rule: UserRule
 
     def value(self, measure: Measure, at: int) -> Values | None:
         """Return the value at a cut-off; None without the sums of items that it needs."""
@@ -208,12 +225,16 @@ class _Reader:
             return Values(float(measure.combine(*means)))
         is_sum = isinstance(measure, PerUser) and measure.aggregate == "sum"
         reduce = self.users.sum if is_sum else self.users.mean
-        return Values(reduce(cell, self.undefined, judges=_judges(measure)))
+        return Values(reduce(cell, self.rule.undefined, judges=self._judges(measure)))
+
+    def _judges(self, measure: Measure) -> bool:
+        """Whether a user of the population may leave the measure undefined."""
+        return self.rule.counts_irrelevant and _judges(measure)
 
     def _over_users(self, measure: OverUsers, cell: str) -> Values:
         (values,) = self.users.sums[cell]
         ordered = values.ascending
-        unknown = self.undefined == "nan" and _judges(measure.parts[0])
+        unknown = self.rule.undefined == "nan" and self._judges(measure.parts[0])
         if not len(ordered) or (unknown and self.users.without_relevant):
             return Values(math.nan)
         return Values(measure.of_values(ordered))
@@ -223,10 +244,12 @@ class _Reader:
         cell = part.cells[min(at, len(part.cells) - 1)]
         groups = self.users.groups[measure.user_group]
         cells = {
-            label(user_group=name): groups[name].mean(cell, self.undefined, judges=_judges(part))
+            label(user_group=name): groups[name].mean(
+                cell, self.rule.undefined, judges=self._judges(part)
+            )
             for name in self.group_names[measure.user_group] if name in groups
         }  # fmt: skip
-        means = [m for m in cells.values() if self.undefined == "nan" or not math.isnan(m)]
+        means = [m for m in cells.values() if self.rule.undefined == "nan" or not math.isnan(m)]
         value = measure.of_means(np.array(means)) if len(means) > 1 else math.nan
         return Values(value, cells)
 
@@ -238,7 +261,7 @@ def totals(
     *,
     group_names: Mapping[str, Sequence[str]],
     catalogue_size: int,
-    undefined: Undefined,
+    rules: UserRules,
 ) -> dict[str, float]:
     """Return the value of every measure at every cut-off, and of their cells.
 
@@ -246,8 +269,9 @@ def totals(
     come in the order of ``group_names``, by column.
     """
     out: dict[str, float] = {}
-    reader = _Reader(users, items, group_names, catalogue_size, undefined)
     for measure in measures:
+        rule = rules.of(str(measure @ ()))
+        reader = _Reader(users, items, group_names, catalogue_size, rule)
         for at, name in enumerate(measure.cells):
             values = reader.value(measure, at)
             if values is not None:
@@ -260,8 +284,9 @@ def values_of_users(measures: tuple[Measure, ...], users: UserColumns) -> dict[s
     """Return every user's value of every measure, where a user has one at all."""
     out: dict[str, Floats] = {}
     for measure in measures:
+        inside = users.under(measure)
         for at, cell in enumerate(measure.cells):
-            values = _of_users(measure, at, users)
+            values = _of_users(measure, at, inside)
             if values is not None:
                 out[cell] = values
     return out
@@ -286,20 +311,28 @@ def _weights(measure: Measure, at: int, users: UserColumns) -> Floats | None:
 
 
 def _of_users(measure: Measure, at: int, users: UserColumns) -> Floats | None:
+    """Return every user's value, NaN outside the population of the rule."""
+    values = _of_everyone(measure, at, users)
+    if values is None or users.inside is None:
+        return values
+    return np.where(users.inside, values, math.nan)
+
+
+def _of_everyone(measure: Measure, at: int, users: UserColumns) -> Floats | None:
     at = min(at, len(measure.cells) - 1)  # a part without cut-off is the same at all of them
     if isinstance(measure, PerUser):
         return users.column(measure.cells[at])
     if isinstance(measure, Pooled):
         values: Floats = measure.pool(users.sums(measure, at), users.catalogue_size)
         if measure.defined_for == "relevance":
-            nothing = 0.0 if users.undefined == "zero" else math.nan
+            nothing = 0.0 if users.rule.undefined == "zero" else math.nan
             values = np.where(users.without_relevant, nothing, values)
         elif measure.defined_for == "list":
-            nothing = 0.0 if users.without_list == "zero" else math.nan
+            nothing = 0.0 if users.rule.without_list == "zero" else math.nan
             values = np.where(users.column("list_length") == 0, nothing, values)
         return values
     if isinstance(measure, Composed) and measure.of == "users":
-        parts = [_of_users(part, at, users) for part in measure.parts]
+        parts = [_of_everyone(part, at, users) for part in measure.parts]
         combined: Floats = measure.combine(*parts)
         return combined
     return None

@@ -33,10 +33,11 @@ from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE
+from rankwise.evaluation.plain_settings import plain_settings, settings_of
 from rankwise.evaluation.plan import Plan
-from rankwise.evaluation.preconditions import check_exact, check_piece
+from rankwise.evaluation.preconditions import check_catalogue, check_exact, check_piece
 from rankwise.evaluation.run import run
-from rankwise.evaluation.settings import ListOptions, Settings, check_population
+from rankwise.evaluation.settings import Settings, check_population
 from rankwise.evaluation.summary import summarise
 from rankwise.evaluation.user_table import UserTable
 from rankwise.results.result import Result
@@ -47,7 +48,7 @@ from rankwise.tables.train_groups import check_train_groups, train_groups
 
 __all__ = ["Job", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work"]
 
-_VERSION = 1
+_VERSION = 2
 _BY_USER = ("train", "users", "baseline")
 """The tables that all pieces share, unless each brings the rows of its users."""
 
@@ -98,9 +99,7 @@ class Job:
                 "a job of pieces that bring their users' rows has no Arrow form",
                 hint="pickle it: such a job goes to processes of one engine",
             )
-        options = {
-            name: value for name, value in vars(self.settings).items() if name != "measures"
-        } | {"measures": [str(measure) for measure in self.settings.measures]}
+        options = plain_settings(self.settings)
         if not isinstance(self.settings.weights, str | None):
             assert self.user_table.weights is not None
             options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
@@ -125,8 +124,7 @@ class Job:
         options = values["options"]
         if isinstance(options["weights"], dict):
             options["weights"] = dict(zip(*options["weights"].values(), strict=True))
-        explicit = {name: options.pop(name) for name in ("exact", "adjusted")}
-        settings = Settings.read(options.pop("measures"), options, ListOptions, **explicit)
+        settings = settings_of(options)
         tables: dict[str, Any] = {
             role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
         }
@@ -181,6 +179,7 @@ def prepare(
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
+    reference = settings.readings.of(reference)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     if counted is None:
         check_train_groups(settings.by, reference.users, reference.train)
@@ -188,8 +187,7 @@ def prepare(
     else:
         made = dict(counted.train_groups)
     user_table = UserTable.check(reference.users, settings.by, settings.weights, made)
-    plan = Plan(settings.measures, settings.undefined, (*settings.by, *groups), settings.exact,
-                settings.without_list)  # fmt: skip
+    plan = Plan(settings.measures, settings.rules, (*settings.by, *groups), settings.exact)
     tables = {**reference.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
@@ -199,10 +197,14 @@ def prepare(
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
         needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
-        population=settings.population, ties=settings.ties, duplicates=settings.duplicates,
+        population=settings.evaluated, ties=settings.ties, duplicates=settings.duplicates,
         relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
         required=counted is None and settings.needs_relevant,
+        ties_if_scored=settings.ties_if_scored,
     )  # fmt: skip
+    plan.check_sums(settings.evaluated)
+    check_catalogue(plan, settings.catalogue, reference)
+    assert plan.leaf_rules  # raises where a part would have two rules
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
     about["facts"] = ", ".join(
@@ -236,6 +238,7 @@ def work(job: Job, piece: Tables) -> Partial:
     InputError
         If the piece cannot be evaluated as it is.
     """
+    piece = job.settings.readings.of(piece)
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)
@@ -274,7 +277,7 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
     """Return a piece with its ground truth, or with what stands for one that nothing needs."""
     if (piece.truth is None) != (job.reference.truth is None):
         return piece
-    unneeded = not job.plan.reads_truth and job.settings.population == "recommended"
+    unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
     if piece.truth is None and piece.recommendations is not None and unneeded:
         return replace(piece, truth=absent_truth(piece.recommendations))
     raise ParameterError(

@@ -7,7 +7,7 @@ on which libraries disagree are keyword parameters, named as on the measures.
 from rankwise.functional import (  # noqa: I001 - packed
     accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
     groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
-    recommended_lists, recommender_evaluator, topics,
+    recommended_lists, recommender_evaluator, topics, transformed,
 )  # fmt: skip
 from rankwise.functional.accuracy import *
 from rankwise.functional.average_precision import *
@@ -29,10 +29,11 @@ from rankwise.functional.rating import *
 from rankwise.functional.recommended_lists import *
 from rankwise.functional.recommender_evaluator import *
 from rankwise.functional.topics import *
+from rankwise.functional.transformed import *
 
 _MODULES = (
     accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
     groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
-    recommended_lists, recommender_evaluator, topics,
+    recommended_lists, recommender_evaluator, topics, transformed,
 )  # fmt: skip
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

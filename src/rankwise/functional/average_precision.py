@@ -108,15 +108,20 @@ def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = 
 
 
 def interpolated_precision_at_k(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, level: float | None = None
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    level: float | None = None,
+    rounding: Literal["exact", "trec_eval"] = "exact",
 ) -> float:
     """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
 
     Ranks go to k; the value is 0 if the recall at k is lower. Without a level the mean over the 11
-    levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with one, its ``iprec_at_recall``. trec_eval 9
-    asks for floor(level · R + 0.9) hits, R being the number of relevant items. For multiples of 0.1
-    this is the same rule, except for rounding errors: at level 0.7 and R = 3 trec_eval asks for 2
-    hits, and here it is 3.
+    levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with one, its ``iprec_at_recall``. With
+    ``rounding="trec_eval"`` a level asks for floor(level · R + 0.9) hits, R being the number of
+    relevant items. For multiples of 0.1 this is the same rule, except for rounding errors: at level
+    0.7 and R = 3 trec_eval asks for 2 hits, and exactly it is 3.
 
     >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
     1.0
@@ -129,13 +134,16 @@ def interpolated_precision_at_k(
     if not relevant:
         return math.nan
     hits = hits_of(recommended, relevant, k)
-    curve = [
-        (sum(hits[:rank]) / len(relevant), sum(hits[:rank]) / rank)
-        for rank in range(1, len(hits) + 1)
-    ]
+
+    def reached(found: int, wanted: float) -> bool:
+        if rounding == "exact":
+            return found / len(relevant) >= wanted
+        return found >= math.floor(wanted * len(relevant) + 0.9)
+
+    curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
     levels = [i / 10 for i in range(11)] if level is None else [level]
     best = [
-        max((precision for recall, precision in curve if recall >= wanted), default=0.0)
+        max((precision for found, precision in curve if reached(found, wanted)), default=0.0)
         for wanted in levels
     ]
     return sum(best) / len(levels)

@@ -101,15 +101,17 @@ def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
     return exposures
 
 
-def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None) -> float:
-    """Share of the catalogue that is in the top k of at least one user.
+def catalog_coverage(
+    recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0
+) -> float:
+    """Share of the catalogue, and of ``padding`` items more, in the top k of at least one user.
 
     >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
     0.05
     """
     if catalog_size < 1:
         raise ParameterError("a catalogue has at least one item", found=str(catalog_size))
-    return len(item_counts_at_k(recommendations, k)) / catalog_size
+    return len(item_counts_at_k(recommendations, k)) / (catalog_size + padding)
 
 
 def gini_coefficient(
@@ -119,11 +121,14 @@ def gini_coefficient(
     over: Literal["recommended", "catalogue"] = "catalogue",
     catalog_size: int | None = None,
     exposure: Literal["count", "log"] = "count",
+    corrected: bool = True,
+    padding: int = 0,
 ) -> float:
     """Gini index of the recommendation counts of items.
 
-    Over a catalogue of ``catalog_size`` items, or over those recommended at least once. With
-    ``exposure="log"`` an item at rank i adds 1 / log2(i + 1) in place of 1.
+    Over a catalogue of ``catalog_size`` items, and ``padding`` items more, or over those
+    recommended at least once. With ``exposure="log"`` an item at rank i adds 1 / log2(i + 1) in
+    place of 1. Over a catalogue the largest value is 1; not ``corrected``, it is 1 - 1/n.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
@@ -148,7 +153,8 @@ def gini_coefficient(
             raise ParameterError(
                 "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
             )
-        n, m = catalog_size, catalog_size - 1
+        n = catalog_size + padding
+        m = n - 1 if corrected else n
     if m == 0:
         return 0.0
     first = n - len(counts) + 1  # items that are never recommended have the ranks before

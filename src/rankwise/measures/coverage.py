@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
 from rankwise.core.block import Block
-from rankwise.measures.arithmetic import retrieved
+from rankwise.measures.arithmetic import check_parameter, retrieved
 from rankwise.measures.kinds import Catalogue, PerUser
 from rankwise.measures.measure import measure
 
@@ -62,6 +62,11 @@ class CatalogCoverage(Catalogue):
     Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
     Recommended items outside ``items`` do not count; the result reports their number.
 
+    Parameters
+    ----------
+    padding : int, default=0
+        Items added to the catalogue that are never recommended, as RecBole's padding item.
+
     References
     ----------
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
@@ -77,11 +82,18 @@ class CatalogCoverage(Catalogue):
     """
 
     jackknife_caveat: ClassVar[str] = _WIDE
+    padding: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the padding."""
+        super().__post_init__()
+        check_parameter(self, "padding", self.padding >= 0, "is 0 or more")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
         xp = namespace(counts)
-        return float(xp.sum(xp.astype(counts > 0, xp.int64))) / catalogue_size
+        n_recommended = float(xp.sum(xp.astype(counts > 0, xp.int64)))
+        return n_recommended / (catalogue_size + self.padding)
 
 
 class _OfAllUsers(PerUser):

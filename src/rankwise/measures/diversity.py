@@ -51,6 +51,11 @@ class Gini(Catalogue):
     over : {"catalogue", "recommended"}, default="catalogue"
         ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
         and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
+    corrected : bool, default=True
+        Whether m = n - 1 over the catalogue, so that a single item gives 1; otherwise m = n, and it
+        gives 1 - 1/n.
+    padding : int, default=0
+        Items added to the catalogue that are never recommended, as RecBole's padding item.
     exposure : {"count", "log"}, default="count"
         What a recommendation adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)` at rank i, so
         that exposure at the top of lists weighs more.
@@ -72,6 +77,13 @@ class Gini(Catalogue):
 
     over: Literal["catalogue", "recommended"] = "catalogue"
     exposure: Literal["count", "log"] = "count"
+    corrected: bool = True
+    padding: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the padding."""
+        super().__post_init__()
+        check_parameter(self, "padding", self.padding >= 0, "is 0 or more")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -88,8 +100,8 @@ class Gini(Catalogue):
         xp = namespace(counts)
         ordered = xp.sort(counts[counts > 0])
         n_recommended = int(ordered.shape[0])
-        n = n_recommended if self.over == "recommended" else catalogue_size
-        m = n if self.over == "recommended" else n - 1
+        n = n_recommended if self.over == "recommended" else catalogue_size + self.padding
+        m = n - 1 if self.over == "catalogue" and self.corrected else n
         if not n_recommended:
             return math.nan
         if m == 0:

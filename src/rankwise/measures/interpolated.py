@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.core.block import Block
@@ -25,9 +27,12 @@ class InterpolatedPrecision(PerUser):
     Parameters
     ----------
     level : float or None, default=None
-        The recall, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1 (``11pt_avg`` of
-        trec_eval, which rounds the number of hits of a level: at 0.7 of 3 relevant items it asks
-        for 2 hits, not 3).
+        The recall, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
+    rounding : {"exact", "trec_eval"}, default="exact"
+        The number of hits that a level asks for: at least level times R, R being the number of
+        relevant items; or :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point, as in
+        trec_eval. For multiples of 0.1 this is the same rule, except at 0.7 of 3, where trec_eval
+        asks for 2 hits.
 
     References
     ----------
@@ -45,6 +50,7 @@ class InterpolatedPrecision(PerUser):
 
     inputs = ("judged",)
     level: float | None = None
+    rounding: Literal["exact", "trec_eval"] = "exact"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -59,13 +65,17 @@ class InterpolatedPrecision(PerUser):
         n_hits = bincount(rows.user, within, block.n_users)
         before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
         hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
-        recall = hits / at_least_one(xp.take(block.n_relevant, rows.user))
+        n_relevant = at_least_one(xp.take(block.n_relevant, rows.user))
         precision = within * hits / rows.rank
         n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
         levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]
         total = xp.zeros(block.n_users, dtype=xp.float64)
         for level in levels:
-            enough = xp.where(recall >= level, precision, xp.zeros_like(precision))
+            if self.rounding == "exact":
+                reached = hits / n_relevant >= level
+            else:
+                reached = hits >= xp.floor(level * n_relevant + 0.9)
+            enough = xp.where(reached, precision, xp.zeros_like(precision))
             total = total + _largest_of_each(rows.user, enough, n_rows)
         return total / len(levels)
 

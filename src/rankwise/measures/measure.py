@@ -36,7 +36,7 @@ from rankwise.measures.measure_view import measure_html
 from rankwise.measures.parsing import parse_text, several_measures
 from rankwise.measures.registry import Registered, add
 
-__all__ = ["WHOLE_LIST", "Measure", "ValueKind", "measure"]
+__all__ = ["WHOLE_LIST", "Measure", "ValueKind", "measure", "show_value"]
 
 ValueKind: TypeAlias = Literal[
     "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups", "distribution"
@@ -110,19 +110,21 @@ class Measure(Registered):
 
     def __str__(self) -> str:
         """Write the measure as the parser reads it, without what is at its default."""
-        changed = [f"{name}={_show(value)}" for name, value in self._changed()]
+        changed = [f"{name}={show_value(value)}" for name, value in self.changed]
         arguments = f"({','.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{_show_k(self.k)}" if self.k else "")
 
     def __repr__(self) -> str:
-        changed = ", ".join(f"{name}={value!r}" for name, value in self._changed())
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed)
         at = f" @ {self.k[0] if len(self.k) == 1 else list(self.k)}" if self.k else ""
         return f"{type(self).__name__}({changed}){at}"
 
     def _repr_html_(self) -> str:
         return measure_html(self)
 
-    def _changed(self) -> list[tuple[str, Any]]:
+    @property
+    def changed(self) -> list[tuple[str, Any]]:
+        """The parameters that are not at their default, with their values."""
         pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]
         return [(p.name, value) for p, value in pairs if p.name != "k" and value != p.default]
 
@@ -271,7 +273,9 @@ def _check(owner: Measure, name: str, value: object) -> None:
     else:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
-        raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={_show(value)}")
+        raise ParameterError(
+            f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}"
+        )
 
 
 def _as_measures(default: object, value: Any) -> Any:
@@ -324,11 +328,12 @@ def _show_k(k: Cutoffs) -> str:
     return str(k[0]) if len(k) == 1 else f"[{','.join(map(str, k))}]"
 
 
-def _show(value: object) -> str:
+def show_value(value: object) -> str:
+    """Write the value of a parameter as the parser reads it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"[{','.join(map(_show, value))}]"
+        return f"[{','.join(map(show_value, value))}]"
     if isinstance(value, str) and (
         not value.isidentifier()
         or keyword.iskeyword(value)

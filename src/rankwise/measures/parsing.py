@@ -8,49 +8,80 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures import registry
 from rankwise.measures.registry import Registered
 
-__all__ = ["make", "parse_text", "several_measures"]
+__all__ = ["RANKWISE", "Language", "make", "normal_form", "parse_text", "several_measures"]
+
+
+class Language(Protocol):
+    """What names of measures mean."""
+
+    def knows(self, name: str) -> bool:
+        """Return whether a name means a measure."""
+
+    def find(self, name: str) -> type[Any]:
+        """Return the class of the measure that a name means."""
+
+    def make(self, name: str, given: dict[str, Any]) -> Any:
+        """Return the measure that a name with these parameters means."""
+
+
+class _Rankwise:
+    """The names and defaults of rankwise."""
+
+    knows = staticmethod(registry.knows)
+    find = staticmethod(registry.find)
+
+    @staticmethod
+    def make(name: str, given: dict[str, Any]) -> Any:
+        return make(registry.find(name), given)
+
+
+RANKWISE: Language = _Rankwise()
 
 _LONGEST = 10_000  # characters of a text that is read: nesting needs a stack
 
 
-def parse_text(text: str) -> list[Any]:
+def parse_text(text: str, language: Language = RANKWISE) -> list[Any]:
     """Return the measures that a text names: one, or several with a comma between them.
+
+    ``language`` says what names and left-out parameters mean.
 
     >>> [str(measure) for measure in parse_text("ndcg@10, recall@5,10")]
     ['ndcg@10', 'recall@[5,10]']
     """
-    # Names like hit-rate are one word to people, a subtraction to Python.
-    # What stands in quotes is left alone.
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise _unreadable(text)
-    joined = re.sub(
-        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
-        lambda match: match[1] or "_",
-        text.strip(),
-    )
     try:
-        node = ast.parse(joined, mode="eval").body
+        node = ast.parse(normal_form(text), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _unreadable(text) from error
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     try:
-        return _measures(nodes, text)
+        return _measures(nodes, text, language)
     except RecursionError as error:
         raise _unreadable(text) from error
 
 
-def _measures(nodes: list[ast.expr], text: str) -> list[Any]:
+def normal_form(text: str) -> str:
+    """Return a text in which names like hit-rate are one word, as they are to people."""
+    return re.sub(  # what stands in quotes is left alone
+        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
+        lambda match: match[1] or "_",
+        text.strip(),
+    )
+
+
+def _measures(nodes: list[ast.expr], text: str, language: Language) -> list[Any]:
     out: list[Any] = []
     for part in nodes:
         number = _number(part)
         if number is None:
-            out.append(_measure(part, text))
+            out.append(_measure(part, text, language))
         elif out and out[-1].k:  # recall@5,10: another cut-off of the same measure
             out[-1] = out[-1] @ (*out[-1].k, number)
         else:
@@ -58,36 +89,37 @@ def _measures(nodes: list[ast.expr], text: str) -> list[Any]:
     return out
 
 
-def _measure(node: ast.expr, text: str) -> Any:
+def _measure(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        measure = _measure(node.left, text)
+        measure = _measure(node.left, text, language)
         if measure.k:  # ndcg@10@5
             raise _unreadable(text)
         return measure @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
-        return _named(node.id)
+        return _named(node.id, language)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
-        cls = registry.find(node.func.id)
-        given = {word.arg or "": _value(word.value, text) for word in node.keywords}
+        cls = language.find(node.func.id)
+        inside = RANKWISE if cls.parts_as_written else language
+        given = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
         if node.args:  # group_gap(ndcg): the measure that it is made of needs no name
             name = next((name for name, kind in _defaults(cls).items() if _made_of(kind)), None)
             if name is None or name in given:
                 raise _unreadable(text)
-            given[name] = _value(node.args[0], text)
-        return make(cls, given)
+            given[name] = _value(node.args[0], text, inside)
+        return language.make(node.func.id, given)
     raise _unreadable(text)
 
 
-def _named(name: str) -> Any:
+def _named(name: str, language: Language) -> Any:
     """Return the measure of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
-    if registry.knows(name):
-        return registry.find(name)()
+    if language.knows(name):
+        return language.make(name, {})
     ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
     if ending is not None:
-        return _named(ending[1]) @ int(ending[2])
+        return _named(ending[1], language) @ int(ending[2])
     if name.lower() == "map_cut":  # trec_eval divides by all relevant items, also above k
-        return registry.find("map")(normaliser="relevant")
-    return registry.find(name)()
+        return language.make("map", {"normaliser": "relevant"})
+    return language.make(name, {})
 
 
 def make(cls: type[Any], given: dict[str, Any]) -> Any:
@@ -139,15 +171,15 @@ def _literal(node: ast.expr) -> Any:
     return None
 
 
-def _value(node: ast.expr, text: str) -> Any:
+def _value(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.Name):
         return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
         return node.value
     if isinstance(node, ast.List | ast.Tuple):
-        return tuple(_value(entry, text) for entry in node.elts)
+        return tuple(_value(entry, text, language) for entry in node.elts)
     literal = _literal(node)
-    return literal if literal is not None else _measure(node, text)
+    return literal if literal is not None else _measure(node, text, language)
 
 
 def _unreadable(text: str) -> UsageError:

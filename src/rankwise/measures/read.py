@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from rankwise.core.arguments import bounded
 from rankwise.errors import MeasureError
 from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse_text, several_measures
 
-__all__ = ["MeasureLike", "parse", "parse_all"]
+__all__ = ["MeasureLike", "Reader", "one_by_one", "parse", "parse_all"]
 
 MeasureLike: TypeAlias = "str | Measure | type[Measure]"
+
+
+class Reader(Protocol):
+    """What reads measures in a language of its own: a convention."""
+
+    def read(self, text: str) -> list[Measure]:
+        """Return the measures that a text names."""
+
+    def check_object(self, measure: Measure) -> None:
+        """Raise if an object would mean another measure as text."""
 
 
 def parse(text: str) -> Measure:
@@ -33,11 +44,15 @@ def parse(text: str) -> Measure:
 
 
 def parse_all(
-    measures: MeasureLike | Iterable[MeasureLike], *, cutoffs: bool = True
+    measures: MeasureLike | Iterable[MeasureLike],
+    reader: Reader | None = None,
+    *,
+    cutoffs: bool = True,
 ) -> tuple[Measure, ...]:
     """Return the measures that are given as text, objects or classes, in a list or alone.
 
-    Without ``cutoffs`` also measures that need a cut-off may have none.
+    Without ``cutoffs`` also measures that need a cut-off may have none. A ``reader`` says what text
+    means; by default it means what rankwise writes.
 
     Examples
     --------
@@ -51,11 +66,11 @@ def parse_all(
     out: list[Measure] = []
     for entry in given:
         if isinstance(entry, str):
-            out += parse_text(entry)
-        elif isinstance(entry, type) and issubclass(entry, Measure):
-            out.append(entry())
-        elif isinstance(entry, Measure):
-            out.append(entry)
+            out += parse_text(entry) if reader is None else reader.read(entry)
+        elif isinstance(entry, Measure) or (isinstance(entry, type) and issubclass(entry, Measure)):
+            out.append(entry if isinstance(entry, Measure) else entry())
+            if reader is not None:
+                reader.check_object(out[-1])
         else:
             raise MeasureError(
                 "a measure is text or a measure object",
@@ -73,3 +88,22 @@ def parse_all(
             raise MeasureError("a measure was asked for twice", found=min(twice))
         cells.update(measure.cells)
     return tuple(out)
+
+
+def one_by_one(texts: Iterable[str]) -> list[str]:
+    """Return measures one by one, each at one cut-off.
+
+    >>> one_by_one(["ndcg@5,10, f(first=ndcg,second=map)@[1,2]"])
+    ['ndcg@5', 'ndcg@10', 'f(first=ndcg,second=map)@1', 'f(first=ndcg,second=map)@2']
+    """
+    out: list[str] = []
+    for text in texts:
+        for part in re.split(r",(?![^(\[]*[)\]])", text):
+            name, _, cutoffs = part.strip().rpartition("@")
+            if part.strip().isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
+                name, cutoffs = out[-1].rpartition("@")[0], part.strip()
+            if cutoffs.startswith("["):
+                out += [f"{name}@{k.strip()}" for k in cutoffs.strip("[]").split(",")]
+            else:
+                out.append(f"{name}@{cutoffs}" if name else part.strip())
+    return out

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from rankwise.errors import MeasureError, ParameterError
 
-__all__ = ["Registered", "add", "every", "find", "knows", "names"]
+__all__ = ["Registered", "add", "every", "find", "key", "knows", "names"]
 
 
 class Registered:
@@ -26,19 +26,22 @@ class Registered:
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str]
+    parts_as_written: ClassVar[bool] = False
+    """Whether the measures that it is made of mean the same under every convention."""
 
 
 _known: dict[str, type[Any]] = {}
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """Return a name without case, blanks, ``_`` and ``-``, which do not matter."""
     return re.sub(r"[\s_\-]", "", name).lower()
 
 
 def add(cls: type[Registered]) -> None:
     """Enter a measure under its name and aliases."""
     for name in (cls.name, *cls.aliases):
-        holder = _known.setdefault(_key(name), cls)
+        holder = _known.setdefault(key(name), cls)
         if holder.__qualname__ != cls.__qualname__:
             raise ParameterError(
                 f"two measures are called {name!r}",
@@ -73,13 +76,13 @@ def names() -> list[str]:
 def knows(name: str) -> bool:
     """Return whether there is a measure of a name or alias."""
     _load()
-    return _key(name) in _known
+    return key(name) in _known
 
 
 def _nearest(name: str) -> str | None:
     """Say which measure was probably meant, by a name that people write."""
-    spelled = {_key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
-    near = get_close_matches(_key(name), spelled, n=1, cutoff=0.6)
+    spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
+    near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
     return f"did you mean '{spelled[near[0]]}'?" if near else None
 
 
@@ -90,7 +93,7 @@ def find(name: str) -> type[Any]:
     ('ndcg', 'hit_rate', 'hit_rate')
     """
     _load()
-    cls = _known.get(_key(name))
+    cls = _known.get(key(name))
     if cls is None:
         raise MeasureError(
             f"there is no measure called {name!r}",

@@ -16,7 +16,8 @@ from rankwise.tables.protocol import PASSED
 __all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
 _SETTINGS = (
-    "population", "undefined", "without_list", "relevance_threshold", "exclude_seen", "catalogue",
+    "convention", "population", "undefined", "without_list", "relevance_threshold", "relevance",
+    "exclude_seen", "catalogue", "order_by", "ids", "score_precision",
 )  # fmt: skip
 _FORCE = "; force=True compares them all the same"
 

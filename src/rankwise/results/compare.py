@@ -21,9 +21,10 @@ from rankwise.results.design_pairs import DesignPairs
 from rankwise.results.family import JOINT, Pairs, set_adjusted
 from rankwise.results.group_columns import group_column, groups_in, mean_of, shared_groups
 from rankwise.results.margins import Margin, margins_by_cell
+from rankwise.results.named_values import Values
 from rankwise.results.pair_rows import verdict
 from rankwise.results.ranks import joint_ranks, ranks_of_pairs
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result
 from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level

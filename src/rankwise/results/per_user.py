@@ -13,7 +13,8 @@ from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse
 from rankwise.results.group_columns import mean_of, read_group_column
-from rankwise.results.result import Result, Values
+from rankwise.results.named_values import Values
+from rankwise.results.result import Result
 from rankwise.results.saving import load
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.files import read_file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, ValuesView
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.convention.convention import Convention
 from rankwise.core.arguments import check_path
 from rankwise.core.view import Format, TableView, export, finite, html, plain
 from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
@@ -22,6 +23,7 @@ from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
 from rankwise.results.intervals import IntervalMethod
+from rankwise.results.named_values import Values
 from rankwise.results.plots.plots import ResultPlots
 from rankwise.results.report.make import report_one
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
@@ -29,25 +31,18 @@ from rankwise.stats.differences import Interval
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["SCHEMA_VERSION", "Result", "Values"]
+__all__ = ["SCHEMA_VERSION", "Result"]
 
 SCHEMA_VERSION = 3
 """Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
-
-
-class Values(dict[str, float]):
-    """The values of a result by name; as `Result` is a mapping, ``values()`` works as well."""
-
-    def __call__(self) -> ValuesView[float]:
-        """Return the numbers alone."""
-        return super().values()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Mapping[str, float]):
     """The result of an evaluation: a mapping of values by name, and everything about them.
 
-    Names are canonical, ``"ndcg@10"``; every name that a measure has finds its value. Two results
+    Names are canonical, ``"ndcg@10"``; every name that a measure has finds its value, and under a
+    convention every name that it has there. Two results
     are equal only if they are the same object.
 
     Attributes
@@ -103,6 +98,12 @@ class Result(Mapping[str, float]):
         saved = self.provenance.get("candidates")
         return None if saved is None else Protocol.of(saved)
 
+    @cached_property
+    def convention(self) -> Convention | None:
+        """The convention under which measures were evaluated; None: rankwise's defaults."""
+        saved = self.provenance.get("convention")
+        return None if saved is None else Convention.of(saved)
+
     @property
     def split(self) -> dict[str, Any] | None:
         """The card of the split whose test part is the ground truth; None if unknown."""
@@ -147,7 +148,8 @@ class Result(Mapping[str, float]):
         if name in self.values:
             return name
         try:
-            name = canonical_name(name, self.values)
+            by_text = None if isinstance(measure, Measure) else self.convention
+            name = canonical_name(name, self.values, parse if by_text is None else by_text.parse)
         except UsageError as error:
             raise MissingValueError(
                 error.what, where=error.where, found=error.found, hint=error.hint

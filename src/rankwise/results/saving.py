@@ -13,7 +13,8 @@ from rankwise.core.view import float_of
 from rankwise.errors import FileError, UsageError
 from rankwise.measures.read import parse_all
 from rankwise.results.folder import read_folder
-from rankwise.results.result import SCHEMA_VERSION, Result, Values
+from rankwise.results.named_values import Values
+from rankwise.results.result import SCHEMA_VERSION, Result
 
 __all__ = ["load"]
 

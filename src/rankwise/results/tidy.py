@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -21,12 +21,15 @@ _SCHEMA: dict[str, Any] = {
 _BETTER = {True: "higher", False: "lower", None: None}
 
 
-def canonical_name(name: str, known: Iterable[str]) -> str:
-    """Return the canonical name of a value, such as ``"reo@10[item_group=a]"``."""
+def canonical_name(name: str, known: Iterable[str], read: Callable[[str], Measure] = parse) -> str:
+    """Return the canonical name of a value, such as ``"reo@10[item_group=a]"``.
+
+    ``read`` says which measure a text names.
+    """
     match = re.match(r"^(.+?)\[(\w+=.*)\]$", name, flags=re.DOTALL)
     if match is None:
-        return str(parse(name))
-    measure, label = str(parse(match[1])), read_label(match[2])
+        return str(read(name))
+    measure, label = str(read(match[1])), read_label(match[2])
     for cell in known:
         head = f"{measure}["
         if cell.startswith(head) and read_label(cell.removeprefix(head)[:-1]) == label:

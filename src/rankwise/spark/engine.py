@@ -302,7 +302,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
 def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Evaluated:
     """Return the result with the users' values in Spark."""
     merged = with_train_items(job, merged)
-    items, counts = catalogue(job.plan, job.facts, merged, 0)
+    items, counts = catalogue(job.settings, job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
     packed = output.select("users").where(sf.col("users").isNotNull())
     shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from rankwise.core.arguments import check_flag
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings
+from rankwise.evaluation.option_sets import ListOptions
+from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arrays import checks_at_end, refuse
+from rankwise.core.choices import ANY_ROW
 from rankwise.core.row_sets import Needs
 from rankwise.errors import InputError, ParameterError
 from rankwise.torch.fact_tensors import FactTensors
@@ -143,7 +144,7 @@ class Batch:
 
 def _check_threshold(spec: MetricSpec, target: Rows) -> None:
     """Raise if there is a threshold, and no relevance to compare with it."""
-    if spec.settings.relevance_threshold is not None and target.value is None:
+    if spec.settings.relevance_threshold not in (None, ANY_ROW) and target.value is None:
         raise InputError(
             "a relevance threshold needs a target with relevances",
             found="bools, or lists of items",

@@ -98,7 +98,7 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     size, device = ranked.user.shape[0], ranked.user.device
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
-    counted = _evaluated(spec.settings.population, ranked, n_relevant > 0)
+    counted = _evaluated(spec.settings.evaluated, ranked, n_relevant > 0)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
@@ -120,9 +120,9 @@ def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> 
     has_list = ranked.length > 0
     if population == "truth":
         return has_relevant
-    if population == "judged":
+    if population in ("judged", "judged_both"):
         n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
-        return n_rows > 0
+        return (n_rows > 0) & has_list if population == "judged_both" else n_rows > 0
     if population == "both":
         return has_relevant & has_list
     return has_list if population == "recommended" else has_list | has_relevant

@@ -134,8 +134,8 @@ class MetricSpec:
     @cached_property
     def plan(self) -> Plan:
         """The plan for ranked scores."""
-        return Plan(self.settings.measures, self.settings.undefined, self.settings.by,
-                    exact=self.is_complete, without_list=self.settings.without_list)  # fmt: skip
+        return Plan(self.settings.measures, self.settings.rules, self.settings.by,
+                    exact=self.is_complete)  # fmt: skip
 
     @cached_property
     def depth(self) -> int | None:

@@ -1,22 +1,31 @@
-"""Elliot on the random data: full rankings of unseen items, graded ratings.
+"""Elliot on the random data: ranked lists with scores, graded ratings.
 
 Its metric classes, called as its `Evaluator` calls them, without the `DataSet` that reads an
-experiment from files: a namespace holds what they take from one. Lists are all unseen items by
-score, as Elliot makes them when a measure needs full rankings. The relevance threshold is 1, so that
-every rating counts and the gain is 2^r - 1; with 0 the gain is 2^(r + 1) - 1.
+experiment from files: a namespace holds what they take from one. As there, users and items are those
+of train, every row of the truth is handed over, and users without one are taken out of the lists.
+
+Lists are what its `ProxyRecommender` makes of a file of recommendations when a measure needs full
+rankings: a user's rows by decreasing score, tied ones in the order of the file, without items that
+the user has or that train does not have. The file has all unseen items by number where there are
+scores for all, else the rows of ``lists.csv``. Users without a row have no list.
+
+Names say the relevance threshold where it is not 1, with which ratings from 1 on count and the gain
+is 2^r - 1. Elliot's default is 0: rows of rating 0 are relevant too, and the gain is 2^(r + 1) - 1.
 """
 
 from __future__ import annotations
 
 import tempfile
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import common
 import elliot
 import numpy as np
+import pandas as pd
 from elliot.evaluation import metrics
 from elliot.evaluation.popularity_utils import Popularity
 from elliot.evaluation.relevance import Relevance
@@ -25,53 +34,79 @@ from scipy.sparse import csr_matrix
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Ratings: TypeAlias = dict[int, dict[int, float]]
+Lists: TypeAlias = dict[int, list[tuple[int, float]]]
 SIMPLE = (
     *("nDCG", "nDCGRendle2020", "Precision", "Recall", "HR", "MRR", "MAP", "MAR", "F1"),
     *("LAUC", "GAUC", "AUC", "MAE", "MSE", "RMSE"),
     *("ItemCoverage", "UserCoverage", "UserCoverageAtN", "NumRetrieved"),
     *("Gini", "SEntropy", "EFD", "EPC", "ARP", "APLT", "ACLT", "PopRSP", "PopREO"),
 )
-GRADED = ("nDCG",)
 SELECTIVE = ("nDCG", "nDCGRendle2020", "Precision", "Recall", "HR", "MRR", "LAUC", "GAUC", "AUC")
 CONFIG = SimpleNamespace(config_test=True)
 
 
-def rankings(masked: common.Array) -> dict[int, list[tuple[int, float]]]:
-    """List every user's unseen items, best first.
+def rows_of_matrix(data: common.Data) -> pd.DataFrame:
+    """Write a score matrix as a file of recommendations.
 
     Parameters
     ----------
-    masked : numpy.ndarray
-        Scores, -inf where the item was seen.
+    data : common.Data
+        The data set.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All unseen items of every user, by number.
+    """
+    users, items = np.nonzero(np.isfinite(data.masked))
+    return pd.DataFrame({"user": users, "item": items, "score": data.scores[users, items]})
+
+
+def rankings(data: common.Data, train: Ratings) -> Lists:
+    """List what users are recommended, best first, as a `ProxyRecommender` does.
+
+    Parameters
+    ----------
+    data : common.Data
+        The data set.
+    train : dict
+        Ratings by item by user.
 
     Returns
     -------
     dict
         Pairs of item and score by user.
     """
-    orders = np.argsort(-masked, axis=1)
-    return {
-        user: [(int(item), float(row[item])) for item in order if np.isfinite(row[item])]
-        for user, (row, order) in enumerate(zip(masked, orders, strict=True))
-    }
+    has_scores = (data.folder / "scores.npy").exists()
+    rows = rows_of_matrix(data) if has_scores else data.table("lists")
+    items = {item for own in train.values() for item in own}
+    lists: Lists = {}
+    for user, own in rows.groupby("user"):
+        pairs = zip(own["item"].tolist(), own["score"].tolist(), strict=True)
+        pairs_by_score = sorted(pairs, key=itemgetter(1), reverse=True)
+        lists[user] = [pair for pair in pairs_by_score if pair[0] in items - train[user].keys()]
+    return lists
 
 
-def ratings(matrix: common.Array) -> dict[int, dict[int, float]]:
-    """Turn a matrix of ratings into Elliot's dicts.
+def ratings(data: common.Data, name: str) -> Ratings:
+    """Turn a table of ratings into Elliot's dicts.
 
     Parameters
     ----------
-    matrix : numpy.ndarray
-        Users × items, 0 where there is none.
+    data : common.Data
+        The data set.
+    name : str
+        ``train`` or ``truth``.
 
     Returns
     -------
     dict
-        Ratings by item by user.
+        Ratings by item by user, users as they are in the table.
     """
     return {
-        user: {int(item): float(row[item]) for item in np.flatnonzero(row)}
-        for user, row in enumerate(matrix)
+        user: dict(zip(own["item"].tolist(), own["rating"].tolist(), strict=True))
+        for user, own in data.table(name).groupby("user", sort=False)
     }
 
 
@@ -92,18 +127,24 @@ def context(data: common.Data, threshold: int, cutoff: int) -> SimpleNamespace:
     SimpleNamespace
         As `Evaluator` makes it.
     """
-    train = data.matrix("train")
-    items = list(range(train.shape[1]))
+    train, truth = ratings(data, "train"), ratings(data, "truth")
+    items = list({item for own in train.values() for item in own})
+    places = {item: place for place, item in enumerate(items)}
+    cells = [(row, places[item]) for row, own in enumerate(train.values()) for item in own]
     dataset = SimpleNamespace(
-        train_dict=ratings(train),
-        sp_i_train=csr_matrix(train > 0, dtype=np.float32),
+        train_dict=train,
+        sp_i_train=csr_matrix(
+            (np.ones(len(cells)), tuple(np.transpose(cells))),
+            dtype=np.float32,
+            shape=(len(train), len(items)),
+        ),
         private_items=dict(enumerate(items)),
         items=items,
         num_items=len(items),
-        transactions=int((train > 0).sum()),
+        transactions=len(cells),
     )
     return SimpleNamespace(
-        relevance=Relevance(ratings(data.matrix("truth")), threshold),
+        relevance=Relevance({user: truth.get(user, {}) for user in train}, threshold),
         pop=Popularity(dataset),
         num_items=len(items),
         data=dataset,
@@ -186,7 +227,10 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    lists = rankings(data.masked)
+    truth = ratings(data, "truth")
+    lists = {
+        user: own for user, own in rankings(data, ratings(data, "train")).items() if user in truth
+    }
 
     def compute(name: str, threshold: int, cutoff: int) -> float:
         metric = metrics.parse_metric(name)
@@ -201,7 +245,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = write_groups(data, Path(folder))
         for k in cutoffs:
-            for threshold, names in ((1, SIMPLE), (0, GRADED), (3, SELECTIVE)):
+            for threshold, names in ((1, SIMPLE), (0, SIMPLE), (3, SELECTIVE)):
                 suffix = "" if threshold == 1 else f"(relevance_threshold={threshold})"
                 for name in names:
                     report.measure(f"{name}{suffix}@{k}", partial(compute, name, threshold, k))

@@ -2,7 +2,12 @@
 
 Its collector and its evaluator, as its trainer uses them, with its own column for a padding item
 in front: item i here is item i + 1 there, and counts of the catalogue come out one larger. Train
-items have the score -inf, as its loader for full ranking leaves them.
+items have the score -inf, as its loader for full ranking leaves them. It evaluates a matrix of
+scores and nothing else: data without one is refused (exit code 3).
+
+Cut-offs are one list, as in its configuration: it cuts the top of the largest and takes the
+beginnings of that, which matters where scores tie, for ``torch.topk`` keeps no order of tied items.
+A cut-off above the number of columns raises; it is asked for alone.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ RANKING = ["Hit", "MRR", "MAP", "Recall", "NDCG", "Precision", "GAUC"]
 LISTS = ["ItemCoverage", "AveragePopularity", "ShannonEntropy", "GiniIndex", "TailPercentage"]
 OF_CATALOGUE = ["ItemCoverage", "GiniIndex"]
 DECIMALS = 15
+NO_MATRIX = 3
 
 
 def settings(metrics: list[str], cutoffs: list[int], **more: float) -> dict[str, Any]:
@@ -99,6 +105,25 @@ def compare(config: dict[str, Any], scores: common.Array, labels: common.Array) 
     return dict(Evaluator(config).evaluate(collector.get_data_struct()))
 
 
+def batches(cutoffs: list[int], width: int) -> list[list[int]]:
+    """Split cut-offs into those that a matrix of scores is wide enough for, and each other one.
+
+    Parameters
+    ----------
+    cutoffs : list of int
+        Lengths of the lists.
+    width : int
+        The number of columns.
+
+    Returns
+    -------
+    list of list of int
+        Cut-offs to compute together.
+    """
+    wide = [[k] for k in cutoffs if k > width]
+    return [[k for k in cutoffs if k <= width], *wide]
+
+
 def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     """Compute every metric.
 
@@ -111,6 +136,8 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
+    if not (data.folder / "scores.npy").exists():
+        raise SystemExit(NO_MATRIX)
     items = data.scores.shape[1]
     truth = data.matrix("truth")
     candidates, rated = np.isfinite(data.masked), truth > 0
@@ -120,16 +147,20 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
             base, at, k = name.partition("@")
             report.add(f"{base}{parameters}{at}{k}", value)
 
-    for metric in [*RANKING, *LISTS]:
-        with report.guard(metric):
-            take(rank(data, settings([metric], cutoffs), items + 1))
-    for metric in OF_CATALOGUE:
-        with report.guard(f"{metric} without the padding item"):
-            take(rank(data, settings([metric], cutoffs), items), f"(num_items={items})")
-    for ratio in (0.2, 5):
-        with report.guard(f"TailPercentage(tail_ratio={ratio})"):
-            config = settings(["TailPercentage"], cutoffs, tail_ratio=ratio)
-            take(rank(data, config, items + 1), f"(tail_ratio={ratio})")
+    for at in batches(cutoffs, items + 1):
+        where = "@" + ",".join(map(str, at))
+        for metric in [*RANKING, *LISTS]:
+            with report.guard(metric.lower() + where):
+                take(rank(data, settings([metric], at), items + 1))
+        for metric in OF_CATALOGUE:
+            parameters = f"(num_items={items})"
+            with report.guard(metric.lower() + parameters + where):
+                take(rank(data, settings([metric], at), items), parameters)
+        for ratio in (0.2, 5):
+            parameters = f"(tail_ratio={ratio})"
+            with report.guard("tailpercentage" + parameters + where):
+                config = settings(["TailPercentage"], at, tail_ratio=ratio)
+                take(rank(data, config, items + 1), parameters)
     for metric in ("MAE", "RMSE"):
         with report.guard(metric):
             take(compare(settings([metric], cutoffs), data.scores[rated], truth[rated]))

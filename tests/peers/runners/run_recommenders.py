@@ -3,6 +3,13 @@
 Its functions cut a table of predictions at k themselves (accuracy), or describe every row that
 they are handed (coverage, novelty, diversity): those get tables that were cut before. Every call
 gets new frames, for some functions write into theirs.
+
+A user of it hands over ``userID``, ``itemID``, ``rating`` and ``prediction``: all rows of
+``truth.csv``, grade 0 included, and the lists with their scores, without ranks. Short lists, users
+without a list and users without ground truth are handed over as they are. Rating errors, `auc` and
+`logloss` join ratings and predictions. They are computed on all unseen pairs, which needs
+``scores.npy``, and, named ``(lists)``, on the rows of the lists alone; for `auc` and `logloss` a
+pair's label is 1 if its grade is above 0, else 0.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = {"user": "userID", "item": "itemID", "score": "prediction"}
 RATING_ERRORS = (pe.rmse, pe.mae, pe.rsquared, pe.exp_var)
+BINARY_ERRORS = (pe.auc, pe.logloss)
 ACCURACY = (pe.precision_at_k, pe.recall_at_k, pe.r_precision_at_k, pe.map_at_k, pe.map)
 NDCG_SETTINGS: tuple[dict[str, str], ...] = (
     {},
@@ -89,8 +97,50 @@ def pairs(values: common.Array, chosen: common.Array, name: str) -> pd.DataFrame
     return pd.DataFrame({"userID": users, "itemID": items, name: values[users, items]})
 
 
-def measure_errors(data: common.Data, report: common.Report) -> None:
-    """Compare ratings with scores on the truth rows, and rank all candidates at once.
+def label(truth: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Say of every predicted pair whether it is relevant.
+
+    Parameters
+    ----------
+    truth, predicted : pandas.DataFrame
+        Graded pairs, and pairs with a prediction.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The predicted pairs, with a ``rating`` of 1 or 0.
+    """
+    labels = predicted[["userID", "itemID"]].merge(truth, how="left")
+    return labels.assign(rating=(labels["rating"] > 0).astype(int))
+
+
+def measure_errors(
+    data: common.Data, predicted: pd.DataFrame, view: str, report: common.Report
+) -> None:
+    """Compare ratings with scores on the truth rows, and rank all predicted pairs at once.
+
+    Parameters
+    ----------
+    data : common.Data
+        The data set.
+    predicted : pandas.DataFrame
+        Pairs with a prediction.
+    view : str
+        What to write behind the names of the values.
+    report : common.Report
+        Takes the values.
+    """
+    truth = table(data, "truth")
+    labels = label(truth, predicted)
+    for functions, ratings in ((RATING_ERRORS, truth), (BINARY_ERRORS, labels)):
+        for function in functions:
+            report.measure(
+                f"{function.__name__}{view}", partial(function, ratings.copy(), predicted.copy())
+            )
+
+
+def measure_all_errors(data: common.Data, report: common.Report) -> None:
+    """Measure errors on all unseen pairs, if they have scores, and on the lists.
 
     Parameters
     ----------
@@ -99,13 +149,13 @@ def measure_errors(data: common.Data, report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    candidates = np.isfinite(data.masked)
-    predicted = pairs(data.scores, candidates, "prediction")
-    labels = pairs((data.matrix("truth") > 0).astype(int), candidates, "rating")
-    for function in RATING_ERRORS:
-        report.measure(function.__name__, partial(function, table(data, "truth"), predicted.copy()))
-    for function in (pe.auc, pe.logloss):
-        report.measure(function.__name__, partial(function, labels.copy(), predicted.copy()))
+    measure_errors(data, table(data, "lists").drop(columns="rank"), "(lists)", report)
+    if (data.folder / "scores.npy").exists():
+        candidates = pairs(data.scores, np.isfinite(data.masked), "prediction")
+        measure_errors(data, candidates, "", report)
+    else:
+        for function in (*RATING_ERRORS, *BINARY_ERRORS):
+            report.failed[function.__name__] = "no scores.npy: unlisted pairs have no prediction"
 
 
 def measure_accuracy(data: common.Data, k: int, report: common.Report) -> None:
@@ -194,7 +244,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    measure_errors(data, report)
+    measure_all_errors(data, report)
     for k in cutoffs:
         measure_accuracy(data, k, report)
         measure_lists(data, k, report)

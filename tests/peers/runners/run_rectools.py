@@ -1,8 +1,13 @@
 """RecTools on the random data: lists with ranks, every truth row relevant.
 
+A RecTools user hands over a table of recommendations with ranks, one of interactions (all rows of
+``truth.csv``, grade 0 included, for RecTools reads no weights there), one of earlier interactions,
+and the items of the catalogue; no scores. Short lists, users without a list and users without
+ground truth are handed over as they are.
+
 Users: accuracy averages over all users of the truth; what describes lists, over users with a list.
 A metric object holds its cutoff, and `calc_metrics` hands each metric the tables it needs. The AUC
-metrics read a list past the cutoff, until k wrong items have gone by: they see all 20 places.
+metrics read a list past the cutoff, until k wrong items have gone by: they see all places.
 """
 
 from __future__ import annotations
@@ -67,7 +72,11 @@ def build(k: int, data: common.Data) -> dict[str, rm.base.MetricAtK]:
         "NDCG(log_base=3)": rm.NDCG(k, log_base=3),
         "MRR": rm.MRR(k),
         "PartialAUC": rm.PartialAUC(k),
+        "PartialAUC(insufficient_handling=exclude)": rm.PartialAUC(
+            k, insufficient_handling="exclude"
+        ),
         "PAP": rm.PAP(k),
+        "PAP(insufficient_handling=exclude)": rm.PAP(k, insufficient_handling="exclude"),
         "MeanInvUserFreq": rm.MeanInvUserFreq(k),
         "CatalogCoverage": rm.CatalogCoverage(k),
         "CatalogCoverage(normalize=True)": rm.CatalogCoverage(k, normalize=True),

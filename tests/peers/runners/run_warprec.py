@@ -1,9 +1,17 @@
 """WarpRec on the random data: full evaluation of a score matrix, graded ratings.
 
-This is the way of its own command line: a `Dataset`, `build_evaluator`, a model that predicts. The
-evaluator masks train items; a value per user becomes the mean over users that have one, as its
-writers do it. Every measure gets an evaluator of its own, for some keep what they counted for the
+This is the way of its own command line: a `Dataset`, `build_evaluator`, a model that predicts. Users
+and items are those of train, and every row of the truth that has such a user and item is handed
+over; the evaluator masks train items. A value per user becomes the mean over users that have one, as
+its writers do it. Every measure gets an evaluator of its own, for some keep what they counted for the
 model before, and some variants come out under the name of the default.
+
+It needs a score for every item: cases without ``scores.npy`` exit with 3. Cut-offs above the number
+of items are refused by it, and asked for apart.
+
+Releases before 2.0 have no `build_evaluator`: their command line makes an `Evaluator` as is done
+here. What they do not have (log loss, debiased measures) is missing from the names they know, and
+their GAUC needs another measure beside it.
 """
 
 from __future__ import annotations
@@ -12,16 +20,36 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import common
+import numpy as np
 import torch
 from warprec.data import Dataset
-from warprec.evaluation.factory import build_evaluator
+from warprec.evaluation.evaluator import Evaluator
 from warprec.recommenders.base_recommender import Recommender
 from warprec.utils.config import EvaluationConfig
 from warprec.utils.enums import RatingType
 
+try:
+    from warprec.evaluation.factory import build_evaluator
+except ImportError:
+
+    def build_evaluator(evaluation: EvaluationConfig, dataset: Dataset) -> Evaluator:
+        """Make an evaluator as ``warprec/pipelines/eval.py`` does before 2.0."""
+        return Evaluator(
+            list(evaluation.metrics),
+            list(evaluation.top_k),
+            train_set=dataset.train_set.get_sparse(),
+            additional_data=dataset.get_stash(),
+            complex_metrics=evaluation.complex_metrics,
+            feature_lookup=dataset.get_features_lookup(),
+            user_cluster=dataset.get_user_cluster(),
+            item_cluster=dataset.get_item_cluster(),
+        )
+
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NOT_FOR_THIS = 3
 NAMES = {"user": "user_id", "item": "item_id", "group": "cluster"}
 DEFAULTS = (
     *("Precision", "Recall", "HitRate", "F1", "MAP", "MAR", "MRR", "nDCG", "nDCGRendle2020"),
@@ -96,7 +124,7 @@ def load(data: common.Data) -> Dataset:
     Returns
     -------
     Dataset
-        Explicit ratings. Users and items keep their numbers: ids are dense and all are in train.
+        Explicit ratings. It numbers the users and the items of train by their ids.
     """
     tables = {
         name: data.table(name).rename(columns=NAMES)
@@ -142,12 +170,18 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    dataset, model = load(data), Scores(data.scores)
+    if not (data.folder / "scores.npy").exists():
+        raise SystemExit(NOT_FOR_THIS)
+    train = data.table("train")
+    rows, columns = (np.unique(train[name]) for name in ("user", "item"))
+    dataset, model = load(data), Scores(data.scores[np.ix_(rows, columns)])
 
-    def compute(name: str, parameters: dict[str, Any], suffix: str, **settings: float) -> None:
+    def compute(
+        name: str, parameters: dict[str, Any], suffix: str, top_k: list[int], **settings: float
+    ) -> None:
         evaluation = EvaluationConfig(
-            top_k=cutoffs,
-            metrics=[],
+            top_k=top_k,
+            metrics=["Precision"] if name == "GAUC" else [],
             complex_metrics=[{"name": name, "params": parameters}],
             propensity={"estimator": "popularity", **settings},
         )
@@ -157,14 +191,19 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
             for found, value in results.items():
                 report.add(f"{found}{suffix}@{k}", mean(value))
 
+    def compute_all(name: str, parameters: dict[str, Any], suffix: str, **settings: float) -> None:
+        possible = [k for k in cutoffs if k <= len(columns)]
+        named = f"{name}{parameters or ''}{suffix}"
+        with report.guard(named):
+            compute(name, parameters, suffix, possible, **settings)
+        for k in sorted(set(cutoffs) - set(possible)):
+            with report.guard(f"{named}@{k}"):
+                compute(name, parameters, suffix, [k], **settings)
+
     for name, parameters, suffix in requests():
-        with report.guard(f"{name}{parameters or ''}{suffix}"):
-            compute(name, parameters, suffix)
+        compute_all(name, parameters, suffix)
     for name in DEBIASED:
-        settings = {"power": 1.0, "clip": 0.05}
-        suffix = "(power=1,clip=0.05)"
-        with report.guard(f"{name}{suffix}"):
-            compute(name, {}, suffix, **settings)
+        compute_all(name, {}, "(power=1,clip=0.05)", power=1.0, clip=0.05)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def execute(
         say(f"evaluating {name} …")
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
-        results[name] = evaluate(runs[name], inputs.truth, experiment.settings.measures, options)
+        results[name] = evaluate(runs[name], inputs.truth, experiment.measures, options)
         # Kept before anything is compared: what follows may fail.
         results[name].save(folders[name])
     comparisons = _compared(experiment, results, say)

@@ -22,6 +22,7 @@ from rankwise.evaluation.config.named_tables import (
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
 from rankwise.evaluation.config.schema import Config, Source, json_schema
 from rankwise.evaluation.settings import Settings, option_fields
+from rankwise.evaluation.wanted import without_shorthands
 from rankwise.splits.rules import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 
@@ -53,6 +54,8 @@ class Experiment:
         Number of sampled negatives, and their seed.
     decision : dict or None
         The options of `rankwise.decide`.
+    given : mapping of str to object
+        The options of the evaluation that the file gives.
     notes : sequence of str
         What a reader should know: keys without effect, defaults that were chosen.
     """
@@ -65,6 +68,7 @@ class Experiment:
     splitter: SingleSplitter | None
     sampled: tuple[int, int] | None
     decision: dict[str, Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = field(default_factory=tuple)
 
     def path(self, source: Source) -> Path:
@@ -78,8 +82,19 @@ class Experiment:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of `rankwise.evaluate`."""
+        """The options of `rankwise.evaluate`: all of them, or those that a convention leaves."""
+        convention = self.settings.convention
+        if convention is not None:
+            return {"convention": convention, **self.given}
         return {name: getattr(self.settings, name) for name in option_fields()}
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures as text, in the language of the convention."""
+        convention = self.settings.convention
+        return [
+            str(m) if convention is None else convention.write(m) for m in self.settings.measures
+        ]
 
 
 def read_experiment(path: str | Path) -> Experiment:
@@ -107,7 +122,8 @@ def read_experiment(path: str | Path) -> Experiment:
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    settings = _settings(config, comparisons, decision, mistakes)
+    options = _options(config, comparisons, decision, mistakes)
+    settings, given = _settings(config, options, mistakes) or (None, {})
     mistakes.check()
     assert settings is not None
     evaluation = config.evaluation
@@ -117,7 +133,7 @@ def read_experiment(path: str | Path) -> Experiment:
     return Experiment(
         folder=folder, config=config, settings=settings, systems=systems, comparisons=comparisons,
         splitter=splitter, sampled=sampled if evaluation.strategy == "sampled" else None,
-        decision=decision, notes=notes,
+        decision=decision, given=given, notes=notes,
     )  # fmt: skip
 
 
@@ -167,11 +183,11 @@ def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
     return splitter
 
 
-def _settings(
+def _options(
     config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None,
     mistakes: Mistakes,
-) -> Settings | None:  # fmt: skip
-    """Return the settings of the evaluation, with what single tables say of their columns."""
+) -> dict[str, Any]:  # fmt: skip
+    """Return the options of the evaluation, with what single tables say of their columns."""
     evaluation = config.evaluation
     options = {name: getattr(evaluation, name) for name in option_fields()
                if name in evaluation.model_fields_set}  # fmt: skip
@@ -195,5 +211,17 @@ def _settings(
         given = options.get("by") or []
         listed = [given] if isinstance(given, str) else list(given)
         options["by"] = [*listed, *(by for by in wanted if by not in listed)]
-    measures = measures_of(config, mistakes)
-    return mistakes.tried(("evaluation",), lambda: Settings.read(measures, options))
+    return options
+
+
+def _settings(
+    config: Config, options: dict[str, Any], mistakes: Mistakes
+) -> tuple[Settings, dict[str, Any]] | None:
+    """Return the settings of the evaluation, and the options without shorthands."""
+    read = mistakes.tried(("evaluation",), lambda: without_shorthands(options))
+    if read is None:
+        return None
+    convention, given = read
+    measures = tuple(measures_of(config, convention, mistakes))
+    settings = mistakes.tried(("evaluation",), lambda: Settings.of(measures, convention, given))
+    return None if settings is None else (settings, given)

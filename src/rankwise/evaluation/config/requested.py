@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from rankwise.convention.convention import Convention
 from rankwise.errors import nearest
 from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import Mistakes
@@ -99,7 +100,7 @@ def _cutoffs(config: Config, mistakes: Mistakes) -> list[int]:
     return [given] if isinstance(given, int) else list(given)
 
 
-def measures_of(config: Config, mistakes: Mistakes) -> list[Measure]:
+def measures_of(config: Config, convention: Convention | None, mistakes: Mistakes) -> list[Measure]:
     """Return the measures that are asked for, each once."""
     evaluation, cutoffs = config.evaluation, _cutoffs(config, mistakes)
     strict = not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
@@ -110,7 +111,9 @@ def measures_of(config: Config, mistakes: Mistakes) -> list[Measure]:
         for at, name in enumerate(listed):
             place: Place = ("evaluation", key, at) if isinstance(names, list) else (
                 "evaluation", key)  # fmt: skip
-            for measure in mistakes.tried(place, partial(_at, name, cutoffs, strict)) or ():
+            for measure in (
+                mistakes.tried(place, partial(_at, name, cutoffs, convention, strict)) or ()
+            ):
                 found[str(measure)] = measure
     for at, metric in enumerate(evaluation.complex_metrics):
         place = ("evaluation", "complex_metrics", at)
@@ -118,23 +121,25 @@ def measures_of(config: Config, mistakes: Mistakes) -> list[Measure]:
         found |= {} if made is None else {str(made): made}
     primary = evaluation.validation_metric
     if primary is not None:
-        for measure in mistakes.tried(("evaluation", "validation_metric"),
-                                      partial(_at, primary, cutoffs)) or ():  # fmt: skip
+        read = partial(_at, primary, cutoffs, convention)
+        for measure in mistakes.tried(("evaluation", "validation_metric"), read) or ():
             if not any(set(measure.cells) <= set(other.cells) for other in found.values()):
                 found[str(measure)] = measure
     if not found:
         found = {str(m): m for name in DEFAULT_MEASURES for m in _at(
-            name.partition("@")[0] if cutoffs else name, cutoffs)}  # fmt: skip
+            name.partition("@")[0] if cutoffs else name, cutoffs, convention)}  # fmt: skip
     return list(found.values())
 
 
-def _at(name: str, cutoffs: Sequence[int], strict: bool = True) -> tuple[Measure, ...]:
+def _at(
+    name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
+) -> tuple[Measure, ...]:
     """Return the measures of a text, those without a cut-off at ``cutoffs``.
 
     Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
     """
     out = []
-    for measure in parse_all(name, cutoffs=False):
+    for measure in parse_all(name, convention, cutoffs=False):
         at = measure @ list(cutoffs) if (
             cutoffs and not measure.k and measure.cutoff != "none"
         ) else measure  # fmt: skip

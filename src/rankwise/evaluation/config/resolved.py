@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from rankwise.convention.convention import Convention
 from rankwise.core.version import __version__
 from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.schema import Source, options_of
@@ -37,7 +38,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
 
 
 def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    config, settings = experiment.config, experiment.settings
+    config = experiment.config
     data = {role: _source(experiment, source, folder) for role in type(config.data).model_fields
             if role != "recommendations"
             and (source := getattr(config.data, role)) is not None}  # fmt: skip
@@ -55,7 +56,7 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         for name, system in experiment.systems.items()
     }  # fmt: skip
     values["evaluation"] = {
-        "measures": [str(measure) for measure in settings.measures],
+        "measures": experiment.measures,
         **{name: _plain(value) for name, value in experiment.options.items()},
     }
     if experiment.sampled is not None:
@@ -86,6 +87,8 @@ def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, A
 
 def _plain(value: Any) -> Any:
     """Return values as YAML holds them."""
+    if isinstance(value, Convention):
+        return _plain(value.to_dict())
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

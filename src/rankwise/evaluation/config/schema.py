@@ -23,9 +23,11 @@ from pydantic import (
     create_model,
 )
 
+from rankwise.convention.convention import Convention
 from rankwise.core.choices import TimeUnit
 from rankwise.evaluation.config.warprec import WARPREC_FIELDS
-from rankwise.evaluation.settings import ListOptions, option_fields, option_types
+from rankwise.evaluation.option_sets import ListOptions, option_types
+from rankwise.evaluation.settings import option_fields
 from rankwise.models import baselines
 from rankwise.models.baselines import ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
@@ -200,6 +202,8 @@ def options_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any, str]]:
 def _plain_type(kind: Any) -> Any:
     """Return a type as YAML can hold it: lists for sequences, mappings with keys of any kind."""
     arguments = get_args(kind)
+    if kind is Convention:  # described by its choices
+        return dict[str, Any]
     if kind is Sequence or getattr(kind, "__origin__", None) is Sequence:
         return list[arguments[0]]  # type: ignore[valid-type]
     if getattr(kind, "__origin__", None) is Mapping:

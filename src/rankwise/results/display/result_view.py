@@ -21,6 +21,7 @@ _POPULATIONS = {
     "both": "those with a relevant item and a list",
     "recommended": "those with a list",
     "judged": "those in the ground truth, with or without a relevant item",
+    "judged_both": "those in the ground truth, with or without a relevant item, who have a list",
     "all": "those with a relevant item or a list",
 }
 _COUNTS = {
@@ -141,7 +142,11 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_relevance_rule(settings, inputs), _order_rule(settings, inputs)]
+    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs),
+             _order_rule(settings, inputs)]  # fmt: skip
+    notes += [
+        _exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()
+    ]
     if settings.get("weights") is not None:
         weights = settings["weights"]
         rules.append("users weighted" + ("" if weights == "given" else f" by column {weights!r}"))
@@ -174,13 +179,28 @@ def _counted(count: int, text: str) -> str:
     return f"{count:,} {text}"
 
 
+def _convention_rule(provenance: Mapping[str, Any]) -> str:
+    """Return whose numbers these are."""
+    convention = provenance.get("convention")
+    if convention is None:
+        return ""
+    library = convention["library"]
+    return f"convention {convention['name']}" + (f" ({library})" if library else "")
+
+
+def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+    """Return what a measure's rule has that is not that of the others."""
+    differs = [f"{key}={value}" for key, value in rule.items() if settings.get(key) != value]
+    return f"{name}: {', '.join(differs)}"
+
+
 def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """Return what makes an item relevant."""
     if "truth" not in inputs:
         return ""
     column = _columns(inputs["truth"]).get("relevance")
     threshold = settings.get("relevance_threshold")
-    if column is None:
+    if column is None or (threshold is None and settings.get("relevance") == "any"):
         return "relevant: every row of the ground truth"
     return f"relevant: {column} {'> 0' if threshold is None else f'>= {threshold:g}'}"
 
@@ -190,7 +210,8 @@ def _order_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     if "recommendations" not in inputs or "ties" not in settings:
         return ""
     columns = _columns(inputs["recommendations"])
-    if "rank" in columns:
+    by_score = settings.get("order_by") == "score" and "score" in columns
+    if "rank" in columns and not by_score:
         return f"lists ordered by rank (column {columns['rank']!r})"
     if "score" in columns:
         return f"lists ordered by score (column {columns['score']!r}), ties={settings['ties']}"

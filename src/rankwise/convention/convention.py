@@ -1,0 +1,273 @@
+"""A convention: a named set of choices under which a library's numbers come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Self
+
+from rankwise.convention.entry import ENTRY_CHOICES, Entry, check_choices
+from rankwise.convention.known import find
+from rankwise.convention.language import ConventionLanguage
+from rankwise.core.choices import (
+    CatalogueRule,
+    Duplicates,
+    IdType,
+    OrderBy,
+    Population,
+    Relevance,
+    ScorePrecision,
+    Ties,
+    Undefined,
+    WithoutList,
+)
+from rankwise.core.user_rules import UserRule
+from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
+from rankwise.measures.measure import Measure, show_value
+from rankwise.measures.parsing import parse_text, several_measures
+from rankwise.measures.registry import key
+
+__all__ = ["CHOICES", "Convention"]
+
+CHOICES: dict[str, Any] = {
+    **ENTRY_CHOICES, "list_population": Population, "duplicates": Duplicates,
+    "order_by": OrderBy, "ids": IdType, "score_precision": ScorePrecision,
+    "catalogue": CatalogueRule,
+}  # fmt: skip
+"""The choices of a convention, with their types."""
+
+_DEFAULTS: dict[str, Any] = {
+    "population": "truth", "undefined": "skip", "without_list": "skip", "ties": None,
+    "relevance": "positive",
+    "list_population": None, "duplicates": "error", "order_by": "rank", "ids": "typed",
+    "score_precision": "float64", "catalogue": "items",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A named set of choices: what names mean, who is averaged over, how lists are read.
+
+    Pass it, or its name, as ``convention=``. Measures that are given as text are then read in its
+    language: a name means what it says, and parameters that are left out have its values.
+    Parameters and options that are given win.
+
+    Parameters
+    ----------
+    name : str
+        The name, which results carry.
+    base : Convention or str, optional
+        The convention that this one changes; by default rankwise's defaults.
+    measures : mapping of str to str or mapping, optional
+        What names mean: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping in
+        place of the text has choices for this measure alone: ``{"ndcg": {"population": "truth"}}``,
+        with ``measure``, ``population``, ``undefined``, ``without_list``, ``ties``, ``relevance``.
+    population : str, optional
+        Which users are averaged over; here and below as in `rankwise.evaluate`, and by default as
+        in ``base``.
+    list_population : str, optional
+        The same for measures that describe lists without looking at the ground truth.
+    undefined, without_list, ties, relevance, duplicates, order_by, ids : str, optional
+        As in `rankwise.evaluate`. ``ties`` holds where scores order the lists.
+    score_precision, catalogue : str, optional
+        As in `rankwise.evaluate`.
+    library : str, default=""
+        Whose numbers these are, with the versions that were checked.
+    note : str, default=""
+        What the library leaves undefined, or does with all its measures and this does not.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> mine = rw.Convention("mine", base="recbole", measures={"ndcg": "ndcg(gain=exponential)"})
+    >>> mine.parse("ndcg@10"), mine.parse("map@10")
+    (NDCG(gain='exponential') @ 10, MAP() @ 10)
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2: 3, 9: 1}}, "ndcg@2", convention=mine)["ndcg@2"]
+    0.5788
+    """
+
+    name: str
+    base: Convention | str | None = field(default=None, kw_only=True, repr=False)
+    measures: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+    population: Population | None = field(default=None, kw_only=True)
+    list_population: Population | None = field(default=None, kw_only=True)
+    undefined: Undefined | None = field(default=None, kw_only=True)
+    without_list: WithoutList | None = field(default=None, kw_only=True)
+    ties: Ties | None = field(default=None, kw_only=True)
+    relevance: Relevance | None = field(default=None, kw_only=True)
+    duplicates: Duplicates | None = field(default=None, kw_only=True)
+    order_by: OrderBy | None = field(default=None, kw_only=True)
+    ids: IdType | None = field(default=None, kw_only=True)
+    score_precision: ScorePrecision | None = field(default=None, kw_only=True)
+    catalogue: CatalogueRule | None = field(default=None, kw_only=True)
+    library: str = field(default="", kw_only=True)
+    note: str = field(default="", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ParameterError("a convention has a name", found=repr(self.name))
+        if not isinstance(self.measures, Mapping):
+            raise ParameterError(
+                "measures maps names to measures", found=repr(self.measures)[:80],
+                hint='write measures={"ndcg": "ndcg(gain=exponential)"}',
+            )  # fmt: skip
+        check_choices(f"convention {self.name!r}", {c: getattr(self, c) for c in CHOICES}, CHOICES)
+        base = self.base
+        if isinstance(base, str):
+            base = find(base)
+        entries = {} if base is None else dict(base.measures)
+        entries |= {key(name): Entry.read(name, given) for name, given in self.measures.items()}
+        object.__setattr__(self, "measures", entries)
+        for choice, default in _DEFAULTS.items():
+            if getattr(self, choice) is None:
+                inherited = default if base is None else getattr(base, choice)
+                object.__setattr__(self, choice, inherited)
+        object.__setattr__(self, "base", None)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.choices.items())))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The choices for all measures, by name."""
+        return {choice: getattr(self, choice) for choice in CHOICES}
+
+    @cached_property
+    def language(self) -> ConventionLanguage:
+        """What names and left-out parameters mean."""
+        return ConventionLanguage(self.measures)
+
+    def read(self, text: str) -> list[Measure]:
+        """Return the measures that a text names in the language of this convention.
+
+        Raises
+        ------
+        MeasureError
+            If there is no such measure, or the text cannot be read.
+        """
+        spelled = self.language.spelled(text)
+        return parse_text(text, self.language) if spelled is None else [spelled]
+
+    def parse(self, text: str) -> Measure:
+        """Return the measure that a text names in the language of this convention."""
+        measures = self.read(text)
+        if len(measures) != 1:
+            raise several_measures(text)
+        return measures[0]
+
+    def means(self, text: str) -> Measure | None:
+        """Return the measure that a text names; None if there is none in this convention."""
+        try:
+            return self.parse(text)
+        except UsageError:
+            return None
+
+    def offers(self, text: str) -> bool:
+        """Return whether the library has the measure that a text names, as far as is known here.
+
+        rankwise's own measures are all there.
+        """
+        if not self.measures or self.language.named(text) is not None:
+            return True
+        name = text.partition("@")[0].partition("(")[0]
+        return self.language.named(name) is not None
+
+    def check_object(self, measure: Measure) -> None:
+        """Raise if a measure object is written like another measure of this convention.
+
+        Raises
+        ------
+        MeasureError
+            Naming both.
+        """
+        meant = self.parse(str(measure))  # raises where the name is refused
+        if meant != measure:
+            raise MeasureError(
+                f"{measure!r} is rankwise's, and under convention {self.name!r} this name means "
+                "another measure",
+                found=f"{measure} there is {meant}",
+                hint=f'write "{measure}" as text for the measure of {self.name}, or pass the '
+                f'object with all its parameters as text: "{self.write(measure)}"',
+            )
+
+    def write(self, measure: Measure) -> str:
+        """Write a measure so that it is read as the same one in the language of this convention."""
+        text = str(measure)
+        at = text[len(str(measure @ ())) :]
+        values = ",".join(f"{n}={show_value(value)}" for n, value in measure.parameters.items())
+        names: list[str] = [
+            entry.name + at for entry in self.measures.values()
+            if not entry.refused and entry.measure == measure @ ()
+        ]  # fmt: skip
+        for one in (text, f"{measure.name}({values}){at}", *names):
+            if self.means(one) == measure:
+                return one
+        raise MeasureError(
+            f"convention {self.name!r} has no name for {measure}",
+            hint="evaluate it without the convention",
+        )
+
+    def entry(self, measure: Measure) -> Entry:
+        """Return the entry that holds for a measure: that of its name, or of what it is made of."""
+        return self.language.entry_of(measure)
+
+    def rule(self, measure: Measure) -> UserRule:
+        """Return who a measure is averaged over, and what other evaluated users count."""
+        entry = self.entry(measure)
+        of_lists = None if measure.reads_truth else self.list_population
+        population: Any = entry.population or of_lists or self.population
+        undefined: Any = entry.undefined or self.undefined
+        without_list: Any = entry.without_list or self.without_list
+        return UserRule(population, undefined, without_list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every choice in full, as plain values."""
+        entries = {entry.name: entry.to_dict() for entry in self.measures.values()}
+        return {
+            "name": self.name, "library": self.library, "note": self.note, **self.choices,
+            "measures": entries,
+        }  # fmt: skip
+
+    @classmethod
+    def named(cls, given: object) -> Convention | None:
+        """Return a convention that was given by name, or described by a mapping.
+
+        None for rankwise's defaults.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such convention.
+        """
+        if isinstance(given, Convention):
+            return given
+        if given is None or given == "default":
+            return None
+        if isinstance(given, Mapping):
+            return cls.of(given)
+        found: Convention = find(str(given))
+        return found
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Self:
+        """Return the convention that a mapping describes, as that of `to_dict` does.
+
+        Raises
+        ------
+        ParameterError
+            If there is no name, or a key that means nothing.
+        """
+        known = {entry.name for entry in fields(cls)}
+        for name in saved:
+            if name not in known:
+                raise ParameterError(
+                    f"a convention has no {name!r}", found=", ".join(map(str, saved)),
+                    hint=nearest(str(name), known),
+                )  # fmt: skip
+        if "name" not in saved:
+            raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))
+        return cls(**saved)

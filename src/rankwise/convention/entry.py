@@ -1,0 +1,128 @@
+"""What a convention makes of one name: a measure, and what differs from its choices for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, get_args
+
+from rankwise.core.arguments import check_choice
+from rankwise.core.choices import Population, Relevance, Ties, Undefined, WithoutList
+from rankwise.errors import MeasureError, ParameterError, nearest
+from rankwise.measures.measure import Measure
+from rankwise.measures.read import parse
+
+__all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices"]
+
+ENTRY_CHOICES: dict[str, Any] = {
+    "population": Population, "undefined": Undefined, "without_list": WithoutList, "ties": Ties,
+    "relevance": Relevance,
+}  # fmt: skip
+"""The choices that may differ from measure to measure."""
+
+
+def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raise if a choice is not known, or has a value that it cannot have.
+
+    Raises
+    ------
+    ParameterError
+        With the nearest name, or the values that are possible.
+    """
+    for name, value in choices.items():
+        if name not in known:
+            raise ParameterError(
+                f"{where}: there is no choice {name!r}",
+                found=", ".join(known), hint=nearest(name, known),
+            )  # fmt: skip
+        if value is not None and get_args(known[name]):
+            check_choice(name, value, known[name])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name under a convention.
+
+    Attributes
+    ----------
+    name : str
+        The name as it is written.
+    text : str
+        rankwise's measure, with every parameter that differs from its default.
+    population, undefined, without_list, ties, relevance : str, optional
+        Choices for this measure alone; None: those of the convention.
+    note : str, default=""
+        What the library does that this does not reproduce.
+    refused : str, default=""
+        What the library computes under this name, where rankwise has nothing that gives it: the
+        name is then an error, not another number.
+    """
+
+    name: str
+    text: str
+    population: Population | None = None
+    undefined: Undefined | None = None
+    without_list: WithoutList | None = None
+    ties: Ties | None = None
+    relevance: Relevance | None = None
+    note: str = ""
+    refused: str = ""
+
+    @classmethod
+    def read(cls, name: str, given: str | Mapping[str, Any] | Entry) -> Entry:
+        """Return the entry of a name from what the author of a convention writes.
+
+        ``"map(normaliser=relevant)"``, or ``{"measure": …, "population": "both", …}``; without
+        ``"measure"`` the name is that of rankwise's measure.
+        """
+        if isinstance(given, Entry):
+            return given
+        if isinstance(given, str):
+            return cls(name, given)
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                "a name means a measure as text, or a mapping with 'measure' and choices",
+                found=f"{name}: {given!r}"[:120],
+            )
+        words = ("measure", "note", "refused")
+        choices = {key: value for key, value in given.items() if key not in words}
+        check_choices(f"measure {name!r}", choices, ENTRY_CHOICES)
+        measure, note, refused = (str(given.get(word, "")) for word in words)
+        return cls(name, measure or name, note=note, refused=refused, **choices)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return what is not left open, as plain values."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)[2:]}
+        return {"measure": self.text} | {name: value for name, value in values.items() if value}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The choices that differ from those of the convention."""
+        return {name: value for name in ENTRY_CHOICES if (value := getattr(self, name)) is not None}
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The measure, without cut-offs unless the text has one.
+
+        Raises
+        ------
+        MeasureError
+            If the name is refused.
+        """
+        if self.refused:
+            raise MeasureError(
+                f"what this convention calls {self.text!r} is not computed here",
+                found=self.refused,
+                hint="rankwise's measures are those of convention='default'",
+            )
+        return parse(self.text)
+
+
+def as_here(names: str) -> dict[str, str]:
+    """Return measures that a library has as rankwise has them, from names with blanks between.
+
+    >>> as_here("recall mrr")
+    {'recall': 'recall', 'mrr': 'mrr'}
+    """
+    return {name: name for name in names.split()}

@@ -1,0 +1,91 @@
+"""Who a value is averaged over, and what users without relevant items or without a list count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankwise.core.choices import Population, Undefined, WithoutList
+
+__all__ = ["BY_DEFAULT", "EVERYONE", "UserRule", "UserRules", "population_of_all"]
+
+
+@dataclass(frozen=True)
+class UserRule:
+    """Who one measure is averaged over, and what a user counts whom it is not defined for."""
+
+    population: Population = "truth"
+    undefined: Undefined = "skip"
+    without_list: WithoutList = "skip"
+
+    def includes(self, evaluated: Population, n_relevant: Any, list_length: Any) -> Any:
+        """Return which of the evaluated users belong to the population, shape (U,).
+
+        Parameters
+        ----------
+        evaluated : str
+            The population of all evaluated users, which includes this one.
+        n_relevant, list_length : array of int, shape (U,)
+            Relevant items of each user, and items recommended.
+
+        Returns
+        -------
+        array of bool or None
+            None if they all belong to it.
+        """
+        if self.population == evaluated:
+            return None
+        if self.population == "truth":
+            return n_relevant > 0
+        if self.population == "both":
+            return (n_relevant > 0) & (list_length > 0)
+        if self.population in ("recommended", "judged_both"):
+            return list_length > 0
+        return (n_relevant > 0) | (list_length > 0)
+
+    @property
+    def counts_irrelevant(self) -> bool:
+        """Whether users without relevant items belong to the population."""
+        return self.population not in ("truth", "both")
+
+
+@dataclass(frozen=True)
+class UserRules:
+    """One rule for all measures, and the exceptions by name of the measure without cut-offs."""
+
+    default: UserRule = field(default_factory=UserRule)
+    exceptions: Mapping[str, UserRule] = field(default_factory=dict)
+
+    def of(self, measure: str) -> UserRule:
+        """Return the rule of a measure."""
+        return self.exceptions.get(measure, self.default)
+
+
+BY_DEFAULT = UserRule()
+EVERYONE = UserRules()
+
+_WIDER: dict[Population, tuple[Population, ...]] = {
+    "both": ("truth", "recommended", "judged_both", "judged", "all"),
+    "truth": ("judged", "all"),
+    "recommended": ("all",),
+    "judged_both": ("judged",),
+    "judged": (),
+    "all": (),
+}
+"""The populations that include each one, the narrowest first."""
+
+
+def population_of_all(populations: Iterable[Population]) -> Population | None:
+    """Return the narrowest population that includes all of these; None if there is none.
+
+    >>> population_of_all(["both", "recommended"]), population_of_all(["truth", "recommended"])
+    ('recommended', 'all')
+    >>> population_of_all(["judged", "recommended"]) is None
+    True
+    """
+    wanted = set(populations)
+    for candidate in _WIDER:
+        if all(one == candidate or candidate in _WIDER[one] for one in wanted):
+            return candidate
+    return None

@@ -1,0 +1,255 @@
+"""Why two libraries give different numbers for the same lists, choice by choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from rankwise.convention.convention import Convention
+from rankwise.errors import ParameterError, RankwiseError
+from rankwise.evaluation.definition import Definition
+from rankwise.evaluation.option_sets import TableOptions
+from rankwise.evaluation.wanted import table_options
+from rankwise.evaluation.work import read_inputs
+from rankwise.measures.measure import show_value
+from rankwise.results.explanation import CHOICES, Explanation
+from rankwise.results.result import Result
+from rankwise.tables.table import Tables
+
+__all__ = ["explain"]
+
+_EXACT = 8
+"""Choices that are mixed in all combinations: 2^8 evaluations."""
+_ORDERS = 64
+"""Orders that are drawn where there are more choices, each of them also turned round."""
+
+
+def explain(
+    recommendations: Any,
+    truth: Any,
+    measure: str,
+    first: str | Convention,
+    second: str | Convention,
+    *,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    **options: Unpack[TableOptions],
+) -> Explanation:
+    """Explain why a measure has another value under one convention than under another.
+
+    The measure is evaluated under both, and under mixtures in which some choices are those of the
+    first convention and some those of the second. What a choice moves is its Shapley value: the
+    mean of what switching it changes, over all orders in which the choices can be switched. These
+    add up to the difference, and interactions are shared equally.
+
+    Choices that change nobody's value when they are switched alone, in either definition, are
+    listed with an effect of 0 and take no part in the mixtures. With more than eight other choices
+    orders are drawn, with a fixed seed, in place of all.
+
+    Parameters
+    ----------
+    recommendations, truth : table, path, mapping, array or sparse matrix
+        The lists and the ground truth, as in `rankwise.evaluate`.
+    measure : str
+        One measure at one cut-off, by a name that both conventions have: ``"ndcg@10"``.
+    first, second : str or Convention
+        The conventions, of `rankwise.conventions` or your own; ``"default"`` is rankwise's.
+    train, items, users, baseline : table or path, optional
+        As in `rankwise.evaluate`.
+    relevance_threshold, columns, threads : optional
+        As in `rankwise.evaluate`, for both.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    MeasureError
+        If a convention does not have the measure.
+
+    References
+    ----------
+    Shapley 1953, A Value for n-Person Games, Contributions to the Theory of Games II.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {"ann": [("a", 3.0), ("b", 2.0)], "bob": [("c", 1.0)]}
+    >>> truth = {"ann": {"b"}, "bob": {"d"}, "cem": {"a"}}
+    >>> explanation = rw.explain(lists, truth, "mrr@2", "default", "trec_eval")
+    >>> explanation.first, explanation.second
+    (0.16667, 0.25)
+    >>> explanation.choices.select("choice", "effect").row(0)
+    ('population', 0.08333)
+    """
+    conventions = [Convention.named(one) for one in (first, second)]
+    definitions = [Definition.under(measure, one) for one in conventions]
+    for one in definitions:
+        if len(one.measure.cells) > 1:
+            raise ParameterError("one number is explained at a time", found=measure)
+    given = table_options(options)
+    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    settings = definitions[0].settings(given)
+    tables = read_inputs(
+        settings, recommendations=recommendations, truth=truth, required=("recommendations",),
+        **sources,
+    )  # fmt: skip
+    mixtures = _Mixtures(definitions[0], definitions[1], tables, given)
+    names = tuple("default" if one is None else one.name for one in conventions)
+    return _explained(measure, (names[0], names[1]), mixtures)
+
+
+@dataclass
+class _Mixtures:
+    """Evaluations of mixtures of two definitions, each made once."""
+
+    first: Definition
+    second: Definition
+    tables: Tables
+    options: dict[str, Any]
+    _values: dict[frozenset[str], float] = field(default_factory=dict)
+
+    def result(self, names: Collection[str]) -> Result:
+        """Evaluate the first definition with these choices of the second one."""
+        mixture = self.first.mixed(self.second, names)
+        try:
+            return mixture.evaluate(self.tables, self.options)
+        except RankwiseError as error:
+            if not names or len(names) == len(self.first.differences(self.second)):
+                raise
+            raise ParameterError(
+                "these conventions have choices that do not go together, so that their difference "
+                "cannot be taken apart",
+                found=f"{mixture.measure} with the second convention's {', '.join(sorted(names))}: "
+                f"{error.what}",
+            ) from error
+
+    def value(self, names: Collection[str]) -> float:
+        """Return the value under a mixture."""
+        key = frozenset(names)
+        if key not in self._values:
+            self.keep(key, self.result(key))
+        return self._values[key]
+
+    def keep(self, names: Collection[str], result: Result) -> float:
+        """Remember the value of a mixture that has been evaluated."""
+        value = result.values[next(iter(result.values))]
+        self._values[frozenset(names)] = value
+        return value
+
+
+def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Explanation:
+    differences = mixtures.first.differences(mixtures.second)
+    ends = mixtures.result(()), mixtures.result(differences)
+    values = mixtures.keep((), ends[0]), mixtures.keep(differences, ends[1])
+    users = [_user_values(result) for result in ends]
+    touched: dict[str, int | None] = {}
+    moving = []
+    for name in differences:
+        alone = mixtures.result((name,)), mixtures.result(differences.keys() - {name})
+        before = mixtures.value(()), mixtures.value(differences)
+        after = (mixtures.keep((name,), alone[0]),
+                 mixtures.keep(differences.keys() - {name}, alone[1]))  # fmt: skip
+        touched[name] = _changed(users, [_user_values(result) for result in alone])
+        if touched[name] or any(not _same(*pair) for pair in zip(before, after, strict=True)):
+            moving.append(name)
+    idle = differences.keys() - set(moving)
+    effects = dict.fromkeys(idle, 0.0) | _shapley(moving, mixtures, idle)
+    order = sorted(differences, key=lambda name: -abs(effects[name]))
+    rows, reached = [], values[0]
+    for name in order:
+        reached += effects[name]
+        old, new = differences[name]
+        rows.append({
+            "choice": name, "first": show_value(old), "second": show_value(new),
+            "effect": effects[name], "value": reached, "users": touched[name],
+        })  # fmt: skip
+    return Explanation(
+        measure=measure, conventions=names, first=values[0], second=values[1],
+        definitions=(str(mixtures.first.measure), str(mixtures.second.measure)),
+        choices=pl.DataFrame(rows, schema=CHOICES), users=_contributions(ends),
+    )  # fmt: skip
+
+
+def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:
+    """Return the Shapley value of each choice; those that move nothing are switched throughout."""
+
+    def value(some: Collection[str]) -> float:
+        return mixtures.value({*some, *idle} if some else ())
+
+    n = len(names)
+    if n <= _EXACT:
+        return {
+            name: sum(
+                (value((*some, name)) - value(some)) / (n * math.comb(n - 1, size))
+                for size in range(n)
+                for some in combinations([other for other in names if other != name], size)
+            )
+            for name in names
+        }  # fmt: skip
+    rng = np.random.default_rng(0)
+    drawn = [list(rng.permutation(n)) for _ in range(_ORDERS)]
+    orders = [order for one in drawn for order in (one, one[::-1])]
+    total = dict.fromkeys(names, 0.0)
+    for order in orders:
+        some: list[str] = []
+        for place in order:
+            total[names[place]] += value((*some, names[place])) - value(some)
+            some.append(names[place])
+    return {name: moved / len(orders) for name, moved in total.items()}
+
+
+def _user_values(result: Result) -> pl.DataFrame | None:
+    """Return every user's value; None if the measure has none for single users."""
+    cell = next(iter(result.values))
+    if cell not in result.per_user.columns:
+        return None
+    return result.per_user.select(pl.col("user").cast(pl.String), value=cell)
+
+
+def _changed(
+    before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]
+) -> int | None:
+    """Return how many users have another value after a switch, in one definition or the other."""
+    users = []
+    for old, new in zip(before, after, strict=True):
+        if old is None or new is None:
+            return None
+        both = old.join(new, on="user", how="full", coalesce=True).with_columns(
+            pl.col("value", "value_right").fill_nan(None)
+        )
+        moved = (pl.col("value") - pl.col("value_right")).abs() > 1e-12
+        other = pl.col("value").is_null() != pl.col("value_right").is_null()
+        users.append(both.filter(moved.fill_null(value=False) | other)["user"])
+    return pl.concat(users).n_unique()
+
+
+def _same(first: float, second: float) -> bool:
+    return first == second or (math.isnan(first) and math.isnan(second))
+
+
+def _contributions(ends: tuple[Result, Result]) -> pl.DataFrame:
+    """Return what each user adds to the difference, the largest first."""
+    first, second = (_user_values(result) for result in ends)
+    if first is None or second is None:
+        return pl.DataFrame(schema={"user": pl.String})
+    both = first.rename({"value": "first"}).join(
+        second.rename({"value": "second"}), on="user", how="full", coalesce=True
+    )
+    both = both.with_columns(pl.col("first", "second").fill_nan(None))
+    share = (
+        pl.col("second").fill_null(0) / pl.col("second").count()
+        - pl.col("first").fill_null(0) / pl.col("first").count()
+    )
+    return both.with_columns(contribution=share).sort(
+        pl.col("contribution").abs(), "user", descending=[True, False]
+    )

@@ -1,0 +1,79 @@
+"""Measures under many conventions, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.view import Format, TableView, export, finite, html, number, plain
+
+__all__ = ["SCHEMA", "AcrossConventions"]
+
+SCHEMA: dict[str, Any] = {
+    "measure": pl.String, "convention": pl.String, "value": pl.Float64, "users": pl.Int64,
+    "definition": pl.String, "why": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AcrossConventions:
+    """Measures under many conventions.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per measure and convention: the ``measure`` as it was asked for, ``convention``,
+        ``value`` (null if the convention has no such measure), the number of ``users`` averaged
+        over (null for measures that are no mean), ``definition`` (rankwise's measure in full), and
+        ``why``: what the library does that is not reproduced, or why there is no value.
+    """
+
+    table: pl.DataFrame
+
+    @property
+    def spread(self) -> pl.DataFrame:
+        """The smallest and the largest value of each measure: ``measure, low, high, values``."""
+        return self.table.group_by("measure", maintain_order=True).agg(
+            low=pl.col("value").drop_nans().min(), high=pl.col("value").drop_nans().max(),
+            values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),
+        )  # fmt: skip
+
+    def _views(self) -> list[TableView]:
+        rows = [
+            (
+                row["measure"], row["convention"],
+                "" if row["value"] is None else number(row["value"]),
+                "" if row["users"] is None else f"{row['users']:,}",
+                row["definition"] or "",
+            )
+            for row in self.table.to_dicts()
+        ]  # fmt: skip
+        notes = [
+            f"{row['measure']}: {number(row['low'])} to {number(row['high'])}"
+            for row in self.spread.to_dicts() if row["low"] is not None
+        ]  # fmt: skip
+        notes += [
+            f"{row['measure']}, {row['convention']}: {row['why']}"
+            for row in self.table.to_dicts() if row["why"]
+        ]  # fmt: skip
+        head = ("measure", "convention", "value", "users", "definition")
+        return [TableView(head, rows, notes=notes or ("no convention gives this number",),
+                          left=(0, 1, 4), title="Conventions",
+                          label="rankwise-conventions")]  # fmt: skip
+
+    def __repr__(self) -> str:
+        return plain(*self._views())
+
+    def _repr_html_(self) -> str:
+        return html(*self._views())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows as plain values, ready for JSON."""
+        data: dict[str, Any] = finite({"rows": self.table.to_dicts()})
+        return data
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the table as text: ``"json"``, ``"csv"``, ``"markdown"`` or ``"latex"``."""
+        return export(format, self.to_dict, lambda: self.table, self._views)

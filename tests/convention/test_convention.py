@@ -1,0 +1,283 @@
+"""Conventions: what names mean, which choices hold, and what a result says of both."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import MeasureError, ParameterError, UsageError
+
+RUN = pl.DataFrame({
+    "user": ["ann"] * 3 + ["bob"] * 2 + ["cem", "dee"],
+    "item": ["9", "10", "a", "b", "c", "a", "b"],
+    "score": [2.0, 2.0, 1.0, 3.0, 1.0, 1.0, 1.0],
+})  # fmt: skip
+TRUTH = pl.DataFrame({
+    "user": ["ann", "ann", "bob", "cem", "eve"],
+    "item": ["10", "z", "c", "b", "a"],
+    "relevance": [2, 1, 3, 0, 1],
+})  # fmt: skip
+
+
+def test_text_is_read_in_the_language_of_the_convention():
+    rectools = rw.conventions()["rectools"]
+    assert str(rectools.parse("ndcg@10")) == "ndcg(gain=binary,ideal=full)@10"
+    assert str(rectools.parse("nDCG@10")) == "ndcg(gain=binary,ideal=full)@10"
+    assert str(rectools.parse("MAP(divide_by_k=True)@5")) == "map(normaliser=k)@5"
+    assert str(rw.conventions()["trec_eval"].parse("ndcg_cut_10")) == "ndcg@10"
+    assert str(rw.conventions()["trec_eval"].parse("11pt_avg")) == "iprec(rounding=trec_eval)"
+    assert str(rw.conventions()["sklearn"].parse("average_precision")) == "lrap"
+
+
+def test_parameters_that_are_given_win():
+    rectools = rw.conventions()["rectools"]
+    assert str(rectools.parse("ndcg(ideal=relevant)@10")) == "ndcg(gain=binary)@10"
+    assert str(rectools.parse("ndcg(gain=linear,ideal=relevant)@10")) == "ndcg@10"
+    elliot = rw.conventions()["elliot"]
+    assert str(elliot.parse("gini(over=recommended)@5")) == (
+        "complement(measure=gini(over=recommended))@5"
+    )
+
+
+def test_parts_are_read_in_the_same_language():
+    lenskit = rw.conventions()["lenskit"]
+    assert str(lenskit.parse("f@5")) == (
+        "f(first=precision(denominator=length),second=recall(denominator=capped))@5"
+    )
+    rectools = rw.conventions()["rectools"]
+    assert rectools.parse("group_gap(ndcg)@5") == (
+        rw.parse("group_gap(ndcg(gain=binary,ideal=full))@5")
+    )
+
+
+@pytest.mark.parametrize("name", rw.conventions())
+def test_what_a_convention_writes_it_reads(name):
+    convention = rw.conventions()[name]
+    for entry in convention.measures.values():
+        if not entry.refused:
+            assert convention.parse(convention.write(entry.measure)) == entry.measure, entry.name
+
+
+@pytest.mark.parametrize("name", rw.conventions())
+def test_a_convention_survives_json_and_pickle(name):
+    convention = rw.conventions()[name]
+    saved = json.loads(json.dumps(convention.to_dict()))
+    for again in (rw.Convention.of(saved), pickle.loads(pickle.dumps(convention))):
+        assert again.choices == convention.choices
+        assert again.measures == convention.measures
+        assert again.name == convention.name
+
+
+@pytest.mark.parametrize("name", rw.conventions())
+def test_one_measure_has_one_rule(name):
+    """Two names of one measure may not have different choices: a result has one value of it."""
+    convention, rules = rw.conventions()[name], {}
+    for key, entry in convention.measures.items():
+        if not entry.refused:
+            text = str(entry.measure @ ()) + ("@k" if key.endswith("@k") else "")
+            assert rules.setdefault(text, entry.choices) == entry.choices, (entry.name, text)
+
+
+def test_a_name_that_is_refused_is_an_error_and_not_another_number():
+    with pytest.raises(MeasureError, match="not computed here"):
+        rw.evaluate(RUN, TRUTH, "map@5", convention="elliot")
+    with pytest.raises(MeasureError, match="no measure called"):
+        rw.conventions()["elliot"].parse("no_such_measure@5")
+
+
+def test_unknown_conventions_and_choices():
+    with pytest.raises(ParameterError, match="no such convention") as error:
+        rw.evaluate(RUN, TRUTH, "ndcg@5", convention="recbol")
+    assert error.value.hint == "did you mean 'recbole'?"
+    with pytest.raises(ParameterError, match="population must be one of"):
+        rw.Convention("mine", population="everyone")
+    with pytest.raises(ParameterError, match="there is no choice 'popluation'"):
+        rw.Convention("mine", measures={"ndcg": {"popluation": "both"}})
+    with pytest.raises(ParameterError, match="a convention has no 'gain'"):
+        rw.Convention.of({"name": "mine", "gain": "binary"})
+    with pytest.raises(ParameterError, match="has a name"):
+        rw.Convention(" ")
+
+
+def test_a_convention_made_of_another():
+    mine = rw.Convention("mine", base="recbole", measures={"ndcg": "ndcg(gain=exponential)"})
+    assert str(mine.parse("ndcg@10")) == "ndcg(gain=exponential)@10"
+    assert mine.parse("giniindex@10") == rw.conventions()["recbole"].parse("giniindex@10")
+    assert mine.relevance == "any"
+    again = rw.Convention("again", base=mine, relevance="positive")
+    assert (again.relevance, str(again.parse("ndcg"))) == ("positive", "ndcg(gain=exponential)")
+
+
+def test_options_that_are_given_win():
+    assert rw.evaluate(RUN, TRUTH, "mrr", convention="recbole").counts["users"] == 4
+    changed = rw.evaluate(RUN, TRUTH, "mrr", convention="recbole", relevance="positive")
+    assert changed.counts["users"] == 3
+    assert changed.provenance["settings"]["relevance"] == "positive"
+
+
+def test_a_result_reads_names_through_its_convention(tmp_path):
+    result = rw.evaluate(RUN, TRUTH, ["ndcg@2", "MAP@2"], convention="rectools")
+    assert list(result) == ["ndcg(gain=binary,ideal=full)@2", "map(normaliser=relevant)@2"]
+    for one in (result, rw.load(result.save(tmp_path / "saved"))):
+        assert one["ndcg@2"] == one["nDCG@2"] == one[next(iter(one))]
+        assert one["map@2"] == one["average_precision@2"]
+        assert one.convention.name == "rectools"
+        assert one.provenance["convention"]["measures"]["map"] == {
+            "measure": "map(normaliser=relevant)"
+        }
+        assert dict(one) == one.values
+    assert "convention rectools (RecTools 0.19.0)" in repr(result)
+
+
+def test_objects_that_a_convention_would_read_otherwise_are_refused():
+    with pytest.raises(MeasureError, match="means another measure") as error:
+        rw.evaluate(RUN, TRUTH, rw.NDCG() @ 2, convention="rectools")
+    text = error.value.hint.split('"')[-2]
+    mine = rw.evaluate(RUN, TRUTH, text, convention="rectools")
+    assert list(mine) == ["ndcg@2"]
+    assert rw.evaluate(RUN, TRUTH, rw.Recall() @ 2, convention="rectools")["recall@2"] > 0
+
+
+def test_two_measures_that_one_name_would_mean_are_refused():
+    texts = ["ndcg@2", "ndcg(gain=linear,ideal=relevant)@2"]
+    with pytest.raises(ParameterError, match="the name of two of these measures"):
+        rw.evaluate(RUN, TRUTH, texts, convention="rectools")
+
+
+def test_populations_that_differ_from_measure_to_measure():
+    """recommenders takes precision over users in both tables, and nDCG over those of the truth."""
+    result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
+    apart = {
+        "precision@2": rw.evaluate(RUN, TRUTH, "precision@2", population="both", relevance="any",
+                                   ties="input"),
+        "ndcg(gain=binary)@2": rw.evaluate(RUN, TRUTH, "ndcg(gain=binary)@2", relevance="any",
+                                           ties="input"),
+    }  # fmt: skip
+    assert {name: one[name] for name, one in apart.items()} == result.values
+    assert result.per_user["precision@2"].is_nan().to_list() == [False, False, False, True]
+    assert result.provenance["rules"]["ndcg(gain=binary)"]["population"] == "truth"
+    assert "ndcg(gain=binary): population=truth" in repr(result)
+
+
+def test_ties_that_differ_from_measure_to_measure():
+    measures = {"mrr": {"ties": "item"}, "recall": {"ties": "item_desc"}}
+    mine = rw.Convention("mine", measures=measures)
+    result = rw.evaluate(RUN, TRUTH, ["recall@1", "mrr@1"], convention=mine)
+    assert list(result) == ["recall@1", "mrr@1"]
+    for name, ties in (("mrr@1", "item"), ("recall@1", "item_desc")):
+        alone = rw.evaluate(RUN, TRUTH, name, ties=ties)
+        assert result[name] == alone[name]
+        assert result.per_user[name].to_list() == alone.per_user[name].to_list()
+    assert result.provenance["settings"]["ties"] == "item_desc+item"
+    with pytest.raises(ParameterError, match="several choices of ties"):
+        rw.Evaluator(["recall@1", "mrr@1"], truth=TRUTH, convention=mine)
+    assert rw.evaluate(RUN, TRUTH, ["recall@1", "mrr@1"], convention=mine, ties="item").values == (
+        rw.evaluate(RUN, TRUTH, ["recall@1", "mrr@1"], ties="item").values
+    )
+
+
+def test_sums_over_items_of_other_users_are_evaluated_apart():
+    mine = rw.Convention("mine", population="both", list_population="recommended")
+    result = rw.evaluate(RUN, TRUTH, ["recall@2", "item_coverage@2"], convention=mine)
+    assert result["item_coverage@2"] == 5.0
+    assert result["recall@2"] == rw.evaluate(RUN, TRUTH, "recall@2", population="both")["recall@2"]
+    gini = {"gini": {"population": "both"}}
+    mine = rw.Convention("mine", population="recommended", measures=gini)
+    result = rw.evaluate(RUN, TRUTH, ["recall@2", "gini@2"], convention=mine)
+    assert result["gini@2"] == rw.evaluate(RUN, TRUTH, "gini@2", population="both")["gini@2"]
+    with pytest.raises(MeasureError, match="of other users"):
+        rw.Evaluator(["recall@2", "gini@2"], truth=TRUTH, convention=mine)
+
+
+def test_groups_intervals_and_slices_under_a_convention():
+    users = pl.DataFrame({"user": ["ann", "bob", "cem", "dee", "eve"], "country": list("ABABA")})
+    result = rw.evaluate(
+        RUN, TRUTH, ["precision@2", "ndcg@2"], users=users, by="country", convention="recommenders"
+    )
+    slices = {row["group"]: row for row in result.slices.to_dicts()}
+    for country in "AB":
+        inside = users.filter(pl.col("country") == country)["user"].implode()
+        alone = rw.evaluate(
+            RUN.filter(pl.col("user").is_in(inside)), TRUTH.filter(pl.col("user").is_in(inside)),
+            ["precision@2", "ndcg@2"], convention="recommenders",
+        )  # fmt: skip
+        for name, value in alone.values.items():
+            assert slices[country][name] == value
+    assert result.interval("precision@2", method="t").n == 3
+    assert result.interval("ndcg@2", method="t").n == 4
+
+
+def test_results_under_different_conventions_do_not_compare_unless_forced():
+    results = {name: rw.evaluate(RUN, TRUTH, "recall@2", convention=name)
+               for name in ("warprec", "cornac")}  # fmt: skip
+    with pytest.raises(UsageError, match="different settings of convention"):
+        rw.compare(results)
+    assert rw.compare(results, force=True).table["difference"].to_list() == [0.0]
+
+
+def test_pieces_and_machines():
+    whole = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
+    evaluator = rw.Evaluator(["precision@2", "ndcg@2"], truth=TRUTH, convention="recommenders",
+                             ties="input")  # fmt: skip
+    for user in RUN["user"].unique():
+        evaluator.update(RUN.filter(pl.col("user") == user))
+    assert evaluator.result().values == whole.values
+    assert pickle.loads(pickle.dumps(evaluator)).result().values == whole.values
+
+
+def test_ids_as_text_order_ties_as_text():
+    run = pl.DataFrame({"user": [1, 1], "item": [9, 10], "score": [1.0, 1.0]})
+    truth = pl.DataFrame({"user": [1], "item": [9]})
+    assert rw.evaluate(run, truth, "mrr", ties="item_desc")["mrr"] == 0.5
+    assert rw.evaluate(run, truth, "mrr", ties="item_desc", ids="text")["mrr"] == 1.0
+    assert rw.evaluate(run, truth, "mrr", convention="trec_eval")["mrr"] == 1.0
+    mixed = truth.with_columns(pl.col("user", "item").cast(pl.String))
+    assert rw.evaluate(run, mixed, "mrr", convention="trec_eval")["mrr"] == 1.0
+
+
+def test_scores_that_tie_in_32_bits():
+    run = {"u": {"a": 0.1 + 1e-9, "b": 0.1}}
+    assert rw.evaluate(run, {"u": {"b"}}, "mrr", ties="item_desc")["mrr"] == 0.5
+    options = {"ties": "item_desc", "score_precision": "float32"}
+    assert rw.evaluate(run, {"u": {"b"}}, "mrr", **options)["mrr"] == 1.0
+
+
+def test_scores_before_ranks():
+    run = pl.DataFrame({"user": ["u"] * 2, "item": ["a", "b"], "rank": [1, 2], "score": [1.0, 2.0]})
+    assert rw.evaluate(run, {"u": {"b"}}, "mrr")["mrr"] == 0.5
+    by_score = rw.evaluate(run, {"u": {"b"}}, "mrr", order_by="score")
+    assert by_score["mrr"] == 1.0
+    assert "lists ordered by score" in repr(by_score)
+
+
+def test_any_row_is_relevant():
+    assert rw.evaluate(RUN, TRUTH, "recall@3")["recall@3"] == pytest.approx(1.5 / 3)
+    result = rw.evaluate(RUN, TRUTH, "recall@3", relevance="any")
+    assert result.counts["users"] == 4
+    assert "relevant: every row of the ground truth" in repr(result)
+    without = TRUTH.drop("relevance")
+    assert rw.evaluate(RUN, without, "recall@3", relevance="any").values == result.values
+    graded = rw.evaluate(RUN, TRUTH, "recall@3", relevance="any", relevance_threshold=2)
+    assert graded.counts["users"] == 2
+
+
+def test_the_catalogue_of_training():
+    train = pl.DataFrame({"user": ["ann", "bob"], "item": ["a", "q"]})
+    result = rw.evaluate(RUN, TRUTH, "coverage@3", train=train, catalogue="train",
+                         population="recommended")  # fmt: skip
+    assert result["coverage@3"] == 0.5
+    assert result.counts["recommended_items_outside_catalogue"] == 4
+    assert result.provenance["settings"]["catalogue"] == "the items of training"
+    with pytest.raises(ParameterError, match="the catalogue is the items of training"):
+        rw.evaluate(RUN, TRUTH, "coverage@3", catalogue="train")
+    assert rw.evaluate(RUN, TRUTH, "recall@3", catalogue="train")["recall@3"] > 0
+
+
+def test_judged_users_with_a_list():
+    result = rw.evaluate(RUN, TRUTH, "recall@3", population="judged_both", undefined="zero")
+    assert result.per_user["user"].to_list() == ["ann", "bob", "cem"]
+    assert result["recall@3"] == pytest.approx(0.5)

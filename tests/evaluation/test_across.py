@@ -1,0 +1,102 @@
+"""Measures under every convention: the same numbers as one evaluation each, and whose they are."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise.convention.convention import Convention
+from rankwise.errors import ParameterError, RankwiseError
+from rankwise.evaluation import across as module
+from rankwise.evaluation.definition import Definition
+
+USERS = st.sampled_from([f"u{number}" for number in range(6)])
+ITEMS = st.sampled_from(["1", "2", "3", "9", "10", "11"])
+SCORES = st.sampled_from([0.25, 0.5, 1.0, 1.0 + 1e-9])
+RUNS = st.dictionaries(USERS, st.dictionaries(ITEMS, SCORES, min_size=1), min_size=1)
+TRUTHS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.integers(0, 3), min_size=1), min_size=1)
+TRAIN = pl.DataFrame({"user": ["u0", "u1", "u1", "u2"], "item": ["1", "1", "2", "9"]})
+MEASURES = ["ndcg@2", "map@3", "precision@2", "mrr", "gini@2", "novelty@2", "bpref", "rmse"]
+
+
+@given(RUNS, TRUTHS)
+def test_the_same_bits_as_one_evaluation_each(run, truth):
+    table = rw.across_conventions(run, truth, MEASURES, train=TRAIN).table
+    assert {*table["convention"]} == {*rw.conventions()}
+    for row in table.to_dicts():
+        try:
+            alone = rw.evaluate(
+                run, truth, row["measure"], train=TRAIN, convention=row["convention"]
+            )
+        except RankwiseError:
+            continue
+        value = alone[row["measure"]]
+        same = value == row["value"] or (row["value"] is not None and math.isnan(value))
+        assert same, (row, value)
+        if row["users"] is not None:
+            cell = alone.cell(row["measure"])
+            assert row["users"] == alone.per_user[cell].is_not_nan().sum()
+
+
+@given(RUNS, TRUTHS, st.sampled_from(MEASURES))
+def test_conventions_agree_wherever_their_choices_agree(run, truth, measure):
+    values: dict[Definition, set[float]] = {}
+    for row in rw.across_conventions(run, truth, measure, train=TRAIN).table.to_dicts():
+        if row["value"] is not None and not math.isnan(row["value"]):
+            convention = Convention.named(row["convention"])
+            values.setdefault(Definition.under(measure, convention), set()).add(row["value"])
+    assert all(len(some) == 1 for some in values.values())
+
+
+def test_conventions_share_evaluations(monkeypatch):
+    run, truth = {"u": ["a", "b"], "v": ["b"]}, {"u": {"b"}, "v": {"c"}}
+    calls = []
+    evaluated = module.evaluate_tables
+    monkeypatch.setattr(
+        module, "evaluate_tables", lambda *given: calls.append(1) or evaluated(*given)
+    )
+    table = rw.across_conventions(run, truth, ["ndcg@2", "recall@2", "map@2"]).table
+    assert len(table) > 40
+    assert len(calls) <= 3
+
+
+def test_a_library_that_has_no_such_measure_is_left_out_and_a_refused_name_says_why():
+    across = rw.across_conventions({"u": ["a"]}, {"u": {"a"}}, ["map@1", "gini@1"])
+    found = across.table.filter(pl.col("measure") == "map@1")
+    assert "surprise" not in found["convention"]
+    elliot = found.filter(pl.col("convention") == "elliot").row(0, named=True)
+    assert elliot["value"] is None
+    assert "mean of precision at every rank" in elliot["why"]
+    assert "map@1: 1.0000 to 1.0000" in repr(across)
+    assert across.spread.filter(pl.col("measure") == "map@1").row(0)[1:] == (1.0, 1.0, 1)
+    assert "convention,value" in across.export("csv")
+    assert "<table" in across._repr_html_()
+
+
+def test_whose_number_it_is():
+    run = {"u": ["a", "b", "c"], "v": ["d", "e", "f"]}
+    truth = {"u": {"c", "x", "y", "z"}, "v": {"d"}}
+    ranx = rw.evaluate(run, truth, "map@3", convention="ranx")["map@3"]
+    text = f"{ranx:.4f}"
+    found = rw.convention_of(text, run, truth, "map").table
+    assert ("map@3", "ranx") in found.select("measure", "convention").rows()
+    assert ("map@3", "recbole") not in found.select("measure", "convention").rows()
+    percent = f"{100 * ranx:.2f}%"
+    assert rw.convention_of(percent, run, truth, "map").table.equals(found)
+    assert rw.convention_of(text, run, truth, "map@1").table.is_empty()
+    assert "no convention gives this number" in repr(rw.convention_of("0.99999", run, truth, "map"))
+    for wrong in ("about 0.3", "nan", "inf", ""):
+        with pytest.raises(ParameterError, match="no number"):
+            rw.convention_of(wrong, run, truth, "map")
+
+
+def test_some_conventions_and_one_of_your_own():
+    mine = rw.Convention("mine", measures={"recall": "recall(denominator=capped)"})
+    run, truth = {"u": ["a", "b"]}, {"u": {"a", "x", "y"}}
+    table = rw.across_conventions(run, truth, "recall@2", conventions=["default", mine]).table
+    assert table.select("convention", "value").rows() == [("default", 1 / 3), ("mine", 0.5)]

@@ -1,0 +1,203 @@
+"""Numbers of a library held against rankwise under the library's convention, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+import rankwise as rw
+from libraries import Library
+
+__all__ = ["Outcome", "Verdict", "compare"]
+
+Values: TypeAlias = Mapping[str, float]
+Verdict: TypeAlias = Literal["equal", "equal, except", "differs", "not offered", "wrong"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measure of a library beside rankwise's.
+
+    Attributes
+    ----------
+    measure : str
+        The library's name, without a cut-off.
+    rankwise : str
+        rankwise's measure in full; empty if there is none.
+    verdict : str
+        ``"equal"`` in every case; ``"equal, except"`` and ``"differs"`` with the reason that the
+        convention gives; ``"not offered"``; ``"wrong"`` where no reason is given.
+    why : str
+        The reason, or what was found.
+    """
+
+    measure: str
+    rankwise: str
+    verdict: Verdict
+    why: str = ""
+
+
+@cache
+def tables(folder: Path) -> dict[str, Any]:
+    """Read the tables of a case: what `rankwise.evaluate` takes, and the lists by view."""
+    read = {path.stem: pl.read_csv(path) for path in folder.glob("*.csv")}
+    vectors = pl.Series("features", np.load(folder / "features.npy").tolist())
+    views = {"lists": read["lists"]}
+    if (folder / "scores.npy").exists():
+        scores = np.load(folder / "scores.npy")
+        seen = np.zeros(scores.shape, dtype=bool)
+        seen[read["train"]["user"], read["train"]["item"]] = True
+        user, item = np.nonzero(~seen)
+        views["matrix"] = pl.DataFrame({"user": user, "item": item, "score": scores[user, item]})
+    given = {role: read[role] for role in ("truth", "train", "users", "baseline")}
+    return {"views": views, "given": {**given, "items": read["items"].with_columns(vectors)}}
+
+
+def rankwise_value(library: Library, name: str, text: str, folder: Path) -> float:
+    """Evaluate one measure under the convention, and nothing else.
+
+    Raises
+    ------
+    rankwise.RankwiseError
+        If it cannot be evaluated.
+    """
+    measure = rw.conventions()[library.convention].parse(text)
+    k = name.partition("@")[2]
+    if k and measure.cutoff != "none" and not measure.k:
+        measure, text = measure @ int(k), f"{text}@{k}"
+    at = tables(folder)
+    lists = at["views"].get(library.view(name), at["views"]["lists"])
+    result = rw.evaluate(lists, measures=text, convention=library.convention, **at["given"])
+    return result[f"{measure}{library.cell(name)}"]
+
+
+def _all_at_once(library: Library, names: Iterable[str], folder: Path) -> dict[str, float]:
+    """Evaluate what can be evaluated together: all cut-offs of a name in one call."""
+    convention = rw.conventions()[library.convention]
+    cutoffs: dict[str, list[str]] = {}
+    for name in names:
+        base, at, k = name.partition("@")
+        if at:
+            cutoffs.setdefault(base, []).append(k)
+    out: dict[str, float] = {}
+    for base, ks in cutoffs.items():
+        text = library.reads(base)
+        if text is None or not _is_read(library, text) or len(ks) < 2:
+            continue
+        measure = convention.parse(text)
+        if measure.cutoff == "none" or measure.k:
+            continue
+        at = tables(folder)
+        lists = at["views"].get(library.view(base), at["views"]["lists"])
+        try:
+            result = rw.evaluate(
+                lists, measures=f"{text}@[{','.join(ks)}]", convention=library.convention,
+                **at["given"],
+            )  # fmt: skip
+        except rw.RankwiseError:
+            continue  # one by one, so that each says what is wrong
+        cell = library.cell(base)
+        out |= {f"{base}@{k}": result.values[f"{measure @ int(k)}{cell}"] for k in ks}
+    return out
+
+
+def compare(library: Library, values: Mapping[str, Values], cases: Path) -> list[Outcome]:
+    """Return an outcome for every measure that a library printed.
+
+    Parameters
+    ----------
+    library : Library
+        Which.
+    values : mapping of str to mapping of str to float
+        By ``SEED/CASE``, its numbers by name.
+    cases : Path
+        The folder with the data, ``SEED/CASE``.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for place, numbers in values.items():
+        ours = _all_at_once(library, numbers, cases / place)
+        for name, number in numbers.items():
+            problems = found.setdefault(name.partition("@")[0], {"equal": [], "different": []})
+            problem = _difference(library, name, number, cases / place, ours)
+            if problem is not None:
+                kind = "different" if problem else "equal"
+                problems[kind].append(f"{place} {name}: {problem}")
+    return [_outcome(library, base, problems) for base, problems in found.items()]
+
+
+def _difference(
+    library: Library, name: str, number: float, folder: Path, ours: Values
+) -> str | None:
+    """Return how rankwise's number differs, empty if it does not; None if there is none."""
+    text = library.reads(name)
+    if text is None or not _is_read(library, text):
+        return None
+    try:
+        value = ours[name] if name in ours else rankwise_value(library, name, text, folder)
+    except rw.RankwiseError as error:
+        if "needs a cut-off" in str(error):
+            return None
+        return f"{number} beside {error}"
+    near = math.isclose(value, number, rel_tol=library.tolerance, abs_tol=library.tolerance)
+    return "" if near else f"{number} beside {value}"
+
+
+@cache
+def _is_read(library: Library, text: str) -> bool:
+    try:
+        rw.conventions()[library.convention].parse(text)
+    except rw.RankwiseError:
+        return False
+    return True
+
+
+def _outcome(library: Library, base: str, found: Mapping[str, list[str]]) -> Outcome:
+    convention = rw.conventions()[library.convention]
+    text = library.reads(base)
+    if text is None or not any(found.values()):
+        return Outcome(base, "", "not offered", "" if text is None else _refusal(convention, text))
+    measure = convention.parse(text)
+    entry = convention.entry(measure @ 1 if measure.cutoff != "none" else measure)
+    entry = convention.language.named(text) or entry
+    different = found["different"]
+    if not different:
+        return Outcome(base, str(measure), "equal")
+    elsewhere = [line for line in different if not _is_undefined(library, line)]
+    why = entry.note if elsewhere else convention.note
+    if not why:
+        return Outcome(base, str(measure), "wrong", "; ".join(elsewhere[:3]))
+    return Outcome(base, str(measure), "equal, except" if found["equal"] else "differs", why)
+
+
+def _is_undefined(library: Library, line: str) -> bool:
+    place = line.partition(" ")[0]
+    return place.rpartition("/")[2] in library.undefined
+
+
+def _refusal(convention: rw.Convention, text: str) -> str:
+    """Return why a name is refused; empty if the convention does not know it."""
+    entry = convention.language.named(text)
+    return "" if entry is None else entry.refused
+
+
+def summary(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Count the verdicts."""
+    verdicts = [outcome.verdict for outcome in outcomes]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def recorded_names(library: Library, values: Values) -> dict[str, float]:
+    """Return the numbers whose names the convention reads."""
+    return {
+        name: number for name, number in values.items()
+        if (text := library.reads(name)) is not None and _is_read(library, text)
+        and not re.search(r"needs", text)
+    }  # fmt: skip

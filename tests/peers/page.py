@@ -1,0 +1,90 @@
+"""The page of the documentation that says, library by library, what was found equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import agreement
+
+import rankwise as rw
+from libraries import LIBRARIES
+
+__all__ = ["written_page"]
+
+HEAD = """\
+# Agreement with other libraries
+
+This page is generated: `python tests/peers/compare.py --page` writes it from what the libraries
+themselves printed. Each was installed in an environment of its own and run on random data with full
+and ragged lists, graded relevance, ties, items that training does not have, lists of one item, users
+without a list or without ground truth, and fewer items than k. rankwise evaluated the same tables with
+`convention="NAME"` and no other option. [Conventions](conventions.md) says how to use them.
+
+- **equal**: the same number in every case, to 1e-9 (1e-5 or 2e-6 where the library computes in 32
+  bits).
+- **equal, except**: the same number but in the cases that the note names.
+- **differs**: what the library computes is something else, and the note says what.
+- **refused**: rankwise has nothing that gives the number; the name raises an error that says so.
+
+"""
+
+
+def written_page(
+    outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, Sequence[agreement.Outcome]]
+) -> str:
+    """Return the text of the page.
+
+    Parameters
+    ----------
+    outputs : mapping of str to mapping
+        What each library printed, by ``SEED/CASE``.
+    found : mapping of str to sequence of Outcome
+        What came of the comparison.
+    """
+    rows = [
+        (
+            f"`{LIBRARIES[name].convention}`", f"{name} {outputs[name]['version']}",
+            *(str(agreement.summary(outcomes).get(verdict, 0))
+              for verdict in ("equal", "equal, except", "differs")),
+            str(len(_refused(LIBRARIES[name].convention))),
+        )
+        for name, outcomes in found.items()
+    ]  # fmt: skip
+    head = ("convention", "library", "equal", "equal, except", "differs", "refused")
+    return (
+        HEAD
+        + _table(head, rows)
+        + "".join(
+            _section(name, outputs[name]["version"], outcomes) for name, outcomes in found.items()
+        )
+    )
+
+
+def _refused(convention: str) -> dict[str, str]:
+    """Return the names that a convention refuses, with what the library computes."""
+    entries = rw.conventions()[convention].measures.values()
+    return {entry.name: entry.refused for entry in entries if entry.refused}
+
+
+def _section(name: str, version: str, outcomes: Sequence[agreement.Outcome]) -> str:
+    """Return the part about one library."""
+    convention = rw.conventions()[LIBRARIES[name].convention]
+    rows = [
+        (f"`{outcome.measure}`", f"`{outcome.rankwise}`", outcome.verdict,
+         "" if outcome.why == convention.note else outcome.why)
+        for outcome in outcomes if outcome.rankwise
+    ]  # fmt: skip
+    rows += [(f"`{name}`", "", "refused", why)
+             for name, why in _refused(convention.name).items()]  # fmt: skip
+    text = f'\n## {name} {version}: `convention="{convention.name}"`\n\n'
+    if convention.note:
+        text += f"The library as a whole: {convention.note}. Where only this differs, no note is given.\n\n"
+    return text + _table(("measure", "rankwise", "", "note"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
