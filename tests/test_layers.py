@@ -41,7 +41,7 @@ ALLOWED = {
         "errors",
     },
     "torch": {
-        "evaluation", "ranking", "results", "encoding", "measures", "tables", "core", "errors",
+        "convention", "evaluation", "ranking", "results", "encoding", "measures", "tables", "core", "errors",
     },
     "spark": {
         "evaluation", "splits", "results", "encoding", "measures", "stats", "tables", "core",

@@ -711,3 +711,25 @@ def test_constant_scores_take_a_bounded_number_of_rows(monkeypatch):
     for name in ("ndcg@10", "mrr@10"):
         assert cut.result()[name] == pytest.approx(theirs[name], rel=1e-12)
     assert whole.result()["mrr"] == pytest.approx(theirs["mrr"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["trec_eval", "rectools", "recommenders", "sklearn", "lenskit"])
+def test_conventions(name):
+    """Metrics under a convention have the bits of `rankwise.evaluate` under it, also where tied."""
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randint(0, 6, (12, N_ITEMS), generator=generator) / 8
+    grades = torch.randint(0, 3, (12, N_ITEMS), generator=generator)
+    target = grades * (torch.rand((12, N_ITEMS), generator=generator) < 0.3)
+    target[0] = 0
+    metrics = Collection(["ndcg@3", "recall@3", "map@5"], n_items=N_ITEMS, convention=name)
+    metrics.update(scores, target, users=torch.arange(12))
+    rows = {"user": np.repeat(np.arange(12), N_ITEMS), "item": np.tile(np.arange(N_ITEMS), 12)}
+    lists = pl.DataFrame({**rows, "score": scores.flatten().numpy()})
+    truth = pl.DataFrame({**rows, "relevance": target.flatten().numpy()})
+    truth = truth.filter(pl.col("relevance") > 0)
+    expected = rw.evaluate(
+        lists, truth, ["ndcg@3", "recall@3", "map@5"], items=range(N_ITEMS), convention=name
+    )
+    values = {cell: value.item() for cell, value in metrics.compute().items()}
+    assert values == dict(expected.values)
+    assert metrics.result()["ndcg@3"] == expected["ndcg@3"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.choices import Duplicates, Population, Ranks, Ties
+from rankwise.core.choices import Duplicates, IdType, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
 from rankwise.core.lists import Lists
 from rankwise.core.row_sets import Needs
@@ -83,6 +83,8 @@ class EncodingRules:
     ranks: Ranks = "close"
     required: bool = True
     """Whether some item must be relevant."""
+    id_type: IdType = "typed"
+    """Whether ids order tied items as they are or as text."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists."""
 
@@ -251,7 +253,9 @@ class Encoder:
         if rules.exact:
             lists = encode_ranks(recommended, truth, ids, ties, counts)
         else:
-            lists = encode_lists(recommended, ids, ties, rules.duplicates, counts, threads)
+            lists = encode_lists(
+                recommended, ids, ties, rules.duplicates, counts, threads, id_type=rules.id_type
+            )
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
         return lists, ties

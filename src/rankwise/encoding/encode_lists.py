@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.choices import ANY_ROW, Duplicates, Population, Ties
+from rankwise.core.choices import ANY_ROW, Duplicates, IdType, Population, Ties
 from rankwise.core.encoded import Confirm
 from rankwise.core.lists import Lists, arrange
 from rankwise.core.match import match
 from rankwise.core.ragged import Ints, owners
 from rankwise.core.truth import Truth, arrange_truth
-from rankwise.core.vocabulary import Codes, HashCollision, HashedStrings
+from rankwise.core.vocabulary import Codes, HashCollision, HashedStrings, Vocabulary
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, DuplicateError, EmptyError
 from rankwise.tables.table import Table, is_absent
@@ -118,10 +119,13 @@ def encode_lists(
     duplicates: Duplicates,
     counts: Counter[str],
     threads: int,
+    *,
+    id_type: IdType = "typed",
 ) -> Lists:
     """Return rows as ranked lists; with ``duplicates="first"``, without repetitions.
 
-    Otherwise repeated items are an error that matching with the ground truth raises.
+    Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
+    says whether ids order tied items as they are or as text.
     """
     frame = table.frame
     codes = ids.items.encode(frame["item"])
@@ -135,7 +139,7 @@ def encode_lists(
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=ids.items.ordered,
+        item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
         threads=threads,
     )
     if hashed and lists.items is not codes:
@@ -151,6 +155,19 @@ def encode_lists(
             counts["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
     return lists
+
+
+def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
+    """Return what orders codes of items by the text of their ids."""
+
+    def order(codes: Codes) -> Ints:
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        texts = items.decode(distinct).cast(pl.String)
+        place = np.empty(len(distinct), dtype=np.int64)
+        place[texts.arg_sort().to_numpy()] = np.arange(len(distinct))
+        return place[inverse]
+
+    return order
 
 
 def _rising(lists: Lists) -> int:

@@ -24,7 +24,7 @@ class Readings:
     order_by : str, default="rank"
         ``"score"``: ranks of lists that have scores are not read.
     ids : str, default="typed"
-        ``"text"``: ids are compared, and ordered, as text.
+        ``"text"``: ids of any type match what is written alike, and are ordered as text.
     score_precision : str, default="float64"
         ``"float32"``: scores are rounded to 32 bits before they order lists.
     """
@@ -49,12 +49,8 @@ class Readings:
                 frame = frame.drop("rank")
             if self.score_precision == "float32":
                 frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
-        table = table.with_frame(frame)
-        if self.ids == "text":
-            for column in ("user", "item"):
-                if column in frame.columns and frame.schema[column] != pl.String:
-                    table = table.with_ids(column, frame[column].cast(pl.String))
-        return table
+        # Integers are as good as the text that they are written as: they match text elsewhere.
+        return replace(table.with_frame(frame), is_text=table.is_text or self.ids == "text")
 
 
 AS_THEY_ARE = Readings()

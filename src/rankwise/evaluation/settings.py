@@ -124,8 +124,8 @@ class Settings:
         "read.",
     )  # fmt: skip
     ids: IdType = _option(
-        "typed", "How ids are compared. As they are; or as text, in which ``\"10\"`` comes before "
-        "``\"9\"`` where ids order tied items.",
+        "typed", "How ids are compared. As they are; or as text: integers match text that is "
+        "written alike, and ``\"10\"`` comes before ``\"9\"`` where ids order tied items.",
     )  # fmt: skip
     score_precision: ScorePrecision = _option(
         "float64", "Precision of the scores that order lists. In 32 bits scores tie that differ in "

@@ -200,7 +200,7 @@ def prepare(
         population=settings.evaluated, ties=settings.ties, duplicates=settings.duplicates,
         relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
         required=counted is None and settings.needs_relevant,
-        ties_if_scored=settings.ties_if_scored,
+        ties_if_scored=settings.ties_if_scored, id_type=settings.ids,
     )  # fmt: skip
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, reference)

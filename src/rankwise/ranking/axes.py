@@ -85,15 +85,24 @@ class Axis:
     @cached_property
     def id_rank(self) -> Ints | None:
         """The rank of each code's id among the sorted ids; None if codes are already sorted."""
-        if self.ids.is_sorted():
-            return None
-        rank = np.empty(len(self.ids), dtype=np.int64)
-        rank[self.ids.arg_sort().to_numpy()] = np.arange(len(self.ids))
-        return rank
+        return _ranks(self.ids)
+
+    @property
+    def text_rank(self) -> Ints | None:
+        """The same with ids sorted as text."""
+        return _ranks(self.ids.cast(pl.String))
 
     def subset(self, codes: Ints) -> Axis:
         """Return the axis of the given rows or columns."""
         return Axis(self.role, self.ids.gather(codes), len(codes))
+
+
+def _ranks(ids: pl.Series) -> Ints | None:
+    if ids.is_sorted():
+        return None
+    rank = np.empty(len(ids), dtype=np.int64)
+    rank[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    return rank
 
 
 def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:

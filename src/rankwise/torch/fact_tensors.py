@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arrays import checks_at_end
+from rankwise.core.choices import IdType
 from rankwise.core.facts import Fact, Facts, Groups
 from rankwise.core.ragged import offsets
 from rankwise.encoding.context import encode_context
@@ -93,7 +94,13 @@ class FactTensors:
 
 
 def read_facts(
-    facts: FactTables, tables: Tables, items: Axis | None, users: Axis | None, *, history: bool
+    facts: FactTables,
+    tables: Tables,
+    items: Axis | None,
+    users: Axis | None,
+    *,
+    history: bool,
+    id_type: IdType = "typed",
 ) -> FactTensors:
     """Turn the facts that measures need into tensors.
 
@@ -109,6 +116,8 @@ def read_facts(
         What the numbers of users stand for; None: users come as ids.
     history : bool
         Whether training histories are needed.
+    id_type : str, default="typed"
+        Whether ids order tied items as they are or as text.
     """
     user_ids = _users(tables, users)
     user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
@@ -118,7 +127,9 @@ def read_facts(
     for column, groups in facts.of_users(user_ids.ids).items():
         fact = Groups.of_users(column)
         found[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
-    id_rank: Any = None if items is None else items.id_rank
+    id_rank: Any = None
+    if items is not None:
+        id_rank = items.id_rank if id_type == "typed" else items.text_rank
     arrays = FactTensors(found, user_ids, user_items, id_rank, counts)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypedDict
 
-from rankwise.core.choices import Population, Ties, Undefined, WithoutList
+from rankwise.convention.convention import Convention
+from rankwise.core.choices import Population, Relevance, Ties, Undefined, WithoutList
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -27,6 +28,8 @@ class MetricOptions(TypedDict, total=False):
     k: int | list[int] | None
     threshold: float | None
     relevance_threshold: float | None
+    relevance: Relevance
+    convention: str | Convention | None
     population: Population
     undefined: Undefined
     without_list: WithoutList
@@ -99,6 +102,12 @@ class MetricSpec:
         if self.exclude_seen and self.tables.train is None:
             raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
         self._check_sample()
+        by_id = self.settings.ties in ("item", "item_desc")
+        if by_id and self.settings.ids == "text" and self.items is None:
+            raise ParameterError(
+                "ids of items order ties as text, so they have to be known",
+                hint="pass n_items=, or item_ids= with the ids of all columns",
+            )
         plan = self.plan
         has_facts = any(fact.kind != "user_group" for fact in plan.facts)
         if self.items is None and (plan.needs_catalogue or has_facts or self.exclude_seen):
@@ -181,6 +190,7 @@ class MetricSpec:
         return read_facts(
             self.job(from_scores=True).facts, self.tables, self.items, self.users,
             history=self.tables.train is not None and (self.exclude_seen or bool(listed)),
+            id_type=self.settings.ids,
         )  # fmt: skip
 
     def ties(self, *, from_scores: bool) -> Ties:
