@@ -62,10 +62,14 @@ class _Users:
 
 @dataclass(frozen=True)
 class _Part:
-    """Tables of some users; ``tied`` says whether the order of tied items matters to them."""
+    """Some of the users; ``tied`` says whether the order of tied items matters to them.
+
+    ``others`` have lists in the tables, and are evaluated with another part.
+    """
 
     tables: Tables
     tied: bool
+    others: pl.Series | None = None
 
     @cached_property
     def has_grade_0(self) -> bool:
@@ -79,7 +83,12 @@ class _Part:
     def judged(self) -> pl.Series | None:
         """The users who have rows in the ground truth."""
         truth = self.tables.truth
-        return None if truth is None else truth.frame["user"].unique()
+        if truth is None:
+            return None
+        users = truth.frame["user"].unique()
+        if self.others is None:
+            return users
+        return users.filter(~users.is_in(self.others.cast(users.dtype).implode()))
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ class SharedEvaluations:
         if lists.frame.select(among.all()).item():
             return [_Part(self.tables, tied=True)]
         return [
-            _Part(_filtered(self.tables, ~among), tied=False),
+            _Part(self.tables, tied=False, others=tied),
             _Part(_filtered(self.tables, among), tied=True),
         ]
 
@@ -150,6 +159,9 @@ class SharedEvaluations:
         assert lists is not None
         if tied.is_empty() or "score" not in lists.frame.columns:
             return False
+        score = lists.frame["score"]
+        if (score == score.cast(pl.Float32).cast(pl.Float64)).all():
+            return False
         rows = lists.frame.select("user", "score").filter(pl.col("user").is_in(tied.implode()))
         return rows.n_unique() > rows.cast({"score": pl.Float32}).n_unique()
 
@@ -179,6 +191,9 @@ class SharedEvaluations:
         ).settings(self.options)
         result = _evaluated(replace(raw, measures=tuple(measures.values())), part.tables)
         users = result.per_user
+        if part.others is not None:
+            others = part.others.cast(users.schema["user"])
+            users = users.filter(~pl.col("user").is_in(others.implode()))
         judged = np.zeros(len(users), dtype=bool)
         if part.judged is not None:
             ids = part.judged.cast(users.schema["user"])
@@ -249,25 +264,26 @@ def _users_with_ties(lists: pl.DataFrame) -> pl.Series:
     score = lists["score"].cast(pl.Float32).to_numpy()
     user = lists["user"]
     same = (user == user.shift(1)).fill_null(value=False).to_numpy()
-    falls = np.ones(len(score), dtype=bool)
-    falls[1:] = score[1:] < score[:-1]
+    equal, rises = np.zeros(len(score), dtype=bool), np.zeros(len(score), dtype=bool)
+    equal[1:], rises[1:] = score[1:] == score[:-1], score[1:] > score[:-1]
     if "rank" in lists.columns:
         rank = lists["rank"].to_numpy()
-        falls[1:] &= rank[1:] > rank[:-1]
-    in_doubt = user.filter(pl.Series(same & ~falls)).unique()
+        rises[1:] |= rank[1:] < rank[:-1]
+    tied = user.filter(pl.Series(same & equal)).unique()
+    in_doubt = user.filter(pl.Series(same & rises)).unique()  # rows in another order
     heads = user.filter(pl.Series(~same))
     if heads.n_unique() < len(heads):  # rows of some users stand apart
         in_doubt = pl.concat([in_doubt, heads.filter(heads.is_duplicated())]).unique()
     if in_doubt.is_empty():
-        return in_doubt
+        return tied
     rows = lists.filter(pl.col("user").is_in(in_doubt.implode()))
     rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-    tied = rows.filter(pl.struct("user", "score").is_duplicated())["user"]
-    if "rank" not in rows.columns:
-        return tied.unique()
-    ordered = rows.sort("user", "rank")
-    rises = (pl.col("score") > pl.col("score").shift()) & (pl.col("user") == pl.col("user").shift())
-    return pl.concat([tied, ordered.filter(rises)["user"]]).unique()
+    found = [tied, rows.filter(pl.struct("user", "score").is_duplicated())["user"]]
+    if "rank" in rows.columns:
+        ordered = rows.sort("user", "rank")
+        above = pl.col("user") == pl.col("user").shift()
+        found.append(ordered.filter(above & (pl.col("score") > pl.col("score").shift()))["user"])
+    return pl.concat(found).unique()
 
 
 def _mean(definition: Definition, parts: Sequence[_Users]) -> Outcome:
