@@ -170,7 +170,7 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
         reached += effects[name]
         old, new = differences[name]
         rows.append({
-            "choice": name, "first": show_value(old), "second": show_value(new),
+            "choice": name, "first": _shown(name, old), "second": _shown(name, new),
             "effect": effects[name], "value": reached, "users": touched[name],
         })  # fmt: skip
     return Explanation(
@@ -178,6 +178,11 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
         definitions=(str(mixtures.first.measure), str(mixtures.second.measure)),
         choices=pl.DataFrame(rows, schema=CHOICES), users=_contributions(ends),
     )  # fmt: skip
+
+
+def _shown(name: str, value: object) -> str:
+    """Write the value of a choice; no rule for ties is the mean over their orders."""
+    return "expected" if name == "ties" and value is None else show_value(value)
 
 
 def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:
