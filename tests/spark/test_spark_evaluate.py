@@ -400,3 +400,23 @@ def test_paths_are_read_by_spark(spark, tmp_path):
     assert there.provenance["inputs"]["truth"]["source"] == str(tmp_path / "truth.parquet")
     with pytest.raises(FileError, match="Spark cannot read this"):
         rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
+
+
+@pytest.mark.parametrize("name", ["trec_eval", "rectools", "replay", "warprec", "rank_of_items"])
+def test_conventions(spark, name):
+    """Other names, populations that differ from measure to measure, ids ordered as text."""
+    kept = ("recommendations", "truth", "train")
+    tables = {role: table for role, table in frames(seed=5).items() if role in kept}
+    if name == "rank_of_items":
+        name = rw.Convention("mine", base="recommenders", ties="item")
+    one, there = evaluate(
+        spark, tables, ["ndcg@3", "precision@3", "recall@3", "gini@3"], convention=name, buckets=3
+    )
+    check_same(one, there)
+    assert there["ndcg@3"] == one["ndcg@3"]
+    assert there.provenance["rules"] == one.provenance["rules"]
+
+
+def test_a_convention_that_takes_tied_rows_in_their_order_is_refused(spark):
+    with pytest.raises(ParameterError, match="rows of a Spark table have no order"):
+        evaluate(spark, frames(seed=5), "recall@3", convention="elliot")
