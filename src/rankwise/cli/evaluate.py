@@ -117,7 +117,8 @@ def command(
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
     if number is not None or options.get("convention") == "all":
-        if required or save is not None or per_user is not None or engine == "spark":
+        outputs = [*required, save, per_user, master, buckets]
+        if engine == "spark" or any(output is not None for output in outputs):
             raise click.UsageError(
                 "many conventions give a table alone: no --require, --save, --per-user or Spark",
                 ctx,
@@ -156,7 +157,9 @@ def _across(
     known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
     for name in options:
         if name not in known:
-            raise click.UsageError(f"--{name.replace('_', '-')} is a choice of conventions", ctx)
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} does not go with many conventions", ctx
+            )
     chosen = None if asked == "all" else [asked]
     if number is None:
         wanted = measures or DEFAULT_MEASURES

@@ -22,7 +22,6 @@ from rankwise.core.choices import (
     Undefined,
     WithoutList,
 )
-from rankwise.core.user_rules import UserRule
 from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.measure import Measure, show_value
 from rankwise.measures.parsing import parse_text, several_measures
@@ -69,13 +68,19 @@ class Convention:
     list_population : str, optional
         The same for measures that describe lists without looking at the ground truth.
     undefined, without_list, ties, relevance, duplicates, order_by, ids : str, optional
-        As in `rankwise.evaluate`. ``ties`` holds where scores order the lists.
+        As in `rankwise.evaluate`, and by default as in ``base``. ``ties`` holds where scores order
+        the lists.
     score_precision, catalogue : str, optional
-        As in `rankwise.evaluate`.
+        As in `rankwise.evaluate`, and by default as in ``base``.
     library : str, default=""
         Whose numbers these are, with the versions that were checked.
     note : str, default=""
         What the library leaves undefined, or does with all its measures and this does not.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such choice or base, or an entry is no measure.
 
     Examples
     --------
@@ -107,6 +112,11 @@ class Convention:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ParameterError("a convention has a name", found=repr(self.name))
+        if self.name in ("all", "default") and (self.measures or self.name == "all"):
+            raise ParameterError(
+                f"{self.name!r} names something else", found=f"Convention({self.name!r}, …)",
+                hint="give the convention another name",
+            )  # fmt: skip
         if not isinstance(self.measures, Mapping):
             raise ParameterError(
                 "measures maps names to measures", found=repr(self.measures)[:80],
@@ -117,7 +127,10 @@ class Convention:
         if isinstance(base, str):
             base = find(base)
         entries = {} if base is None else dict(base.measures)
-        entries |= {key(name): Entry.read(name, given) for name, given in self.measures.items()}
+        for name, given in self.measures.items():
+            entry = Entry.read(str(name), given)
+            entry.check(self.name)
+            entries[key(entry.name)] = entry
         object.__setattr__(self, "measures", entries)
         for choice, default in _DEFAULTS.items():
             if getattr(self, choice) is None:
@@ -153,7 +166,13 @@ class Convention:
         return parse_text(text, self.language) if spelled is None else [spelled]
 
     def parse(self, text: str) -> Measure:
-        """Return the measure that a text names in the language of this convention."""
+        """Return the measure that a text names in the language of this convention.
+
+        Raises
+        ------
+        MeasureError
+            If there is no such measure, or the convention refuses the name.
+        """
         measures = self.read(text)
         if len(measures) != 1:
             raise several_measures(text)
@@ -215,14 +234,13 @@ class Convention:
         """Return the entry that holds for a measure: that of its name, or of what it is made of."""
         return self.language.entry_of(measure)
 
-    def rule(self, measure: Measure) -> UserRule:
-        """Return who a measure is averaged over, and what other evaluated users count."""
-        entry = self.entry(measure)
-        of_lists = None if measure.reads_truth else self.list_population
-        population: Any = entry.population or of_lists or self.population
-        undefined: Any = entry.undefined or self.undefined
-        without_list: Any = entry.without_list or self.without_list
-        return UserRule(population, undefined, without_list)
+    def choices_of(self, measure: Measure) -> dict[str, Any]:
+        """Return every choice for a measure: its entry's, and those for all where it has none."""
+        chosen = dict(self.choices)
+        of_lists = chosen.pop("list_population")
+        if of_lists is not None and not measure.reads_truth:
+            chosen["population"] = of_lists
+        return chosen | self.entry(measure).choices
 
     def to_dict(self) -> dict[str, Any]:
         """Return every choice in full, as plain values."""
@@ -244,8 +262,8 @@ class Convention:
             If there is no such convention.
         """
         if isinstance(given, Convention):
-            return given
-        if given is None or given == "default":
+            return None if given.name == "default" else given
+        if given is None or (isinstance(given, str) and given.lower() == "default"):
             return None
         if isinstance(given, Mapping):
             return cls.of(given)

@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 from rankwise.core.arguments import check_choice
 from rankwise.core.choices import Population, Relevance, Ties, Undefined, WithoutList
-from rankwise.errors import MeasureError, ParameterError, nearest
+from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.measure import Measure
+from rankwise.measures.parsing import parse_text
 from rankwise.measures.read import parse
 
 __all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices"]
@@ -90,6 +91,22 @@ class Entry:
         check_choices(f"measure {name!r}", choices, ENTRY_CHOICES)
         measure, note, refused = (str(given.get(word, "")) for word in words)
         return cls(name, measure or name, note=note, refused=refused, **choices)
+
+    def check(self, convention: str) -> None:
+        """Raise if what the name means cannot be read, naming it and its convention."""
+        if self.refused:
+            return
+        try:
+            several = len(parse_text(self.text)) != 1
+        except UsageError as error:
+            raise ParameterError(
+                f"convention {convention!r}: the measure of {self.name!r} cannot be read",
+                found=f"{self.text}: {error.what}", hint=error.hint,
+            ) from error  # fmt: skip
+        if several:
+            raise ParameterError(
+                f"convention {convention!r}: {self.name!r} means several measures", found=self.text
+            )
 
     def to_dict(self) -> dict[str, str]:
         """Return what is not left open, as plain values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -15,6 +16,7 @@ from rankwise.measures.registry import key
 
 __all__ = ["ConventionLanguage"]
 
+_CUTOFFS = r"\s*\d+\s*|\s*\[\s*\d+(\s*,\s*\d+)*\s*\]\s*"
 _NOTHING_DIFFERS = Entry("", "")
 
 
@@ -42,16 +44,16 @@ class ConventionLanguage:
         return _changed(entry.measure, read) if given else entry.measure
 
     def spelled(self, text: str) -> Measure | None:
-        """Return the measure of a name that Python's grammar does not read: ``11pt_avg@5``.
+        """Return the measure of a name as the library spells it, also ``11pt_avg@5``.
 
         None if there is no entry of this name.
         """
         name, at, cutoffs = text.partition("@")
         entry = self.entries.get(key(name.strip()))
-        numbers = [number.strip() for number in cutoffs.strip(" []").split(",")]
-        if entry is None or (at and not all(number.isdecimal() for number in numbers)):
+        if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):
             return None
-        return entry.measure @ [int(number) for number in numbers] if at else entry.measure
+        numbers = [int(number) for number in re.findall(r"\d+", cutoffs)]
+        return entry.measure @ numbers if at else entry.measure
 
     def named(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""

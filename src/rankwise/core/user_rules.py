@@ -8,7 +8,30 @@ from typing import Any
 
 from rankwise.core.choices import Population, Undefined, WithoutList
 
-__all__ = ["BY_DEFAULT", "EVERYONE", "UserRule", "UserRules", "population_of_all"]
+__all__ = ["BY_DEFAULT", "EVERYONE", "UserRule", "UserRules", "members", "population_of_all"]
+
+
+def members(population: Population, relevant: Any, listed: Any, judged: Any) -> Any:
+    """Return which users belong to a population.
+
+    Parameters
+    ----------
+    population : str
+        The population.
+    relevant, listed, judged : array of bool, shape (U,)
+        Whether each user has a relevant item, a list, and a row in the ground truth.
+    """
+    if population == "truth":
+        return relevant
+    if population == "both":
+        return relevant & listed
+    if population == "recommended":
+        return listed
+    if population == "judged":
+        return judged
+    if population == "judged_both":
+        return listed & judged
+    return relevant | listed
 
 
 @dataclass(frozen=True)
@@ -36,13 +59,13 @@ class UserRule:
         """
         if self.population == evaluated:
             return None
-        if self.population == "truth":
-            return n_relevant > 0
-        if self.population == "both":
-            return (n_relevant > 0) & (list_length > 0)
-        if self.population in ("recommended", "judged_both"):
-            return list_length > 0
-        return (n_relevant > 0) | (list_length > 0)
+        judged = evaluated in ("judged", "judged_both")  # they all are, or nobody asks
+        return members(self.population, n_relevant > 0, list_length > 0, judged)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> UserRule:
+        """Return the rule that options say."""
+        return cls(options["population"], options["undefined"], options["without_list"])
 
     @property
     def counts_irrelevant(self) -> bool:

@@ -92,7 +92,7 @@ def encode_truth(
             "no item is relevant",
             where=table.source,
             found=f"the largest relevance is {truth.relevance.max():g}"
-            + ("" if threshold is None else f", the threshold {threshold:g}"),
+            + ("" if threshold in (None, ANY_ROW) else f", the threshold {threshold:g}"),
             hint="lower the relevance threshold"
             if threshold is not None
             else "items of relevance 0 or less are not relevant; is this the right column?",

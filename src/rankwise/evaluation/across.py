@@ -11,7 +11,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.convention.known import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
-from rankwise.errors import MeasureError
+from rankwise.errors import ParameterError, UsageError
 from rankwise.evaluation.definition import Definition
 from rankwise.evaluation.option_sets import TableOptions
 from rankwise.evaluation.settings import Settings
@@ -62,7 +62,15 @@ def across_conventions(
     -------
     AcrossConventions
         With a row for every measure and every convention whose library has it. Where the library
-        computes something that rankwise does not, the value is null, and the row says what.
+        computes something that rankwise does not, or the tables lack what the measure needs, the
+        value is null, and the row says why.
+
+    Raises
+    ------
+    UsageError
+        If no convention knows a measure, or there is no such convention.
+    InputError
+        If the tables cannot be evaluated as they are.
 
     Examples
     --------
@@ -98,12 +106,13 @@ def convention_of(
     Parameters
     ----------
     number : float or str
-        The value, with as many digits as are known: ``"0.2317"`` is met by what rounds to it, and
-        ``"23.17%"`` too.
+        The value, with as many digits as are known: ``"0.2317"``, or ``"23.17%"``, is met by what
+        rounds to it.
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
     measure : str
-        The measure; with a cut-off only that one is tried.
+        The measure. Without a cut-off it is tried at all ``cutoffs``, and of the whole list; with
+        one, or several (``"recall@1,3"``), only there.
     cutoffs : iterable of int, default=(1, 3, 5, 10, 20, 50, 100)
         The cut-offs that are tried.
     conventions, train, items, users, baseline, relevance_threshold, columns, threads : optional
@@ -114,6 +123,15 @@ def convention_of(
     AcrossConventions
         With the rows that give the number; none if no convention does.
 
+    Raises
+    ------
+    ParameterError
+        If the number is none.
+    UsageError
+        If no convention knows the measure, or there is no such convention.
+    InputError
+        If the tables cannot be evaluated as they are.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -123,30 +141,58 @@ def convention_of(
     ('map@3', 'ranx')
     """
     value, half = rounded_number(number)
-    texts = [measure] if "@" in measure else [f"{measure}@{k}" for k in cutoffs]
+    texts = one_by_one([measure])
+    if "@" not in texts[0]:
+        texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, cutoffs))]
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
-    table = _table(recommendations, truth, sources, options, texts, _chosen(conventions))
+    chosen = _chosen(conventions)
+    _check_known([text for text in texts if "@" in text][:1] or texts, chosen)
+    table = _table(recommendations, truth, sources, options, texts, chosen, strict=False)
     near = (pl.col("value") - value).abs() <= half * (1 + 1e-9)
     return AcrossConventions(table.filter(near.fill_null(value=False)))
 
 
 def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
     """Return the conventions by name, rankwise's own as None."""
-    given = known_conventions() if conventions is None else list(conventions)
-    named = [Convention.named(one) for one in given]
-    return {"default" if one is None else one.name: one for one in named}
+    chosen: dict[str, Convention | None] = {}
+    for given in known_conventions() if conventions is None else conventions:
+        convention = Convention.named(given)
+        name = "default" if convention is None else convention.name
+        if name in chosen:
+            raise ParameterError(
+                "two conventions have the same name", found=repr(name), hint="rename one of them"
+            )
+        chosen[name] = convention
+    return chosen
+
+
+def _check_known(texts: Sequence[str], conventions: Mapping[str, Convention | None]) -> None:
+    """Raise if no convention knows a measure: it is misspelled, or lacks a cut-off."""
+    for text in texts:
+        failed: UsageError | None = None
+        for convention in conventions.values():
+            try:
+                Definition.under(text, convention)
+                break
+            except UsageError as error:
+                failed = failed or error
+        else:
+            if failed is not None:
+                raise failed
 
 
 def _table(
     recommendations: Any, truth: Any, sources: Mapping[str, Any], options: Any,
-    texts: Sequence[str], conventions: Mapping[str, Convention | None],
+    texts: Sequence[str], conventions: Mapping[str, Convention | None], *, strict: bool = True,
 ) -> pl.DataFrame:  # fmt: skip
-    """Return one row per measure and convention."""
+    """Return one row per measure and convention; ``strict``: some convention knows each measure."""
     given = table_options(options)
     tables = read_inputs(
         Settings(measures=(), **given), recommendations=recommendations, truth=truth,
         required=("recommendations",), **sources,
     )  # fmt: skip
+    if strict:
+        _check_known(texts, conventions)
     rows: list[dict[str, Any]] = []
     wanted: dict[int, Definition] = {}
     for text, (name, convention) in product(texts, conventions.items()):
@@ -158,7 +204,9 @@ def _table(
             wanted[len(rows)] = definition
             row |= {"definition": _in_full(definition.measure),
                     "why": _note(definition, convention)}  # fmt: skip
-        except MeasureError as error:
+        except UsageError as error:
+            if not strict:
+                continue
             found = f": {error.found}" if error.found else ""
             row |= {"definition": None, "why": f"{error.what}{found}"}
         rows.append(row)

@@ -50,10 +50,8 @@ class Definition:
         convention = convention or _DEFAULT
         measure = convention.parse(text)
         measure.require_cutoff()
-        rule, entry = convention.rule(measure), convention.entry(measure)
-        chosen = convention.choices | vars(rule)
-        chosen |= {"ties": entry.ties or convention.ties,
-                   "relevance": entry.relevance or convention.relevance}  # fmt: skip
+        chosen = convention.choices_of(measure)
+        chosen["ties"] = chosen["ties"] or "expected"
         return cls(measure, tuple(chosen[name] for name in CHOICE_NAMES))
 
     @property

@@ -30,6 +30,9 @@ from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["check_whole", "evaluate", "evaluate_tables", "with_doubts", "without_truth"]
 
+_OF_TRUTH = ("both", "judged", "judged_both")
+"""Populations that need a ground truth."""
+
 
 @takes_options(ListOptions)
 def evaluate(
@@ -134,7 +137,7 @@ def without_truth(settings: Settings) -> Settings:
                 hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
             )
     given = settings.relevance_threshold not in (None, ANY_ROW)
-    if given or (settings.convention is None and settings.population in ("both", "judged")):
+    if given or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
             "without truth nothing is relevant to anybody",
             found=f"relevance_threshold={settings.relevance_threshold}, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -18,7 +18,7 @@ from rankwise.evaluation.option_sets import TableOptions
 from rankwise.evaluation.wanted import table_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.measure import show_value
-from rankwise.results.explanation import CHOICES, Explanation
+from rankwise.results.explanation import SCHEMA, Explanation
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
@@ -75,6 +75,8 @@ def explain(
     ------
     MeasureError
         If a convention does not have the measure.
+    ParameterError
+        If several values are asked for, or choices of the conventions do not go together.
 
     References
     ----------
@@ -105,7 +107,12 @@ def explain(
     )  # fmt: skip
     mixtures = _Mixtures(definitions[0], definitions[1], tables, given)
     names = tuple("default" if one is None else one.name for one in conventions)
-    return _explained(measure, (names[0], names[1]), mixtures)
+    ends = zip(names, conventions, definitions, strict=True)
+    remarks = [
+        f"{name}: {note}" for name, one, definition in ends
+        if one is not None and (note := one.entry(definition.measure).note)
+    ]  # fmt: skip
+    return replace(_explained(measure, (names[0], names[1]), mixtures), remarks=tuple(remarks))
 
 
 @dataclass
@@ -170,19 +177,14 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
         reached += effects[name]
         old, new = differences[name]
         rows.append({
-            "choice": name, "first": _shown(name, old), "second": _shown(name, new),
+            "choice": name, "first": show_value(old), "second": show_value(new),
             "effect": effects[name], "value": reached, "users": touched[name],
         })  # fmt: skip
     return Explanation(
         measure=measure, conventions=names, first=values[0], second=values[1],
         definitions=(str(mixtures.first.measure), str(mixtures.second.measure)),
-        choices=pl.DataFrame(rows, schema=CHOICES), users=_contributions(ends),
+        choices=pl.DataFrame(rows, schema=SCHEMA), users=_contributions(ends),
     )  # fmt: skip
-
-
-def _shown(name: str, value: object) -> str:
-    """Write the value of a choice; no rule for ties is the mean over their orders."""
-    return "expected" if name == "ties" and value is None else show_value(value)
 
 
 def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:

@@ -45,10 +45,9 @@ def questions(
         return wanted, [Settings.of(wanted, None, given)]
     groups: dict[tuple[Any, ...], list[Measure]] = {}
     for measure, population in _populations(wanted, convention, given).items():
-        entry = convention.entry(measure)
-        ties = given.get("ties") or entry.ties or convention.ties
-        relevance = given.get("relevance") or entry.relevance or convention.relevance
-        groups.setdefault((ties, relevance, population), []).append(measure)
+        chosen = convention.choices_of(measure) | given
+        relevance = chosen["relevance"] if given.get("relevance_threshold") is None else None
+        groups.setdefault((chosen["ties"], relevance, population), []).append(measure)
     return wanted, [Settings.of(tuple(some), convention, given) for some in groups.values()]
 
 
@@ -58,7 +57,7 @@ def _populations(
     """Return the population of measures that need an evaluation over it; None for all others."""
     if "population" in given:
         return dict.fromkeys(measures)
-    wanted = {measure: convention.rule(measure).population for measure in measures}
+    wanted = {measure: convention.choices_of(measure)["population"] for measure in measures}
     over_items = {
         measure for measure in measures
         if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
@@ -143,13 +142,26 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     settings["measures"] = [*settings["measures"], *second["settings"]["measures"]]
     ties = [first["settings"]["ties"], second["settings"]["ties"]]
     settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
+    rules = {**_rules(first, second), **_rules(second, first)}
     return {
         **first, "settings": settings,
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
-        "rules": first["rules"] | second["rules"],
+        "rules": rules,
         "inputs": second["inputs"] | first["inputs"],
     }  # fmt: skip
+
+
+def _rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the choices of measures that are not those of the first evaluation's settings."""
+    rules = {name: dict(rule) for name, rule in one["rules"].items()}
+    names = ("population", "undefined", "without_list", "relevance")
+    differs = {n: one["settings"][n] for n in names if one["settings"][n] != other["settings"][n]}
+    if differs:
+        for text in one["measures"]:
+            name = text.partition("@")[0]
+            rules[name] = differs | rules.get(name, {})
+    return rules
 
 
 def _sorted(result: Result, order: Sequence[Measure]) -> Result:

@@ -32,7 +32,7 @@ from rankwise.core.choices import (
 from rankwise.core.user_rules import UserRule, UserRules, population_of_all
 from rankwise.errors import ParameterError
 from rankwise.evaluation.option_sets import ListOptions
-from rankwise.evaluation.wanted import DEFAULT_MEASURES, RATING_MEASURES, requested, under
+from rankwise.evaluation.wanted import DEFAULT_MEASURES, RATING_MEASURES, options_under, requested
 
 if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
     from rankwise.convention.convention import Convention
@@ -259,6 +259,8 @@ class Settings:
             If there is no such option.
         """
         wanted, convention, given = requested(measures, options, known)
+        if (ties := explicit.pop("ties", None)) is not None:
+            given["ties"] = ties
         return cls.of(wanted, convention, given, **explicit)
 
     @classmethod
@@ -267,7 +269,7 @@ class Settings:
         given: Mapping[str, Any], **explicit: Any,
     ) -> Self:  # fmt: skip
         """Return the settings of measures that are read already."""
-        options = given if convention is None else under(convention, measures, given)
+        options = given if convention is None else options_under(convention, measures, given)
         return cls(measures=measures, **{**options, **explicit})
 
     @cached_property

@@ -19,12 +19,13 @@ import polars as pl
 
 from rankwise.core.arrays import Array
 from rankwise.core.exact_total import ExactTotal
-from rankwise.core.user_rules import UserRule
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.core.user_rules import UserRule, members
+from rankwise.errors import EmptyError, UsageError
 from rankwise.evaluation.definition import CHOICE_NAMES, Definition
 from rankwise.evaluation.evaluate import evaluate_tables, without_truth
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.work import prepare
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import Measure
 from rankwise.results.result import Result
@@ -100,6 +101,7 @@ class SharedEvaluations:
 
     def outcomes(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
         """Return the outcome of every definition."""
+        wanted, refused = self._computable(wanted)
         of_users = {place: one for place, one in wanted.items() if _is_mean(one.measure)}
         # The catalogue may be every item seen, and a part of the users has not seen them all.
         whole = {place: one for place, one in of_users.items()
@@ -107,7 +109,10 @@ class SharedEvaluations:
         rest = {place: one for place, one in of_users.items() if place not in whole}
         others = {place: one for place, one in wanted.items() if place not in of_users}
         everybody = [_Part(self.tables, tied=True)]
-        return self._means(rest, self._parts) | self._means(whole, everybody) | self._others(others)
+        return (
+            self._means(rest, self._parts) | self._means(whole, everybody)
+            | self._others(others) | refused
+        )  # fmt: skip
 
     @cached_property
     def _tied_users(self) -> pl.Series:
@@ -140,17 +145,26 @@ class SharedEvaluations:
         if not Plan((definition.measure,)).needs_catalogue:
             chosen["catalogue"] = "items"
         if not part.tied:
-            chosen |= _ORDER
+            chosen |= {**_ORDER, "ids": chosen["ids"]}
         lists = part.tables.recommendations
         assert lists is not None
         if "rank" not in lists.frame.columns:
             chosen["order_by"] = "rank"
-        by_id = chosen["ties"] in ("item", "item_desc")
-        if not by_id or lists.frame.schema["item"] == pl.String:
+        by_id = chosen["ties"] in ("item", "item_desc") and part.tied
+        if not self._mixed_ids and (not by_id or lists.frame.schema["item"] == pl.String):
             chosen["ids"] = "typed"
         if chosen["score_precision"] == "float32" and not self._ties_in_32_bits:
             chosen["score_precision"] = "float64"
         return tuple(chosen.values())
+
+    @cached_property
+    def _mixed_ids(self) -> bool:
+        """Whether ids are text in one table and numbers in another."""
+        frames = [table.frame for table in self.tables.by_role.values()]
+        return any(
+            len({f.schema[column] == pl.String for f in frames if column in f.columns}) > 1
+            for column in ("user", "item")
+        )
 
     @cached_property
     def _ties_in_32_bits(self) -> bool:
@@ -179,6 +193,23 @@ class SharedEvaluations:
                 for place in some:
                     found[place].append(users)
         return {place: _mean(wanted[place], users) for place, users in found.items()}
+
+    def _computable(
+        self, wanted: Mapping[int, Definition]
+    ) -> tuple[dict[int, Definition], dict[int, Outcome]]:
+        """Return the definitions that the tables are enough for, and why not for the others."""
+        fit: dict[int, Definition] = {}
+        reasons: dict[int, Outcome] = {}
+        known: dict[Definition, str | None] = {}
+        for place, one in wanted.items():
+            if one not in known:
+                known[one] = _why_not(one.settings(self.options), self.tables)
+            reason = known[one]
+            if reason is None:
+                fit[place] = one
+            else:
+                reasons[place] = Outcome(why=reason)
+        return fit, reasons
 
     def _users(self, part: _Part, definitions: Sequence[Definition]) -> _Users:
         """Evaluate definitions with one reading, for everybody who has a list or anything relevant.
@@ -220,7 +251,7 @@ class SharedEvaluations:
                 result = _evaluated(
                     replace(settings, measures=tuple(measures.values())), self.tables
                 )
-            except (MeasureError, ParameterError, EmptyError) as error:
+            except (UsageError, EmptyError) as error:
                 out |= dict.fromkeys(some, Outcome(why=error.what))
                 continue
             out |= {place: _outcome(result, one.measure) for place, one in some.items()}
@@ -229,6 +260,16 @@ class SharedEvaluations:
 
 def _evaluated(settings: Settings, tables: Tables) -> Result:
     return evaluate_tables(settings if tables.truth else without_truth(settings), tables)
+
+
+def _why_not(settings: Settings, tables: Tables) -> str | None:
+    """Return what a measure lacks in these tables; None if they are enough."""
+    try:
+        settings = settings if tables.truth else without_truth(settings)
+        prepare(settings, replace(tables, recommendations=None))
+    except UsageError as error:
+        return error.what
+    return None
 
 
 def _outcome(result: Result, measure: Measure) -> Outcome:
@@ -299,18 +340,9 @@ def _mean(definition: Definition, parts: Sequence[_Users]) -> Outcome:
         if filled:
             nothing = users.n_relevant == 0 if of_relevance else users.list_length == 0
             values = np.where(nothing, 0.0, values)
-        values = values[_inside(rule, users) & ~np.isnan(values)]
+        inside = members(rule.population, users.n_relevant > 0, users.list_length > 0, users.judged)
+        values = values[inside & ~np.isnan(values)]
         total, n = total + ExactTotal.of(values), n + len(values)
         if rule.population == "judged" and filled:
             n += users.alone
     return Outcome(total.value / n if n else math.nan, n)
-
-
-def _inside(rule: UserRule, users: _Users) -> Array:
-    """Return which users belong to the population."""
-    relevant, listed = users.n_relevant > 0, users.list_length > 0
-    inside: dict[str, Array] = {
-        "truth": relevant, "both": relevant & listed, "recommended": listed,
-        "judged": users.judged, "judged_both": users.judged & listed, "all": relevant | listed,
-    }  # fmt: skip
-    return inside[rule.population]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
 __all__ = [
     "DEFAULT_MEASURES",
     "RATING_MEASURES",
+    "options_under",
     "requested",
     "table_options",
-    "under",
     "without_shorthands",
 ]
 
@@ -90,37 +90,32 @@ def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
             )
 
 
-def under(
+def options_under(
     convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
-    Measures for which it has other rules than for the rest become exceptions.
+    The rule of the first measure is that of all; measures that have another one are exceptions.
     """
-    choices = {c: value for c, value in convention.choices.items() if c != "list_population"}
-    own_ties = given.get("ties") is None
-    entries = {str(measure): convention.entry(measure) for measure in measures}
+    given = {name: value for name, value in given.items() if name != "ties" or value is not None}
+    if given.get("relevance_threshold") is not None:
+        given = {"relevance": "positive", **given}
+    chosen = {str(measure): {**convention.choices_of(measure), **given} for measure in measures}
     for choice in ("ties", "relevance"):
-        values = {n: getattr(e, choice) or choices[choice] for n, e in entries.items()}
-        if choice not in given and len({*values.values()}) > 1:
+        values = {name: one[choice] for name, one in chosen.items()}
+        if len({*values.values()}) > 1:
             raise ParameterError(
                 f"convention {convention.name!r} has several choices of {choice} here",
                 found=", ".join(f"{name}: {value}" for name, value in values.items()),
                 hint="evaluate them in several calls; rankwise.evaluate does so by itself",
             )
-        choices[choice] = next(iter(values.values()), choices[choice])
-    if given.get("relevance_threshold") is not None:
-        choices["relevance"] = "positive"
-    options = {**choices, **given, "convention": convention}
-    of_users = ("population", "undefined", "without_list")
-    default = UserRule(*(options[name] for name in of_users))
-    exceptions = []
-    for measure in measures:
-        rule = convention.rule(measure)
-        rule = UserRule(*(given.get(name, getattr(rule, name)) for name in of_users))
-        if rule != default:
-            exceptions.append((str(measure @ ()), rule))
-    return options | {"exceptions": tuple(dict(exceptions).items()), "ties_if_scored": own_ties}
+    first = next(iter(chosen.values()))
+    rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in measures}
+    exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
+    return {
+        **first, **given, "convention": convention, "exceptions": tuple(exceptions.items()),
+        "ties_if_scored": given.get("ties") is None,
+    }  # fmt: skip
 
 
 def _at_cutoffs(

@@ -207,6 +207,8 @@ def prepare(
     assert plan.leaf_rules  # raises where a part would have two rules
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
+    about["catalogue"] = settings.catalogue
+    about["rules"] = repr(settings.exceptions)
     about["facts"] = ", ".join(
         f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeAlias
 
@@ -91,19 +90,38 @@ def parse_all(
 
 
 def one_by_one(texts: Iterable[str]) -> list[str]:
-    """Return measures one by one, each at one cut-off.
+    """Return measures one by one, each at one cut-off, in whatever language they are.
 
-    >>> one_by_one(["ndcg@5,10, f(first=ndcg,second=map)@[1,2]"])
-    ['ndcg@5', 'ndcg@10', 'f(first=ndcg,second=map)@1', 'f(first=ndcg,second=map)@2']
+    >>> one_by_one(["ndcg@5,10, f(first=map,second=dcg(gain=binary))@[1]"])
+    ['ndcg@5', 'ndcg@10', 'f(first=map,second=dcg(gain=binary))@1']
     """
     out: list[str] = []
     for text in texts:
-        for part in re.split(r",(?![^(\[]*[)\]])", text):
-            name, _, cutoffs = part.strip().rpartition("@")
-            if part.strip().isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
-                name, cutoffs = out[-1].rpartition("@")[0], part.strip()
-            if cutoffs.startswith("["):
-                out += [f"{name}@{k.strip()}" for k in cutoffs.strip("[]").split(",")]
+        if not isinstance(text, str):
+            raise MeasureError(
+                "measures are text here: every convention reads them in its language",
+                found=f"{text!r} ({type(text).__name__})", hint='write "ndcg@10"',
+            )  # fmt: skip
+        for part in _top_level(text):
+            name, _, cutoffs = part.rpartition("@")
+            if part.isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
+                name, cutoffs = out[-1].rpartition("@")[0], part
+            if cutoffs.startswith("[") and cutoffs.endswith("]"):
+                out += [f"{name}@{k.strip()}" for k in cutoffs[1:-1].split(",")]
             else:
-                out.append(f"{name}@{cutoffs}" if name else part.strip())
+                out.append(f"{name}@{cutoffs}" if name else part)
+    if not out:
+        raise MeasureError("no measure was asked for", hint='pass measures=["ndcg@10"], say')
     return out
+
+
+def _top_level(text: str) -> list[str]:
+    """Return the parts between the commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

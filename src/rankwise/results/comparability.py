@@ -16,8 +16,8 @@ from rankwise.tables.protocol import PASSED
 __all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
 _SETTINGS = (
-    "convention", "population", "undefined", "without_list", "relevance_threshold", "relevance",
-    "exclude_seen", "catalogue", "order_by", "ids", "score_precision",
+    "convention", "relevance_threshold", "exclude_seen", "catalogue", "order_by", "ids",
+    "score_precision",
 )  # fmt: skip
 _FORCE = "; force=True compares them all the same"
 
@@ -41,6 +41,8 @@ def check_questions(results: Mapping[str, Result]) -> None:
         "evaluate every model on the same split",
     )
     settings = {name: result.provenance["settings"] for name, result in results.items()}
+    _check_rules(results)
+    conventions = {name: result.provenance.get("convention") for name, result in results.items()}
     for key in _SETTINGS:
         values = {name: known[key] for name, known in settings.items() if key in known}
         _check_same(
@@ -48,6 +50,13 @@ def check_questions(results: Mapping[str, Result]) -> None:
             f"these results were evaluated with different settings of {key}",
             "evaluate all with the same settings",
         )  # fmt: skip
+    _check_same(
+        {name: repr(saved) for name, saved in conventions.items()},
+        {name: "rankwise's" if saved is None else saved["name"]
+         for name, saved in conventions.items()},
+        "these results are of different conventions",
+        "evaluate all under the same convention",
+    )  # fmt: skip
     inputs = {name: result.provenance["inputs"] for name, result in results.items()}
     for role in ("train", "items"):
         rows = {name: cards[role]["rows"] for name, cards in inputs.items() if role in cards}
@@ -56,6 +65,30 @@ def check_questions(results: Mapping[str, Result]) -> None:
             f"these results were evaluated with different {role}",
             "evaluate all with the same tables",
         )  # fmt: skip
+
+
+def _check_rules(results: Mapping[str, Result]) -> None:
+    """Raise if a measure is averaged over users by different rules, or of other relevant rows."""
+    measures = {str(measure @ ()) for result in results.values() for measure in result.measures}
+    for key in ("population", "undefined", "without_list", "relevance"):
+        for measure in sorted(measures):
+            values = {
+                name: rule for name, result in results.items()
+                if (rule := _rule(result, measure, key)) is not None
+            }  # fmt: skip
+            _check_same(
+                values, values, f"these results were evaluated with different settings of {key}",
+                "evaluate all with the same settings",
+            )  # fmt: skip
+
+
+def _rule(result: Result, measure: str, key: str) -> str | None:
+    """Return a choice for one measure; None if the result does not have it, or does not say."""
+    if all(str(one @ ()) != measure for one in result.measures):
+        return None
+    settings, rules = result.provenance["settings"], result.provenance.get("rules", {})
+    chosen: str | None = rules.get(measure, {}).get(key, settings.get(key))
+    return chosen
 
 
 def _check_same(

@@ -9,9 +9,9 @@ import polars as pl
 
 from rankwise.core.view import Format, TableView, export, finite, html, number, plain
 
-__all__ = ["CHOICES", "Explanation"]
+__all__ = ["SCHEMA", "Explanation"]
 
-CHOICES: dict[str, Any] = {
+SCHEMA: dict[str, Any] = {
     "choice": pl.String, "first": pl.String, "second": pl.String, "effect": pl.Float64,
     "value": pl.Float64, "users": pl.Int64,
 }  # fmt: skip
@@ -42,7 +42,10 @@ class Explanation:
     users : polars.DataFrame
         One row per user: ``user``, the value under ``first`` and ``second`` (null: not averaged
         over), and the ``contribution`` to the difference, the largest first. Contributions add up
-        to the difference where both values are means over users.
+        to the difference where both values are means over users. Empty for measures that have no
+        value for a user.
+    remarks : tuple of str, default=()
+        What the libraries do that their conventions do not reproduce.
     """
 
     measure: str
@@ -52,6 +55,7 @@ class Explanation:
     second: float
     choices: pl.DataFrame
     users: pl.DataFrame
+    remarks: tuple[str, ...] = ()
 
     @property
     def difference(self) -> float:
@@ -78,7 +82,7 @@ class Explanation:
         notes = [f"{first}: {self.definitions[0]}; {second}: {self.definitions[1]}"]
         if idle:
             notes.append(f"differ, and move nothing here: {', '.join(idle)}")
-        notes += self._carriers()
+        notes += [*self._carriers(), *(f"not reproduced: {one}" for one in self.remarks)]
         return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.measure,
                           label="rankwise-explanation")]  # fmt: skip
 
@@ -107,7 +111,7 @@ class Explanation:
         data: dict[str, Any] = finite({
             "measure": self.measure, "conventions": list(self.conventions),
             "definitions": list(self.definitions), "first": self.first, "second": self.second,
-            "choices": self.choices.to_dicts(),
+            "choices": self.choices.to_dicts(), "remarks": list(self.remarks),
         })  # fmt: skip
         return data
 
