@@ -110,7 +110,13 @@ def variants() -> list[str]:
         out += [f"{cls.name}{setting}{at}" for setting in settings]
     cells: set[str] = set()
     measures = []
-    for measure in map(rw.parse, out + COMPOSED):
+    for text in out + COMPOSED:
+        try:
+            measure = rw.parse(text)
+        except (
+            rw.RankwiseError
+        ):  # a choice that does not go with the default parts: ratio(of=users)
+            continue
         if cells.isdisjoint(measure.cells):
             cells.update(measure.cells)
             measures.append(str(measure))

@@ -281,3 +281,68 @@ def test_judged_users_with_a_list():
     result = rw.evaluate(RUN, TRUTH, "recall@3", population="judged_both", undefined="zero")
     assert result.per_user["user"].to_list() == ["ann", "bob", "cem"]
     assert result["recall@3"] == pytest.approx(0.5)
+
+
+def test_partials_under_other_rules_do_not_merge():
+    """Two conventions of one name may differ: what was computed under them is not added up."""
+    lists, truth = {"u": ["a", "b"]}, {"u": {"a"}, "v": {"b"}}
+    for choices in ({"ndcg": {"population": "both"}}, {"ndcg": {"undefined": "zero"}}):
+        first, second = (
+            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", measures=m))
+            for m in (choices, {})
+        )
+        with pytest.raises(ParameterError, match="same measures and settings"):
+            first.update(lists).merge(second)
+
+
+def test_results_under_two_conventions_of_one_name_do_not_compare():
+    results = {
+        ties: rw.evaluate(RUN, TRUTH, "recall@1", convention=rw.Convention("mine", ties=ties))
+        for ties in ("item", "item_desc")
+    }
+    with pytest.raises(UsageError, match="different conventions"):
+        rw.compare(results)
+
+
+def test_results_compare_whatever_measures_stand_beside():
+    """The rule of a measure counts, not that of the measure that was asked for first."""
+    one = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
+    two = rw.evaluate(RUN, TRUTH, "ndcg@2", convention="recommenders")
+    assert rw.compare({"one": one, "two": two}).table["difference"].to_list() == [0.0]
+    assert "(population=truth)" in repr(two)
+
+
+def test_relevance_that_differs_from_measure_to_measure():
+    measures = ["recall@3", "ndcg_at_k(score_type=raw)@3"]
+    result = rw.evaluate(RUN, TRUTH, measures, convention="recommenders")
+    rules = result.provenance["rules"]
+    assert (rules["recall"]["relevance"], rules["ndcg"]["relevance"]) == ("any", "positive")
+    evaluator = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", threshold=1,
+                             ties="item")  # fmt: skip
+    assert evaluator.update(RUN).result()["recall@3"] == pytest.approx(0.75)
+
+
+def test_entries_that_cannot_be_read_name_their_convention():
+    with pytest.raises(ParameterError, match="convention 'x': the measure of 'zzz'"):
+        rw.Convention("x", measures={"zzz": "nosuch"})
+    with pytest.raises(ParameterError, match="means several measures"):
+        rw.Convention("x", measures={"zzz": "ndcg,map"})
+    with pytest.raises(MeasureError, match="does not read as a measure"):
+        rw.conventions()["recbole"].parse("ndcg@[5")
+    for name in ("all", "default"):
+        with pytest.raises(ParameterError, match="names something else"):
+            rw.Convention(name, measures={"hits": "hit_rate"})
+
+
+def test_rankwise_is_no_convention_whatever_it_is_called():
+    for name in (None, "default", "Default", rw.conventions()["default"]):
+        result = rw.evaluate(RUN, TRUTH, "recall@1", convention=name)
+        assert result.convention is None
+        assert result.provenance["settings"]["convention"] == "default"
+
+
+def test_populations_of_the_ground_truth_need_one():
+    for population in ("both", "judged", "judged_both"):
+        with pytest.raises(ParameterError, match="without truth nothing is relevant"):
+            rw.evaluate(RUN, None, "item_coverage@2", population=population)
+    assert rw.evaluate(RUN, None, "item_coverage@2", convention="elliot", train={"u": ["a"]})

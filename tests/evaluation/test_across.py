@@ -100,3 +100,36 @@ def test_some_conventions_and_one_of_your_own():
     run, truth = {"u": ["a", "b"]}, {"u": {"a", "x", "y"}}
     table = rw.across_conventions(run, truth, "recall@2", conventions=["default", mine]).table
     assert table.select("convention", "value").rows() == [("default", 1 / 3), ("mine", 0.5)]
+
+
+def test_a_measure_that_lacks_a_table_leaves_the_others_alone():
+    run, truth = {"u": ["a", "b"]}, {"u": {"a"}}
+    measures = ["item_coverage@3", "reo@3", "novelty@3", "ndcg@3"]
+    table = rw.across_conventions(run, truth, measures, conventions=["default"]).table
+    assert table["value"].to_list() == [2.0, None, None, 1.0]
+    assert table["why"][1].startswith("reo@3 needs a table of items")
+    assert table["why"][2].startswith("novelty@3 needs training interactions")
+
+
+def test_ids_of_two_types_match_as_text():
+    run, truth = {1: [(10, 1.0), (9, 1.0)]}, {"1": {"9": 1}}
+    conventions = ["ranx", "trec_eval"]
+    table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
+    assert table["value"].to_list() == [0.5, 1.0]
+
+
+def test_measures_by_name():
+    run, truth = {"u": ["a", "b"]}, {"u": {"a"}}
+    text = "recall@1,2, f(first=map,second=ndcg(gain=binary))@2"
+    table = rw.across_conventions(run, truth, text, conventions=["default"]).table
+    assert len(table) == 3
+    for wrong, message in (([], "no measure"), ([rw.NDCG() @ 3], "are text here"),
+                           ("ndgc@3", "no measure called 'ndgc'")):  # fmt: skip
+        with pytest.raises(RankwiseError, match=message):
+            rw.across_conventions(run, truth, wrong)
+    with pytest.raises(RankwiseError, match="no measure called 'ndgc'"):
+        rw.convention_of("0.5", run, truth, "ndgc")
+    found = rw.convention_of("0.5", {"u": [("a", 0.5)]}, {"u": {"a": 1}}, "rmse").table
+    assert ("rmse", "default") in found.select("measure", "convention").rows()
+    with pytest.raises(ParameterError, match="the same name"):
+        rw.across_conventions(run, truth, "mrr", conventions=["ranx", "ranx"])

@@ -146,7 +146,7 @@ def convention_of(
         texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, cutoffs))]
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     chosen = _chosen(conventions)
-    _check_known([text for text in texts if "@" in text][:1] or texts, chosen)
+    _check_known(texts, [*chosen.values()])
     table = _table(recommendations, truth, sources, options, texts, chosen, strict=False)
     near = (pl.col("value") - value).abs() <= half * (1 + 1e-9)
     return AcrossConventions(table.filter(near.fill_null(value=False)))
@@ -166,19 +166,18 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
     return chosen
 
 
-def _check_known(texts: Sequence[str], conventions: Mapping[str, Convention | None]) -> None:
-    """Raise if no convention knows a measure: it is misspelled, or lacks a cut-off."""
-    for text in texts:
-        failed: UsageError | None = None
-        for convention in conventions.values():
-            try:
-                Definition.under(text, convention)
-                break
-            except UsageError as error:
-                failed = failed or error
+def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None]) -> None:
+    """Raise if no convention knows any of these measures: misspelled, or without a cut-off."""
+    failed: UsageError | None = None
+    for text, convention in product(texts, conventions):
+        try:
+            Definition.under(text, convention)
+        except UsageError as error:
+            failed = failed or error
         else:
-            if failed is not None:
-                raise failed
+            return
+    if failed is not None:
+        raise failed
 
 
 def _table(
@@ -191,8 +190,8 @@ def _table(
         Settings(measures=(), **given), recommendations=recommendations, truth=truth,
         required=("recommendations",), **sources,
     )  # fmt: skip
-    if strict:
-        _check_known(texts, conventions)
+    for text in texts if strict else ():
+        _check_known([text], conventions.values())
     rows: list[dict[str, Any]] = []
     wanted: dict[int, Definition] = {}
     for text, (name, convention) in product(texts, conventions.items()):
