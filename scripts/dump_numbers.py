@@ -115,7 +115,7 @@ def variants() -> list[str]:
             measure = rw.parse(text)
         except (
             rw.RankwiseError
-        ):  # a choice that does not go with the default parts: ratio(of=users)
+        ):  # a choice that its default parts do not have
             continue
         if cells.isdisjoint(measure.cells):
             cells.update(measure.cells)
