@@ -113,9 +113,7 @@ def variants() -> list[str]:
     for text in out + COMPOSED:
         try:
             measure = rw.parse(text)
-        except (
-            rw.RankwiseError
-        ):  # a choice that its default parts do not have
+        except rw.RankwiseError:  # a choice that its default parts do not have
             continue
         if cells.isdisjoint(measure.cells):
             cells.update(measure.cells)

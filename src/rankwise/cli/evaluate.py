@@ -116,7 +116,7 @@ def command(
 
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
-    if number is not None or options.get("convention") == "all":
+    if number is not None or str(options.get("convention")).lower() == "all":
         outputs = [*required, save, per_user, master, buckets]
         if engine == "spark" or any(output is not None for output in outputs):
             raise click.UsageError(
@@ -160,7 +160,7 @@ def _across(
             raise click.UsageError(
                 f"--{name.replace('_', '-')} does not go with many conventions", ctx
             )
-    chosen = None if asked == "all" else [asked]
+    chosen = None if asked.lower() == "all" else [asked]
     if number is None:
         wanted = measures or DEFAULT_MEASURES
         return across_conventions(run, truth, list(wanted), conventions=chosen, **options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
-from rankwise.convention.entry import ENTRY_CHOICES, Entry, check_choices
+from rankwise.convention.entry import ENTRY_CHOICES, Entry, check_choices, merged
 from rankwise.convention.known import find
 from rankwise.convention.language import ConventionLanguage
 from rankwise.core.choices import (
@@ -25,7 +25,6 @@ from rankwise.core.choices import (
 from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.measure import Measure, show_value
 from rankwise.measures.parsing import parse_text, several_measures
-from rankwise.measures.registry import key
 
 __all__ = ["CHOICES", "Convention"]
 
@@ -124,13 +123,10 @@ class Convention:
             )  # fmt: skip
         check_choices(f"convention {self.name!r}", {c: getattr(self, c) for c in CHOICES}, CHOICES)
         base = self.base
-        if isinstance(base, str):
-            base = find(base)
-        entries = {} if base is None else dict(base.measures)
-        for name, given in self.measures.items():
-            entry = Entry.read(str(name), given)
-            entry.check(self.name)
-            entries[key(entry.name)] = entry
+        if base is not None and not isinstance(base, Convention):
+            base = find(base) if isinstance(base, str) else self.named(base)
+        inherited = {} if base is None else dict(base.measures)
+        entries = merged(self.name, inherited, self.measures)
         object.__setattr__(self, "measures", entries)
         for choice, default in _DEFAULTS.items():
             if getattr(self, choice) is None:
@@ -267,7 +263,12 @@ class Convention:
             return None
         if isinstance(given, Mapping):
             return cls.of(given)
-        found: Convention = find(str(given))
+        if not isinstance(given, str):
+            raise ParameterError(
+                "a convention is its name, a rankwise.Convention or a mapping",
+                found=f"{given!r} ({type(given).__name__})"[:120],
+            )
+        found: Convention = find(given)
         return found
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -13,8 +13,9 @@ from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.measure import Measure
 from rankwise.measures.parsing import parse_text
 from rankwise.measures.read import parse
+from rankwise.measures.registry import key
 
-__all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices"]
+__all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices", "merged"]
 
 ENTRY_CHOICES: dict[str, Any] = {
     "population": Population, "undefined": Undefined, "without_list": WithoutList, "ties": Ties,
@@ -103,6 +104,13 @@ class Entry:
                 f"convention {convention!r}: the measure of {self.name!r} cannot be read",
                 found=f"{self.text}: {error.what}", hint=error.hint,
             ) from error  # fmt: skip
+        of_users = [name for name in ("population", "undefined", "without_list")
+                    if getattr(self, name) is not None]  # fmt: skip
+        if self.name.endswith("@k") and of_users:
+            raise ParameterError(
+                f"convention {convention!r}: who is averaged over is the same at every cut-off",
+                found=f"{self.name}: {', '.join(of_users)}",
+            )
         if several:
             raise ParameterError(
                 f"convention {convention!r}: {self.name!r} means several measures", found=self.text
@@ -117,6 +125,11 @@ class Entry:
     def choices(self) -> dict[str, Any]:
         """The choices that differ from those of the convention."""
         return {name: value for name in ENTRY_CHOICES if (value := getattr(self, name)) is not None}
+
+    @cached_property
+    def meaning(self) -> str:
+        """The measure without cut-offs as text, and ``@k`` where the name is that with one."""
+        return str(self.measure @ ()) + ("@k" if self.name.endswith("@k") else "")
 
     @cached_property
     def measure(self) -> Measure:
@@ -134,6 +147,46 @@ class Entry:
                 hint="rankwise's measures are those of convention='default'",
             )
         return parse(self.text)
+
+
+def merged(
+    convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]
+) -> dict[str, Entry]:
+    """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
+
+    A result has one value of a measure, so that all names of a measure have the same choices: those
+    that are given hold for inherited names of the same measure as well.
+
+    Raises
+    ------
+    ParameterError
+        If an entry cannot be read, or two names of one measure have different choices.
+    """
+    out = dict(inherited)
+    chosen: dict[str, Entry] = {}
+    for name, what in given.items():
+        if not isinstance(name, str):
+            raise ParameterError(
+                f"convention {convention!r}: names are text", found=repr(name)[:80]
+            )
+        before = inherited.get(key(name))
+        if isinstance(what, Mapping) and "measure" not in what and before is not None:
+            what = {"measure": before.text, **what}
+        entry = Entry.read(name, what)
+        entry.check(convention)
+        other = None if entry.refused else chosen.setdefault(entry.meaning, entry)
+        if other is not None and other.choices != entry.choices:
+            raise ParameterError(
+                f"convention {convention!r}: two names of {entry.text} have different choices",
+                found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
+                hint="give both the same",
+            )  # fmt: skip
+        out[key(name)] = entry
+    for place, entry in out.items():
+        other = None if entry.refused else chosen.get(entry.meaning)
+        if other is not None and entry.choices != other.choices:
+            out[place] = replace(entry, **{name: getattr(other, name) for name in ENTRY_CHOICES})
+    return out
 
 
 def as_here(names: str) -> dict[str, str]:

@@ -142,8 +142,12 @@ def convention_of(
     """
     value, half = rounded_number(number)
     texts = one_by_one([measure])
+    several: Any = cutoffs
+    tried = [] if isinstance(several, str) or not isinstance(several, Iterable) else list(several)
+    if not tried or not all(isinstance(k, int) for k in tried):
+        raise ParameterError("cut-offs are whole numbers", found=f"cutoffs={cutoffs!r}"[:80])
     if "@" not in texts[0]:
-        texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, cutoffs))]
+        texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, tried))]
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     chosen = _chosen(conventions)
     _check_known(texts, [*chosen.values()])
@@ -155,7 +159,15 @@ def convention_of(
 def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
     """Return the conventions by name, rankwise's own as None."""
     chosen: dict[str, Convention | None] = {}
-    for given in known_conventions() if conventions is None else conventions:
+    several: Any = known_conventions() if conventions is None else conventions
+    if isinstance(several, str | Convention):
+        several = [several]
+    if not isinstance(several, Iterable) or not (several := list(several)):
+        raise ParameterError(
+            "conventions are a list of names", found=f"conventions={conventions!r}"[:80],
+            hint="leave them out for all of them",
+        )  # fmt: skip
+    for given in several:
         convention = Convention.named(given)
         name = "default" if convention is None else convention.name
         if name in chosen:

@@ -11,9 +11,9 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.doubts import check_dense, doubts
 from rankwise.evaluation.evaluator import Evaluator
 from rankwise.evaluation.jackknife import deal_groups
-from rankwise.evaluation.option_sets import ListOptions, PieceOptions
+from rankwise.evaluation.option_sets import ListOptions
 from rankwise.evaluation.questions import joined, questions, several_questions
-from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings, option_fields
+from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.warm_cold import (
     HISTORY,
@@ -144,7 +144,7 @@ def without_truth(settings: Settings) -> Settings:
             f"population={settings.population!r}",
             hint='leave relevance_threshold out, and take population="recommended"',
         )
-    return replace(settings, population="recommended")
+    return replace(settings, population="recommended", exceptions=())
 
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
@@ -214,12 +214,7 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
 
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
     """Evaluate a Parquet file piece by piece."""
-    options: dict[str, Any] = {
-        name: getattr(settings, name)
-        for name in option_fields()
-        if name in PieceOptions.__annotations__
-    }
-    evaluator = Evaluator(settings.measures, ties=settings.ties, **sources, **options)
+    evaluator = Evaluator.of(settings, sources)
     said: list[str] | None = None
     for chunk in read_chunks(source, rows, columns=settings.columns):
         if said is None:

@@ -74,7 +74,9 @@ def evaluate_ratings(
     >>> result["rmse"], result["precision@2"]
     (1.3229, 0.5)
     """
-    given: dict[str, Any] = {"population": "all", **options}
+    given: dict[str, Any] = dict(options)
+    if options.get("convention") is None:  # which has a population
+        given.setdefault("population", "all")
     if "threshold" not in given:
         given.setdefault("relevance_threshold", 3.5)
     settings = Settings.read(measures, given, RatingOptions)

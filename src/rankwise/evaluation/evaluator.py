@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
@@ -61,10 +61,19 @@ class Evaluator:
         **options: Unpack[PieceOptions],
     ) -> None:
         settings = Settings.read(measures, options, PieceOptions, ties=ties, exact=exact)
-        reference = read_inputs(
-            settings, truth=truth, train=train, items=items, users=users, baseline=baseline
-        )
-        self._job = prepare(settings, reference)
+        sources = {"truth": truth, "train": train, "items": items, "users": users,
+                   "baseline": baseline}  # fmt: skip
+        self._start(settings, sources)
+
+    @classmethod
+    def of(cls, settings: Settings, sources: Mapping[str, Any]) -> Self:
+        """Return an evaluator with settings that are read, and the tables all pieces share."""
+        evaluator = cls.__new__(cls)
+        evaluator._start(settings, sources)
+        return evaluator
+
+    def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
+        self._job = prepare(settings, read_inputs(settings, **sources))
         self._partials: list[Partial] = []
 
     @property

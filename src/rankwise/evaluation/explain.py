@@ -18,6 +18,7 @@ from rankwise.evaluation.option_sets import TableOptions
 from rankwise.evaluation.wanted import table_options
 from rankwise.evaluation.work import read_inputs
 from rankwise.measures.measure import show_value
+from rankwise.measures.read import one_by_one
 from rankwise.results.explanation import SCHEMA, Explanation
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
@@ -93,6 +94,7 @@ def explain(
     >>> explanation.choices.select("choice", "effect").row(0)
     ('population', 0.08333)
     """
+    one_by_one([measure])  # raises unless it is text
     conventions = [Convention.named(one) for one in (first, second)]
     definitions = [Definition.under(measure, one) for one in conventions]
     for one in definitions:
@@ -253,10 +255,18 @@ def _contributions(ends: tuple[Result, Result]) -> pl.DataFrame:
         second.rename({"value": "second"}), on="user", how="full", coalesce=True
     )
     both = both.with_columns(pl.col("first", "second").fill_nan(None))
+    kinds = {result.kinds[next(iter(result.values))] for result in ends}
+    if kinds == {"sum"}:
+        moved = pl.col("second").fill_null(0) - pl.col("first").fill_null(0)
+        return _largest_first(both.with_columns(contribution=moved))
+    if kinds != {"mean"}:  # a function of sums: no user has a share of it
+        return both.with_columns(contribution=pl.lit(None, pl.Float64)).sort("user")
     share = (
         pl.col("second").fill_null(0) / pl.col("second").count()
         - pl.col("first").fill_null(0) / pl.col("first").count()
     )
-    return both.with_columns(contribution=share).sort(
-        pl.col("contribution").abs(), "user", descending=[True, False]
-    )
+    return _largest_first(both.with_columns(contribution=share))
+
+
+def _largest_first(users: pl.DataFrame) -> pl.DataFrame:
+    return users.sort(pl.col("contribution").abs(), "user", descending=[True, False])

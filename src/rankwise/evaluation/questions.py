@@ -14,18 +14,18 @@ from typing import Any
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.core.user_rules import population_of_all
+from rankwise.core.user_rules import UserRule, population_of_all
 from rankwise.errors import ParameterError
 from rankwise.evaluation.plan import Plan, sums_same_lists
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.wanted import requested
+from rankwise.evaluation.wanted import chosen_for, requested
 from rankwise.measures.kinds import Accumulated
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike
 from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 
-__all__ = ["joined", "questions", "several_questions"]
+__all__ = ["joined", "questions", "several_questions", "whole_settings"]
 
 _COMMON = ("user", "n_relevant", "list_length", "label")
 
@@ -41,14 +41,50 @@ def questions(
         If a measure or an option makes no sense.
     """
     wanted, convention, given = requested(measures, options)
+    return wanted, settings_of_each(wanted, convention, given)
+
+
+def settings_of_each(
+    wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]
+) -> list[Settings]:
+    """Return the settings of each evaluation that measures need."""
     if convention is None:
-        return wanted, [Settings.of(wanted, None, given)]
+        return [Settings.of(wanted, None, given)]
     groups: dict[tuple[Any, ...], list[Measure]] = {}
     for measure, population in _populations(wanted, convention, given).items():
-        chosen = convention.choices_of(measure) | given
-        relevance = chosen["relevance"] if given.get("relevance_threshold") is None else None
-        groups.setdefault((chosen["ties"], relevance, population), []).append(measure)
-    return wanted, [Settings.of(tuple(some), convention, given) for some in groups.values()]
+        chosen = chosen_for(convention, measure, given)
+        key = (chosen["ties"], chosen["relevance"], population)
+        groups.setdefault(key, []).append(measure)
+    return [
+        Settings.of(tuple(some), convention, given)
+        for group in groups.values() for some in _without_conflicts(group, convention, given)
+    ]  # fmt: skip
+
+
+def whole_settings(
+    wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]
+) -> Settings:
+    """Return settings with all measures, whether or not one evaluation has them all."""
+    first, *_ = settings_of_each(wanted, convention, given)
+    return replace(first, measures=wanted)
+
+
+def _without_conflicts(
+    measures: Sequence[Measure], convention: Convention, given: Mapping[str, Any]
+) -> list[list[Measure]]:
+    """Return measures in as few groups as it takes that no part has two rules in one of them."""
+    groups: list[tuple[list[Measure], dict[str, UserRule]]] = []
+    for measure in measures:
+        rule = UserRule.of(chosen_for(convention, measure, given))
+        parts = {str(part @ ()): rule for part in Plan((measure,)).every}
+        for some, rules in groups:
+            if all(rules.get(part, rule) == rule for part in parts):
+                some.append(measure)
+                rules.update(parts)
+                break
+        else:
+            groups.append(([measure], parts))
+    return [some for some, _ in groups]
 
 
 def _populations(
@@ -95,9 +131,10 @@ def _join(first: Result, second: Result) -> Result:
         slices = _wider(slices, second.slices, "by", "group")
     replicates = first.replicates
     if replicates is not None and second.replicates is not None:
-        if first.provenance["jackknife"] != second.provenance["jackknife"]:
+        if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
             raise ParameterError(
-                "these measures are of different users, whom the jackknife deals differently",
+                "users are dealt to jackknife groups by their relevant items, and these measures "
+                "differ in what is relevant",
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")
@@ -143,8 +180,10 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     ties = [first["settings"]["ties"], second["settings"]["ties"]]
     settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
     rules = {**_rules(first, second), **_rules(second, first)}
+    dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
     return {
         **first, "settings": settings,
+        "jackknife": None if None in dealt else "+".join(dealt),
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
         "rules": rules,
@@ -174,7 +213,12 @@ def _sorted(result: Result, order: Sequence[Measure]) -> Result:
     }  # fmt: skip
     columns = [name for name in result.per_user.columns if name not in names]
     columns += [name for name in names if name in result.per_user.columns]
+    texts = [str(measure) for measure in measures]
+    provenance = {
+        **result.provenance, "settings": {**result.provenance["settings"], "measures": texts},
+        "measures": {text: result.provenance["measures"][text] for text in texts},
+    }  # fmt: skip
     return replace(
         result, measures=tuple(measures), values=Values({n: result.values[n] for n in names}),
-        per_user=result.per_user.select(columns),
+        per_user=result.per_user.select(columns), provenance=provenance,
     )  # fmt: skip

@@ -35,7 +35,7 @@ __all__ = ["Outcome", "SharedEvaluations"]
 
 _OF_USERS = CHOICE_NAMES[:3]
 """The choices that say who is averaged over: they do not touch the values of users."""
-_ORDER = {"ties": None, "order_by": "rank", "ids": "typed", "score_precision": "float64"}
+_ORDER = {"ties": None, "order_by": "rank"}
 """The choices that order tied items, at values that stand for any where there are no ties."""
 
 
@@ -142,18 +142,20 @@ class SharedEvaluations:
             del chosen[name]
         if not part.has_grade_0 or self.options.get("relevance_threshold") is not None:
             chosen["relevance"] = "positive"
-        if not Plan((definition.measure,)).needs_catalogue:
+        plan = Plan((definition.measure,))
+        if not plan.needs_catalogue:
             chosen["catalogue"] = "items"
         if not part.tied:
-            chosen |= {**_ORDER, "ids": chosen["ids"]}
+            chosen |= _ORDER
         lists = part.tables.recommendations
         assert lists is not None
         if "rank" not in lists.frame.columns:
             chosen["order_by"] = "rank"
-        by_id = chosen["ties"] in ("item", "item_desc") and part.tied
+        by_id = chosen["ties"] != "input" and part.tied  # of described lists under every other rule
         if not self._mixed_ids and (not by_id or lists.frame.schema["item"] == pl.String):
             chosen["ids"] = "typed"
-        if chosen["score_precision"] == "float32" and not self._ties_in_32_bits:
+        precise = "scores" in {need for leaf in plan.leaves for need in leaf.inputs}
+        if not precise and (not part.tied or not self._ties_in_32_bits):
             chosen["score_precision"] = "float64"
         return tuple(chosen.values())
 
@@ -335,14 +337,20 @@ def _mean(definition: Definition, parts: Sequence[_Users]) -> Outcome:
     of_relevance = measure.defined_for == "relevance"
     filled = (rule.undefined if of_relevance else rule.without_list) == "zero"
     total, n = ExactTotal(), 0
+    unknown = rule.undefined == "nan" and of_relevance and rule.counts_irrelevant
     for users in parts:
         values = users.values[str(measure)]
         if filled:
             nothing = users.n_relevant == 0 if of_relevance else users.list_length == 0
             values = np.where(nothing, 0.0, values)
         inside = members(rule.population, users.n_relevant > 0, users.list_length > 0, users.judged)
+        if unknown and ((users.n_relevant == 0) & inside).any():
+            n_defined = sum(int((~np.isnan(one.values[str(measure)])).sum()) for one in parts)
+            return Outcome(math.nan, n_defined)
         values = values[inside & ~np.isnan(values)]
         total, n = total + ExactTotal.of(values), n + len(values)
-        if rule.population == "judged" and filled:
-            n += users.alone
+        if rule.population == "judged" and users.alone:
+            if unknown:
+                return Outcome(math.nan, n)
+            n += users.alone if filled else 0
     return Outcome(total.value / n if n else math.nan, n)

@@ -90,6 +90,17 @@ def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
             )
 
 
+def chosen_for(
+    convention: Convention, measure: Measure, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return every choice for a measure: those that were given, then those of the convention."""
+    chosen = convention.choices_of(measure)
+    if given.get("relevance_threshold") is not None:  # says what is relevant
+        chosen["relevance"] = "positive"
+    said = {name for name in chosen if name in given and (name != "ties" or given[name])}
+    return chosen | {name: given[name] for name in said}
+
+
 def options_under(
     convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -97,10 +108,7 @@ def options_under(
 
     The rule of the first measure is that of all; measures that have another one are exceptions.
     """
-    given = {name: value for name, value in given.items() if name != "ties" or value is not None}
-    if given.get("relevance_threshold") is not None:
-        given = {"relevance": "positive", **given}
-    chosen = {str(measure): {**convention.choices_of(measure), **given} for measure in measures}
+    chosen = {str(measure): chosen_for(convention, measure, given) for measure in measures}
     for choice in ("ties", "relevance"):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
@@ -113,7 +121,7 @@ def options_under(
     rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in measures}
     exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
     return {
-        **first, **given, "convention": convention, "exceptions": tuple(exceptions.items()),
+        **given, **first, "convention": convention, "exceptions": tuple(exceptions.items()),
         "ties_if_scored": given.get("ties") is None,
     }  # fmt: skip
 
@@ -126,6 +134,9 @@ def _at_cutoffs(
     """Return the measures, those without a cut-off at ``k``."""
     from rankwise.measures.read import parse_all
 
+    if convention is not None and measures is DEFAULT_MEASURES:  # those that the library has
+        names = [text for text in DEFAULT_MEASURES if convention.means(text) is not None]
+        measures = names if k is None else [text.partition("@")[0] for text in names]
     if k is None:
         return parse_all(measures, convention)
     if measures is DEFAULT_MEASURES or measures is RATING_MEASURES:

@@ -96,7 +96,7 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
     ['ndcg@5', 'ndcg@10', 'f(first=map,second=dcg(gain=binary))@1']
     """
     out: list[str] = []
-    for text in texts:
+    for text in texts if isinstance(texts, Iterable) else [texts]:
         if not isinstance(text, str):
             raise MeasureError(
                 "measures are text here: every convention reads them in its language",

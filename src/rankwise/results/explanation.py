@@ -42,8 +42,8 @@ class Explanation:
     users : polars.DataFrame
         One row per user: ``user``, the value under ``first`` and ``second`` (null: not averaged
         over), and the ``contribution`` to the difference, the largest first. Contributions add up
-        to the difference where both values are means over users. Empty for measures that have no
-        value for a user.
+        to the difference of means and sums over users; of other values no user has a share, and
+        they are null. Empty for measures that have no value for a user.
     remarks : tuple of str, default=()
         What the libraries do that their conventions do not reproduce.
     """

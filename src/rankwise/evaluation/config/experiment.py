@@ -21,6 +21,7 @@ from rankwise.evaluation.config.named_tables import (
 )
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
 from rankwise.evaluation.config.schema import Config, Source, json_schema
+from rankwise.evaluation.questions import whole_settings
 from rankwise.evaluation.settings import Settings, option_fields
 from rankwise.evaluation.wanted import without_shorthands
 from rankwise.splits.rules import from_dict
@@ -223,5 +224,5 @@ def _settings(
         return None
     convention, given = read
     measures = tuple(measures_of(config, convention, mistakes))
-    settings = mistakes.tried(("evaluation",), lambda: Settings.of(measures, convention, given))
+    settings = mistakes.tried(("evaluation",), lambda: whole_settings(measures, convention, given))
     return None if settings is None else (settings, given)
