@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.convention.convention import Convention
 from rankwise.errors import ParameterError, RankwiseError
-from rankwise.evaluation import shared_evaluations as module
+from rankwise.evaluation import definition as module
 from rankwise.evaluation.definition import Definition
 
 USERS = st.sampled_from([f"u{number}" for number in range(6)])

@@ -11,7 +11,7 @@ from typing import Any
 from rankwise.convention.entry import Entry
 from rankwise.measures import registry
 from rankwise.measures.measure import Measure
-from rankwise.measures.parsing import make
+from rankwise.measures.parsing import made_of, make
 from rankwise.measures.registry import key
 
 __all__ = ["ConventionLanguage"]
@@ -100,7 +100,7 @@ class ConventionLanguage:
         parts = {} if cls.parts_as_written else {
             field.name: self._read_part(field.default)
             for field in fields(cls)
-            if field.name not in given and _is_made_of(field.default)
+            if field.name not in given and made_of(field.default)
         }  # fmt: skip
         changed: Measure = make(cls, {**parts, **self._read_names(cls, given)})
         return changed
@@ -109,8 +109,8 @@ class ConventionLanguage:
         """Return parameters in which bare names of measures are read in this language."""
         if cls.parts_as_written:
             return given
-        made_of = {field.name for field in fields(cls) if _is_made_of(field.default)}
-        return {n: self._read_name(value) if n in made_of else value for n, value in given.items()}
+        parts = {field.name for field in fields(cls) if made_of(field.default)}
+        return {n: self._read_name(value) if n in parts else value for n, value in given.items()}
 
     def _read_name(self, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -121,12 +121,6 @@ class ConventionLanguage:
         if isinstance(default, tuple):
             return tuple(self._read_part(part) for part in default)
         return self.make(default.name, dict(default.changed))
-
-
-def _is_made_of(default: Any) -> bool:
-    """Whether a parameter takes measures, as its default shows."""
-    first = default[0] if isinstance(default, tuple) and default else default
-    return isinstance(first, Measure)
 
 
 def _changed(measure: Measure, given: dict[str, Any]) -> Measure:

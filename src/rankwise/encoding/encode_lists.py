@@ -15,6 +15,7 @@ from rankwise.core.lists import Lists, arrange
 from rankwise.core.match import match
 from rankwise.core.ragged import Ints, owners
 from rankwise.core.truth import Truth, arrange_truth
+from rankwise.core.user_rules import members
 from rankwise.core.vocabulary import Codes, HashCollision, HashedStrings, Vocabulary
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, DuplicateError, EmptyError
@@ -235,18 +236,16 @@ def users_evaluated(
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return whether each user is evaluated, and count lists without relevant items."""
     relevant = np.zeros(n_users, dtype=bool)
-    has_list, of_truth = relevant.copy(), relevant.copy()
+    has_list = relevant.copy()
     relevant[truth.user[truth.n_relevant > 0]] = True
     has_list[lists.user] = True
-    of_truth[users_of_truth(population, truth)] = True
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
-    if population == "both":
-        return relevant & has_list
-    if population == "judged_both":
-        judged = relevant.copy()
-        judged[users_of_truth("judged", truth)] = True
-        return judged & has_list
-    return has_list | of_truth if population in ("recommended", "all") else of_truth
+    judged = relevant.copy()
+    judged[users_of_truth("judged", truth)] = True
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(
+        population, relevant, has_list, judged
+    )
+    return evaluated
 
 
 def users_of_truth(population: Population, truth: Truth) -> Codes:

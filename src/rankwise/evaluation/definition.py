@@ -13,7 +13,7 @@ from rankwise.measures.measure import Measure
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
-__all__ = ["CHOICE_NAMES", "Definition"]
+__all__ = ["CHOICE_NAMES", "Definition", "evaluated"]
 
 CHOICE_NAMES = (
     "population", "undefined", "without_list", "relevance", "ties", "order_by", "ids",
@@ -100,5 +100,9 @@ class Definition:
 
     def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
         """Evaluate the measure on tables that are read already."""
-        settings = self.settings(options)
-        return evaluate_tables(settings if tables.truth else without_truth(settings), tables)
+        return evaluated(self.settings(options), tables)
+
+
+def evaluated(settings: Settings, tables: Tables) -> Result:
+    """Evaluate tables that are read already, with or without a ground truth."""
+    return evaluate_tables(settings if tables.truth else without_truth(settings), tables)

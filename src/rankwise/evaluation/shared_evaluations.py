@@ -21,8 +21,8 @@ from rankwise.core.arrays import Array
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.user_rules import UserRule, members
 from rankwise.errors import EmptyError, UsageError
-from rankwise.evaluation.definition import CHOICE_NAMES, Definition
-from rankwise.evaluation.evaluate import evaluate_tables, without_truth
+from rankwise.evaluation.definition import CHOICE_NAMES, Definition, evaluated
+from rankwise.evaluation.evaluate import without_truth
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.work import prepare
@@ -222,7 +222,7 @@ class SharedEvaluations:
         raw = replace(
             definitions[0], choices=("all", "nan", "skip", *self._reading(definitions[0], part))
         ).settings(self.options)
-        result = _evaluated(replace(raw, measures=tuple(measures.values())), part.tables)
+        result = evaluated(replace(raw, measures=tuple(measures.values())), part.tables)
         users = result.per_user
         if part.others is not None:
             others = part.others.cast(users.schema["user"])
@@ -250,7 +250,7 @@ class SharedEvaluations:
             measures = {str(one.measure): one.measure for one in some.values()}
             settings = next(iter(some.values())).settings(self.options)
             try:
-                result = _evaluated(
+                result = evaluated(
                     replace(settings, measures=tuple(measures.values())), self.tables
                 )
             except (UsageError, EmptyError) as error:
@@ -258,10 +258,6 @@ class SharedEvaluations:
                 continue
             out |= {place: _outcome(result, one.measure) for place, one in some.items()}
         return out
-
-
-def _evaluated(settings: Settings, tables: Tables) -> Result:
-    return evaluate_tables(settings if tables.truth else without_truth(settings), tables)
 
 
 def _why_not(settings: Settings, tables: Tables) -> str | None:

@@ -14,7 +14,15 @@ from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures import registry
 from rankwise.measures.registry import Registered
 
-__all__ = ["RANKWISE", "Language", "make", "normal_form", "parse_text", "several_measures"]
+__all__ = [
+    "RANKWISE",
+    "Language",
+    "made_of",
+    "make",
+    "normal_form",
+    "parse_text",
+    "several_measures",
+]
 
 
 class Language(Protocol):
@@ -102,7 +110,7 @@ def _measure(node: ast.expr, text: str, language: Language) -> Any:
         inside = RANKWISE if cls.parts_as_written else language
         given = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
         if node.args:  # group_gap(ndcg): the measure that it is made of needs no name
-            name = next((name for name, kind in _defaults(cls).items() if _made_of(kind)), None)
+            name = next((name for name, kind in _defaults(cls).items() if made_of(kind)), None)
             if name is None or name in given:
                 raise _unreadable(text)
             given[name] = _value(node.args[0], text, inside)
@@ -143,7 +151,7 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {field.name: field.default for field in fields(cls) if field.name != "k"}
 
 
-def _made_of(default: Any) -> bool:
+def made_of(default: Any) -> bool:
     """Whether a parameter takes a measure, or several, as its default shows."""
     first = default[0] if isinstance(default, tuple) and default else default
     return isinstance(first, Registered)

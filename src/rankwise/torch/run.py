@@ -11,6 +11,7 @@ from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.choices import Population
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import ItemColumn
+from rankwise.core.user_rules import members
 from rankwise.errors import MeasureError
 from rankwise.evaluation.plan import Plan
 from rankwise.torch.cut import cut, is_relevant
@@ -118,14 +119,9 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
 def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:
     """Return which users are evaluated."""
     has_list = ranked.length > 0
-    if population == "truth":
-        return has_relevant
-    if population in ("judged", "judged_both"):
-        n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
-        return (n_rows > 0) & has_list if population == "judged_both" else n_rows > 0
-    if population == "both":
-        return has_relevant & has_list
-    return has_list if population == "recommended" else has_list | has_relevant
+    n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
+    evaluated: Tensor = members(population, has_relevant, has_list, n_rows > 0)
+    return evaluated
 
 
 def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
