@@ -312,11 +312,19 @@ def test_results_compare_whatever_measures_stand_beside():
     assert "(population=truth)" in repr(two)
 
 
+def test_the_footnote_names_only_the_measures_that_differ():
+    result = rw.evaluate(RUN, TRUTH, ["ndcg@2", "gini@2"], convention="rectools")
+    assert list(result.provenance["rules"]) == ["gini"]
+    assert "gini: population=recommended" in repr(result)
+    assert not any("ndcg" in note for note in result.notes)
+
+
 def test_relevance_that_differs_from_measure_to_measure():
     measures = ["recall@3", "ndcg_at_k(score_type=raw)@3"]
     result = rw.evaluate(RUN, TRUTH, measures, convention="recommenders")
-    rules = result.provenance["rules"]
-    assert (rules["recall"]["relevance"], rules["ndcg"]["relevance"]) == ("any", "positive")
+    settings, rules = result.provenance["settings"], result.provenance["rules"]
+    assert (settings["relevance"], list(rules)) == ("any", ["ndcg"])
+    assert rules["ndcg"]["relevance"] == "positive"
     evaluator = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", threshold=1,
                              ties="item")  # fmt: skip
     assert evaluator.update(RUN).result()["recall@3"] == pytest.approx(0.75)

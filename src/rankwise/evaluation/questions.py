@@ -179,28 +179,32 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     settings["measures"] = [*settings["measures"], *second["settings"]["measures"]]
     ties = [first["settings"]["ties"], second["settings"]["ties"]]
     settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
-    rules = {**_rules(first, second), **_rules(second, first)}
     dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
     return {
         **first, "settings": settings,
         "jackknife": None if None in dealt else "+".join(dealt),
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
-        "rules": rules,
+        "rules": first["rules"] | _exceptions(first["settings"], second),
         "inputs": second["inputs"] | first["inputs"],
     }  # fmt: skip
 
 
-def _rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the choices of measures that are not those of the first evaluation's settings."""
-    rules = {name: dict(rule) for name, rule in one["rules"].items()}
-    names = ("population", "undefined", "without_list", "relevance")
-    differs = {n: one["settings"][n] for n in names if one["settings"][n] != other["settings"][n]}
-    if differs:
-        for text in one["measures"]:
-            name = text.partition("@")[0]
-            rules[name] = differs | rules.get(name, {})
-    return rules
+def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the rules of the second evaluation's measures that differ from the first's settings.
+
+    Each is whole, as those inside one evaluation are; what is relevant is there if it differs.
+    """
+    settings = second["settings"]
+    common = {name: settings[name] for name in ("population", "undefined", "without_list")}
+    if settings["relevance"] != first["relevance"]:
+        common["relevance"] = settings["relevance"]
+    names = [text.partition("@")[0] for text in second["measures"]]
+    rules = {name: common | second["rules"].get(name, {}) for name in names}
+    return {
+        name: rule for name, rule in rules.items()
+        if any(first[choice] != value for choice, value in rule.items())
+    }  # fmt: skip
 
 
 def _sorted(result: Result, order: Sequence[Measure]) -> Result:
