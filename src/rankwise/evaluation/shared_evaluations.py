@@ -171,14 +171,12 @@ class SharedEvaluations:
     @cached_property
     def _ties_in_32_bits(self) -> bool:
         """Whether some scores tie in 32 bits alone."""
-        tied, lists = self._tied_users, self.tables.recommendations
-        assert lists is not None
-        if tied.is_empty() or "score" not in lists.frame.columns:
+        tied = [part.tables.recommendations for part in self._parts if part.tied]
+        if not tied or tied[0] is None or "score" not in tied[0].frame.columns:
             return False
-        score = lists.frame["score"]
-        if (score == score.cast(pl.Float32).cast(pl.Float64)).all():
+        rows = tied[0].frame.select("user", "score")
+        if (rows["score"] == rows["score"].cast(pl.Float32).cast(pl.Float64)).all():
             return False
-        rows = lists.frame.select("user", "score").filter(pl.col("user").is_in(tied.implode()))
         return rows.n_unique() > rows.cast({"score": pl.Float32}).n_unique()
 
     def _means(
