@@ -184,7 +184,7 @@ class Convention:
     def offers(self, text: str) -> bool:
         """Return whether the library has the measure that a text names, as far as is known here.
 
-        rankwise's own measures are all there.
+        The default convention has all of rankwise's measures.
         """
         if not self.measures or self.language.named(text) is not None:
             return True

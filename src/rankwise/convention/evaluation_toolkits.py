@@ -125,8 +125,8 @@ RECOMMENDERS = Convention(
         },
         "auc": {"refused": "one AUC of all pairs of users and items together"},
         "r_precision_at_k": {
-            "refused": "hits among the first min(k, |R|) over |R|, averaged over users with such a "
-            "hit alone",
+            "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who "
+            "have one",
         },
         "diversity": {
             "refused": "one minus the cosine similarity of items by the users who have both",

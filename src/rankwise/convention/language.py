@@ -83,7 +83,7 @@ class ConventionLanguage:
     def _entry(self, name: str, ending: str = "") -> Entry | None:
         """Return the entry of a name, or of another name of the same measure.
 
-        A library may use a name of this measure for another one: such an entry does not count.
+        A library may use a name of this measure for another one: its entry does not count.
         """
         entry = self.entries.get(key(name) + ending)
         if entry is not None or not registry.knows(name):

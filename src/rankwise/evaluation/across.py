@@ -157,7 +157,7 @@ def convention_of(
 
 
 def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
-    """Return the conventions by name, rankwise's own as None."""
+    """Return the conventions by name, rankwise's defaults as None."""
     chosen: dict[str, Convention | None] = {}
     several: Any = known_conventions() if conventions is None else conventions
     if isinstance(several, str | Convention):

@@ -69,8 +69,8 @@ class Definition:
             texts = str(self.measure @ ()), str(other.measure @ ())
             return {"measure": texts} | self._of_choices(other)
         mine, theirs = self.measure.parameters, other.measure.parameters
-        own = {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
-        return own | self._of_choices(other)
+        changed = {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+        return changed | self._of_choices(other)
 
     def _of_choices(self, other: Definition) -> dict[str, tuple[Any, Any]]:
         pairs = zip(CHOICE_NAMES, self.choices, other.choices, strict=True)

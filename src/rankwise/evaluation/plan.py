@@ -155,9 +155,9 @@ class Plan:
             population = self.rules.of(str(measure @ ())).population
             if not sums_same_lists(measure, population, evaluated):
                 raise MeasureError(
-                    f"{measure} is of other users than the measures beside it",
+                    f"{measure} is computed over other users than the measures beside it",
                     found=f"population {population!r} beside {evaluated!r}",
-                    hint="evaluate it in a call of its own, or all with rankwise.evaluate",
+                    hint="evaluate it in a separate call, or all with rankwise.evaluate",
                 )
 
     def measure(self, block: Block) -> Measured:

@@ -115,7 +115,7 @@ def several_questions(asked: Sequence[Settings]) -> ParameterError:
     return ParameterError(
         "under this convention these measures need several evaluations, over lists in one piece",
         found="; ".join(", ".join(map(str, settings.measures)) for settings in asked),
-        hint="evaluate each group of them in a call of its own",
+        hint="evaluate each group in a separate call",
     )
 
 

@@ -16,7 +16,7 @@ MeasureLike: TypeAlias = "str | Measure | type[Measure]"
 
 
 class Reader(Protocol):
-    """What reads measures in a language of its own: a convention."""
+    """A reader of measures that has a language: a convention."""
 
     def read(self, text: str) -> list[Measure]:
         """Return the measures that a text names."""
