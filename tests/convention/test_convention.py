@@ -10,6 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.evaluation.questions import questions
 
 RUN = pl.DataFrame({
     "user": ["ann"] * 3 + ["bob"] * 2 + ["cem", "dee"],
@@ -189,8 +190,21 @@ def test_sums_over_items_of_other_users_are_evaluated_apart():
     mine = rw.Convention("mine", population="recommended", measures=gini)
     result = rw.evaluate(RUN, TRUTH, ["recall@2", "gini@2"], convention=mine)
     assert result["gini@2"] == rw.evaluate(RUN, TRUTH, "gini@2", population="both")["gini@2"]
-    with pytest.raises(MeasureError, match="of other users"):
+    with pytest.raises(MeasureError, match="over other users"):
         rw.Evaluator(["recall@2", "gini@2"], truth=TRUTH, convention=mine)
+
+
+def test_sums_over_items_of_more_users_share_an_evaluation():
+    """recommenders describes all lists, and takes nDCG over users of the ground truth."""
+    measures = ["ndcg@2", "gini@2", "catalog_coverage@2"]
+    assert len(questions(measures, {"convention": "recommenders"})[1]) == 1
+    together = rw.evaluate(RUN, TRUTH, measures, convention="recommenders")
+    for name in measures:
+        alone = rw.evaluate(RUN, TRUTH, name, convention="recommenders")
+        assert together[name] == alone[name]
+    pieces = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", ties="item")
+    whole = rw.evaluate(RUN, TRUTH, measures, convention="recommenders", ties="item")
+    assert pieces.update(RUN).result().values == whole.values
 
 
 def test_groups_intervals_and_slices_under_a_convention():

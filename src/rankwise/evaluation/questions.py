@@ -94,6 +94,9 @@ def _populations(
     if "population" in given:
         return dict.fromkeys(measures)
     wanted = {measure: convention.choices_of(measure)["population"] for measure in measures}
+    everyone = population_of_all(wanted.values())
+    if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
+        return dict.fromkeys(measures)
     over_items = {
         measure for measure in measures
         if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
