@@ -23,8 +23,8 @@ __all__ = ["command"]
 @click.command(
     "explain",
     epilog=examples(
-        "rankwise explain runs/neighbours.csv split -m ndcg@10 --between default trec_eval",
-        "rankwise explain runs/neighbours.csv split -m map@10 --between recbole ranx",
+        "rankwise explain runs/neighbours.csv split -m ndcg@10 --between default ranx",
+        "rankwise explain runs/neighbours.csv split -m mrr --between ranx trec_eval",
     ),
 )
 @click.argument("run")

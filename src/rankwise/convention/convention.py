@@ -86,7 +86,7 @@ class Convention:
     >>> import rankwise as rw
     >>> mine = rw.Convention("mine", base="recbole", measures={"ndcg": "ndcg(gain=exponential)"})
     >>> mine.parse("ndcg@10"), mine.parse("map@10")
-    (NDCG(gain='exponential') @ 10, MAP() @ 10)
+    (NDCG(gain='exponential') @ 10, AveragePrecision() @ 10)
     >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2: 3, 9: 1}}, "ndcg@2", convention=mine)["ndcg@2"]
     0.5788
     """

@@ -136,7 +136,7 @@ def convention_of(
     --------
     >>> import rankwise as rw
     >>> lists, truth = {"ann": ["a", "b", "c"]}, {"ann": {"c", "d", "e", "f"}}
-    >>> found = rw.convention_of("0.083", lists, truth, "map", conventions=["recbole", "ranx"])
+    >>> found = rw.convention_of("0.083", lists, truth, "map@1,3", conventions=["recbole", "ranx"])
     >>> found.table.select("measure", "convention").rows()[0]
     ('map@3', 'ranx')
     """
