@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Array: TypeAlias = np.ndarray[Any, Any]
+Nested: TypeAlias = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,29 @@ class Data:
             A new frame, so that a library that writes into its input spoils no other measure.
         """
         return pd.read_csv(self.folder / f"{name}.csv")
+
+    def nested(self, name: str, value: str, kind: type) -> Nested:
+        """Read a table as a dictionary of dictionaries, ids as text.
+
+        Parameters
+        ----------
+        name : str
+            ``lists`` or ``truth``.
+        value : str
+            The column of values.
+        kind : type
+            What the values are.
+
+        Returns
+        -------
+        dict
+            ``{user: {item: value}}``.
+        """
+        nested: Nested = {}
+        rows = self.table(name)
+        for user, item, number in zip(rows["user"], rows["item"], rows[value], strict=True):
+            nested.setdefault(str(user), {})[str(item)] = kind(number)
+        return nested
 
     def matrix(self, name: str) -> Array:
         """Spread a table of ratings over users × items, 0 where there is none.

@@ -55,33 +55,6 @@ SETTINGS: dict[str, dict[str, int | bool]] = {
     "judged_docs_only_flag=True": {"judged_docs_only_flag": True},
 }
 CUT = re.compile(rf"({'|'.join(AT_K)})_(\d+)")
-Nested = dict[str, dict[str, float]]
-
-
-def nest(data: common.Data, table: str, value: str, kind: type) -> Nested:
-    """Read a table as a dictionary of dictionaries, ids as text.
-
-    Parameters
-    ----------
-    data : common.Data
-        The data set.
-    table : str
-        ``lists`` or ``truth``.
-    value : str
-        The column of values.
-    kind : type
-        What the values are.
-
-    Returns
-    -------
-    dict
-        ``{user: {item: value}}``.
-    """
-    nested: Nested = {}
-    rows = data.table(table)
-    for user, item, number in zip(rows["user"], rows["item"], rows[value], strict=True):
-        nested.setdefault(str(user), {})[str(item)] = kind(number)
-    return nested
 
 
 def label(name: str, setting: str) -> str:
@@ -105,7 +78,7 @@ def label(name: str, setting: str) -> str:
 
 
 def evaluate(
-    truth: Nested, lists: Nested, measures: set[str], settings: dict[str, int | bool]
+    truth: common.Nested, lists: common.Nested, measures: set[str], settings: dict[str, int | bool]
 ) -> dict[str, float]:
     """Evaluate the lists and put users together.
 
@@ -143,7 +116,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    truth, lists = nest(data, "truth", "rating", int), nest(data, "lists", "score", float)
+    truth, lists = data.nested("truth", "rating", int), data.nested("lists", "score", float)
     at = ",".join(map(str, cutoffs))
     measures = {*ONCE, *(f"{measure}.{at}" for measure in AT_K)}
     for setting, arguments in SETTINGS.items():

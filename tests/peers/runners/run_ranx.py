@@ -36,36 +36,9 @@ CUT = (
 WHOLE = ("r-precision", "bpref", "rbp.80", "rbp.95")
 LEVELS = {"": 1, "-l2": 2}
 RECALLS = 11
-Nested = dict[str, dict[str, float]]
 
 
-def nest(data: common.Data, table: str, value: str, kind: type) -> Nested:
-    """Read a table as a dictionary of dictionaries, ids as text.
-
-    Parameters
-    ----------
-    data : common.Data
-        The data set.
-    table : str
-        ``lists`` or ``truth``.
-    value : str
-        The column of values.
-    kind : type
-        What the values are.
-
-    Returns
-    -------
-    dict
-        ``{user: {item: value}}``.
-    """
-    nested: Nested = {}
-    rows = data.table(table)
-    for user, item, number in zip(rows["user"], rows["item"], rows[value], strict=True):
-        nested.setdefault(str(user), {})[str(item)] = kind(number)
-    return nested
-
-
-def interpolate(truth: Nested, lists: Nested, level: int) -> list[float]:
+def interpolate(truth: common.Nested, lists: common.Nested, level: int) -> list[float]:
     """Compute interpolated precision at the recalls 0, 0.1, ..., 1.
 
     Parameters
@@ -98,7 +71,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     report : common.Report
         Takes the values.
     """
-    truth, lists = nest(data, "truth", "rating", int), nest(data, "lists", "score", float)
+    truth, lists = data.nested("truth", "rating", int), data.nested("lists", "score", float)
 
     def compute(metric: str) -> float:
         qrels, ranked = Qrels.from_dict(truth), Run.from_dict(lists)
