@@ -8,25 +8,24 @@ everybody else is evaluated once for all orders.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arrays import Array
-from rankwise.core.exact_total import ExactTotal
-from rankwise.core.user_rules import UserRule, members
+from rankwise.core.user_rules import UserRule, UserRules
 from rankwise.errors import EmptyError, UsageError
 from rankwise.evaluation.definition import CHOICE_NAMES, Definition, evaluated
 from rankwise.evaluation.evaluate import without_truth
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import prepare
-from rankwise.measures.kinds import PerUser
+from rankwise.evaluation.tied_users import users_with_ties
+from rankwise.evaluation.totals import UserColumns
+from rankwise.evaluation.users_of_reading import UsersOfReading, is_of_users, value_and_users
+from rankwise.evaluation.work import complete, prepare, work
 from rankwise.measures.measure import Measure
 from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables
@@ -35,6 +34,8 @@ __all__ = ["Outcome", "SharedEvaluations"]
 
 _OF_USERS = CHOICE_NAMES[:3]
 """The choices that say who is averaged over: they do not touch the values of users."""
+_RAW = UserRule("all", "nan", "skip")
+"""Everybody is evaluated, and has no value where a measure does not apply."""
 _ORDER = {"ties": None, "order_by": "rank"}
 """The choices that order tied items, at values that stand for any where there are no ties."""
 
@@ -46,19 +47,6 @@ class Outcome:
     value: float | None = None
     users: int | None = None
     why: str | None = None
-
-
-@dataclass(frozen=True)
-class _Users:
-    """Some users under one reading: who they are, and their values by measure."""
-
-    n_relevant: Array
-    list_length: Array
-    judged: Array
-    """Whether each user has rows in the ground truth."""
-    alone: int
-    """Users who have rows in the ground truth, nothing relevant and no list; not among these."""
-    values: Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -102,7 +90,7 @@ class SharedEvaluations:
     def outcomes(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
         """Return the outcome of every definition."""
         wanted, refused = self._computable(wanted)
-        of_users = {place: one for place, one in wanted.items() if _is_mean(one.measure)}
+        of_users = {place: one for place, one in wanted.items() if is_of_users(one.measure)}
         # The catalogue may be every item seen, and a part of the users has not seen them all.
         whole = {place: one for place, one in of_users.items()
                  if Plan((one.measure,)).needs_catalogue}  # fmt: skip
@@ -110,7 +98,7 @@ class SharedEvaluations:
         others = {place: one for place, one in wanted.items() if place not in of_users}
         everybody = [_Part(self.tables, tied=True)]
         return (
-            self._means(rest, self._parts) | self._means(whole, everybody)
+            self._of_users(rest, self._parts) | self._of_users(whole, everybody)
             | self._others(others) | refused
         )  # fmt: skip
 
@@ -118,7 +106,7 @@ class SharedEvaluations:
     def _tied_users(self) -> pl.Series:
         """The users to whom the order of tied items matters, or whether ranks or scores decide."""
         assert self.tables.recommendations is not None
-        return _users_with_ties(self.tables.recommendations.frame)
+        return users_with_ties(self.tables.recommendations.frame)
 
     @cached_property
     def _parts(self) -> list[_Part]:
@@ -179,11 +167,11 @@ class SharedEvaluations:
             return False
         return rows.n_unique() > rows.cast({"score": pl.Float32}).n_unique()
 
-    def _means(
+    def _of_users(
         self, wanted: Mapping[int, Definition], parts: Sequence[_Part]
     ) -> dict[int, Outcome]:
-        """Return means of users' values."""
-        found: dict[int, list[_Users]] = {place: [] for place in wanted}
+        """Return means of users' values, and ratios of their sums."""
+        found: dict[int, list[UsersOfReading]] = {place: [] for place in wanted}
         for part in parts:
             readings: dict[tuple[Any, ...], dict[int, Definition]] = {}
             for place, one in wanted.items():
@@ -192,7 +180,11 @@ class SharedEvaluations:
                 users = self._users(part, list(some.values()))
                 for place in some:
                     found[place].append(users)
-        return {place: _mean(wanted[place], users) for place, users in found.items()}
+        return {
+            place: Outcome(*value_and_users(
+                wanted[place].measure, UserRule(*wanted[place].choices[: len(_OF_USERS)]), users
+            )) for place, users in found.items()
+        }  # fmt: skip
 
     def _computable(
         self, wanted: Mapping[int, Definition]
@@ -200,28 +192,30 @@ class SharedEvaluations:
         """Return the definitions that the tables are enough for, and why not for the others."""
         fit: dict[int, Definition] = {}
         reasons: dict[int, Outcome] = {}
-        known: dict[Definition, str | None] = {}
+        known: dict[Any, str | None] = {}
         for place, one in wanted.items():
-            if one not in known:
-                known[one] = _why_not(one.settings(self.options), self.tables)
-            reason = known[one]
+            chosen = dict(zip(CHOICE_NAMES, one.choices, strict=True))
+            what = (one.measure @ (), chosen["population"], chosen["catalogue"])
+            if what not in known:  # the other choices need nothing of the tables
+                known[what] = _why_not(one.settings(self.options), self.tables)
+            reason = known[what]
             if reason is None:
                 fit[place] = one
             else:
                 reasons[place] = Outcome(why=reason)
         return fit, reasons
 
-    def _users(self, part: _Part, definitions: Sequence[Definition]) -> _Users:
+    def _users(self, part: _Part, definitions: Sequence[Definition]) -> UsersOfReading:
         """Evaluate definitions with one reading, for everybody who has a list or anything relevant.
 
         Users to whom a measure does not apply get no value: what they count is decided afterwards.
         """
         measures = {str(one.measure): one.measure for one in definitions}
         raw = replace(
-            definitions[0], choices=("all", "nan", "skip", *self._reading(definitions[0], part))
+            definitions[0], choices=(*astuple(_RAW), *self._reading(definitions[0], part))
         ).settings(self.options)
-        result = evaluated(replace(raw, measures=tuple(measures.values())), part.tables)
-        users = result.per_user
+        settings = replace(raw, measures=tuple(measures.values()))
+        users = _measured(settings, part.tables)
         if part.others is not None:
             others = part.others.cast(users.schema["user"])
             users = users.filter(~pl.col("user").is_in(others.implode()))
@@ -229,12 +223,11 @@ class SharedEvaluations:
         if part.judged is not None:
             ids = part.judged.cast(users.schema["user"])
             judged = users["user"].is_in(ids.implode()).to_numpy()
-        return _Users(
-            n_relevant=users["n_relevant"].to_numpy(), list_length=users["list_length"].to_numpy(),
+        return UsersOfReading(
+            UserColumns(users, rules=UserRules(_RAW), evaluated=_RAW.population),
             judged=judged,
             alone=0 if part.judged is None else len(part.judged) - int(judged.sum()),
-            values={text: users[measure.cells[0]].to_numpy() for text, measure in measures.items()},
-        )  # fmt: skip
+        )
 
     def _others(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
         """Return what is no plain mean of users: one evaluation for each way of choosing."""
@@ -268,17 +261,21 @@ def _why_not(settings: Settings, tables: Tables) -> str | None:
     return None
 
 
+def _measured(settings: Settings, tables: Tables) -> pl.DataFrame:
+    """Return the columns of all users: values, and sums that are pooled at the end."""
+    lists = tables.recommendations
+    assert lists is not None
+    settings = settings if tables.truth else without_truth(settings)
+    settings = replace(settings, exact=lists.is_exact)
+    job = prepare(settings, replace(tables, recommendations=None))
+    return complete(job, [work(job, Tables(recommendations=lists))]).users
+
+
 def _outcome(result: Result, measure: Measure) -> Outcome:
     cell, users = measure.cells[0], None
     if cell in result.per_user.columns:
         users = int(result.per_user[cell].is_not_nan().sum())
     return Outcome(result.values.get(cell), users)
-
-
-def _is_mean(measure: Measure) -> bool:
-    """Whether a value is the mean of values of users who have a list, or something relevant."""
-    is_mean = isinstance(measure, PerUser) and measure.aggregate == "mean"
-    return is_mean and getattr(measure, "defined_for", "user") != "user"
 
 
 def _filtered(tables: Tables, users: pl.Expr) -> Tables:
@@ -292,59 +289,3 @@ def _filtered(tables: Tables, users: pl.Expr) -> Tables:
         if (table := getattr(tables, role)) is not None
     }  # fmt: skip
     return replace(tables, **changed)
-
-
-def _users_with_ties(lists: pl.DataFrame) -> pl.Series:
-    """Return the users with equal scores, also in 32 bits, or whose scores and ranks disagree."""
-    if "score" not in lists.columns:
-        return lists["user"].clear()
-    score = lists["score"].cast(pl.Float32).to_numpy()
-    user = lists["user"]
-    same = (user == user.shift(1)).fill_null(value=False).to_numpy()
-    equal, rises = np.zeros(len(score), dtype=bool), np.zeros(len(score), dtype=bool)
-    equal[1:], rises[1:] = score[1:] == score[:-1], score[1:] > score[:-1]
-    if "rank" in lists.columns:
-        rank = lists["rank"].to_numpy()
-        rises[1:] |= rank[1:] < rank[:-1]
-    tied = user.filter(pl.Series(same & equal)).unique()
-    in_doubt = user.filter(pl.Series(same & rises)).unique()  # rows in another order
-    heads = user.filter(pl.Series(~same))
-    if heads.n_unique() < len(heads):  # rows of some users stand apart
-        in_doubt = pl.concat([in_doubt, heads.filter(heads.is_duplicated())]).unique()
-    if in_doubt.is_empty():
-        return tied
-    rows = lists.filter(pl.col("user").is_in(in_doubt.implode()))
-    rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-    found = [tied, rows.filter(pl.struct("user", "score").is_duplicated())["user"]]
-    if "rank" in rows.columns:
-        ordered = rows.sort("user", "rank")
-        above = pl.col("user") == pl.col("user").shift()
-        found.append(ordered.filter(above & (pl.col("score") > pl.col("score").shift()))["user"])
-    return pl.concat(found).unique()
-
-
-def _mean(definition: Definition, parts: Sequence[_Users]) -> Outcome:
-    """Return the mean of users' values by the rule of a definition."""
-    measure = definition.measure
-    assert isinstance(measure, PerUser)
-    rule = UserRule(*definition.choices[: len(_OF_USERS)])
-    of_relevance = measure.defined_for == "relevance"
-    filled = (rule.undefined if of_relevance else rule.without_list) == "zero"
-    total, n = ExactTotal(), 0
-    unknown = rule.undefined == "nan" and of_relevance and rule.counts_irrelevant
-    for users in parts:
-        values = users.values[str(measure)]
-        if filled:
-            nothing = users.n_relevant == 0 if of_relevance else users.list_length == 0
-            values = np.where(nothing, 0.0, values)
-        inside = members(rule.population, users.n_relevant > 0, users.list_length > 0, users.judged)
-        if unknown and ((users.n_relevant == 0) & inside).any():
-            n_defined = sum(int((~np.isnan(one.values[str(measure)])).sum()) for one in parts)
-            return Outcome(math.nan, n_defined)
-        values = values[inside & ~np.isnan(values)]
-        total, n = total + ExactTotal.of(values), n + len(values)
-        if rule.population == "judged" and users.alone:
-            if unknown:
-                return Outcome(math.nan, n)
-            n += users.alone if filled else 0
-    return Outcome(total.value / n if n else math.nan, n)

@@ -46,7 +46,9 @@ from rankwise.tables.read import read_tables
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.train_groups import check_train_groups, train_groups
 
-__all__ = ["Job", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work"]
+__all__ = [
+    "Job", "complete", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work",
+]  # fmt: skip
 
 _VERSION = 2
 _BY_USER = ("train", "users", "baseline")
@@ -306,6 +308,14 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     EmptyError
         If there is nothing to summarise.
     """
+    return summarise(
+        complete(job, partials), settings=job.settings, plan=job.plan, facts=job.facts,
+        user_table=job.user_table, truth=job.reference.truth,
+    )  # fmt: skip
+
+
+def complete(job: Job, partials: Iterable[Partial]) -> Partial:
+    """Merge what was worked on, and add the users without a list."""
     merged = merge(partials)
     job.about.check(merged.about)
     merged = with_train_items(job, merged)
@@ -314,10 +324,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         piece = job.encoder.without_list(merged.users["user"], items)
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
-    return summarise(
-        merged, settings=job.settings, plan=job.plan, facts=job.facts, user_table=job.user_table,
-        truth=job.reference.truth,
-    )  # fmt: skip
+    return merged
 
 
 def with_train_items(job: Job, merged: Partial) -> Partial:

@@ -1,0 +1,37 @@
+"""The users to whom it matters how tied items are ordered, or whether ranks or scores decide."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+__all__ = ["users_with_ties"]
+
+
+def users_with_ties(lists: pl.DataFrame) -> pl.Series:
+    """Return the users with equal scores, also in 32 bits, or whose scores and ranks disagree."""
+    if "score" not in lists.columns:
+        return lists["user"].clear()
+    score = lists["score"].cast(pl.Float32).to_numpy()
+    user = lists["user"]
+    same = (user == user.shift(1)).fill_null(value=False).to_numpy()
+    equal, rises = np.zeros(len(score), dtype=bool), np.zeros(len(score), dtype=bool)
+    equal[1:], rises[1:] = score[1:] == score[:-1], score[1:] > score[:-1]
+    if "rank" in lists.columns:
+        rank = lists["rank"].to_numpy()
+        rises[1:] |= rank[1:] < rank[:-1]
+    tied = user.filter(pl.Series(same & equal)).unique()
+    in_doubt = user.filter(pl.Series(same & rises)).unique()  # rows in another order
+    heads = user.filter(pl.Series(~same))
+    if heads.n_unique() < len(heads):  # rows of some users stand apart
+        in_doubt = pl.concat([in_doubt, heads.filter(heads.is_duplicated())]).unique()
+    if in_doubt.is_empty():
+        return tied
+    rows = lists.filter(pl.col("user").is_in(in_doubt.implode()))
+    rows = rows.with_columns(pl.col("score").cast(pl.Float32))
+    found = [tied, rows.filter(pl.struct("user", "score").is_duplicated())["user"]]
+    if "rank" in rows.columns:
+        ordered = rows.sort("user", "rank")
+        above = pl.col("user") == pl.col("user").shift()
+        found.append(ordered.filter(above & (pl.col("score") > pl.col("score").shift()))["user"])
+    return pl.concat(found).unique()
