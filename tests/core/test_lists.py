@@ -44,7 +44,7 @@ def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch):
         raise AssertionError("a table with ranks 1, 2, 3, … needs no ordering")
 
     monkeypatch.setattr(module, "reorder", never)
-    monkeypatch.setattr(module, "_bucketed", never)
+    monkeypatch.setattr(module, "bucketed", never)
     order = [3, 0, 4, 1, 2]
     arranged = arrange(
         USERS[order],

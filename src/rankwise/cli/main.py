@@ -70,6 +70,14 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, _COMMANDS[name]) for name in sorted(_COMMANDS)])
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from rankwise.core import kernels  # loads NumPy, which --help does without
+
+        click.echo(f"rankwise {__version__} (kernels: {kernels.road()})")
+        ctx.exit()
+
+
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -82,7 +90,10 @@ class _Lazy(click.Group):
     "rankwise; 130 interrupted; "
     "141 the reader of the output went away.",
 )
-@click.version_option(__version__, prog_name="rankwise")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version, and whether compiled kernels are used.",
+)  # fmt: skip
 def cli() -> None:
     """Evaluate recommender systems. Data goes to stdout, everything else to stderr."""
 

@@ -13,6 +13,7 @@ from rankwise.core.encoded import Encoded
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.lists import Lists
 from rankwise.core.match import Matches, match
+from rankwise.core.matched_ranks import Ranks
 from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, runs
 from rankwise.core.row_sets import (
     Ideal,
@@ -24,7 +25,7 @@ from rankwise.core.row_sets import (
 )
 from rankwise.core.truth import Truth
 
-__all__ = ["MatchedLists", "assemble", "tied_groups"]
+__all__ = ["MatchedLists", "assemble"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,10 @@ class MatchedLists:
     groups: Ints
     """The group of each list in the ground truth, -1 for none."""
     matches: Matches
-    """Rows of ``lists`` that are judged; ``judged`` are rows of the whole ground truth."""
+    """Rows of ``lists`` that are judged, by list and rank; ``judged`` are rows of the whole ground
+    truth."""
+    ranks: Ranks
+    """The ranks of these rows."""
     number: Ints
     """The number of each list in the block, -1 if its user is not evaluated."""
 
@@ -45,32 +49,7 @@ class MatchedLists:
         return self.number >= 0
 
 
-def tied_groups(lists: Lists, rows: Ints) -> tuple[Ints, Ints, int] | None:
-    """Return the first and last row of the tied group of some rows, and how many rows tie.
-
-    None if no rows do.
-    """
-    if lists.rank_range is not None:
-        first, last = lists.rank_range.first[rows], lists.rank_range.last[rows]
-        tied = last > first
-        before = lists.starts[owners(lists.starts, rows)] - 1  # rank 1 is the list's first row
-        return (first + before, last + before, int(tied.sum())) if tied.any() else None
-    if not lists.has_ties or lists.scores is None:
-        return None
-    is_first = np.ones(len(lists.items), dtype=bool)
-    np.not_equal(lists.scores[1:], lists.scores[:-1], out=is_first[1:])
-    is_first[lists.starts[:-1]] = True
-    if is_first.all():
-        return None
-    bounds = np.append(np.flatnonzero(is_first), len(is_first))
-    sizes = np.diff(bounds)
-    group = np.searchsorted(bounds, rows, side="right") - 1
-    return bounds[group], bounds[group + 1] - 1, int(sizes[sizes > 1].sum())
-
-
-def assemble(
-    encoded: Encoded, matched: MatchedLists, tied: tuple[Ints, Ints, int] | None = None
-) -> Block:
+def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     """Return the block of some matched lists, with all rows that the measures need."""
     truth, lists, needs = encoded.truth, matched.lists, encoded.needs
     counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
@@ -79,10 +58,9 @@ def assemble(
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
     kept = counted[list_of_row]
     relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
-    user, first = matched.number[list_of_row], lists.starts[list_of_row]
-    rank = rows - first + 1 if lists.rank_range is None else lists.rank_range.first[rows]
-    item = lists.items[rows]
-    ranges = None if tied is None else tuple((row - first + 1)[relevant] for row in tied[:2])
+    user, item = matched.number[list_of_row], lists.items[rows]
+    rank, tied = matched.ranks.rank, matched.ranks.tied
+    ranges = None if tied is None else (tied[0][relevant], tied[1][relevant])
     hits = _hits(
         user[relevant], rank[relevant], gain[relevant], item[relevant], ranges, encoded.ties,
         lists.limit,
@@ -93,7 +71,7 @@ def assemble(
     if "judged" in needs:
         score = None if lists.scores is None else lists.scores[rows[kept]]
         label = relevant[kept].astype(np.float64)
-        tie = None if tied is None else (tied[0] - first + 1)[kept]
+        tie = None if tied is None else tied[0][kept]
         judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, score, tie)
     dropped = np.zeros(len(lists.user), dtype=np.int64) if lists.dropped is None else lists.dropped
     users = lists.user[counted]
@@ -120,7 +98,7 @@ def assemble(
             if "overlap_baseline" in needs
             else None,
         ),
-        n_tied_rows=0 if tied is None else tied[2],
+        n_tied_rows=matched.ranks.n_tied,
         facts=encoded.facts,
         limit=lists.limit,
     )

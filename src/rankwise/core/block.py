@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
 
+from rankwise.core import kernels
 from rankwise.core.arrays import Array, bincount, is_tensor, namespace
 from rankwise.core.choices import Ties
 from rankwise.core.facts import Fact, Facts
@@ -83,6 +84,7 @@ class Block:
     limit: int | None = None
     weight: Array | None = None
     user_weight: Array | None = None
+    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(default_factory=dict, repr=False)
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
         default_factory=dict, repr=False
     )
@@ -169,7 +171,12 @@ class Block:
         hits, xp = self.hits, self.xp
         hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
         return replace(
-            self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user, _rows={}
+            self,
+            hits=hits.weighted(hit_weight),
+            weight=weight,
+            user_weight=per_user,
+            _rows={},
+            _sums={},
         )
 
     def item_weight(self, user: Array, item: Array) -> Array:
@@ -189,7 +196,22 @@ class Block:
         k : int
             The cut-off.
         """
-        return self._sum("hits", self.hits, values, k)
+        return self.sum_hits_at(values, (k,))[0]
+
+    def sum_hits_at(self, values: Array, cutoffs: Cutoffs) -> list[Array]:
+        """Return the sum of a value of every hit over each user's first ranks, by cut-off."""
+        if not is_tensor(values):
+            if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another measure
+                return self._sums[cutoffs][1]
+            last = [self._last_rank(cutoff) for cutoff in cutoffs]
+            ascending = sorted(set(last))
+            hits = self.hits
+            found = kernels.sums(hits.user, hits.rank, values, ascending, self.n_users)
+            if found is not None:
+                sums = [found[ascending.index(cutoff)] for cutoff in last]
+                self._sums[cutoffs] = values, sums
+                return sums
+        return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
 
     def sum_recommended(self, values: Array, k: int) -> Array:
         """Return the same sum of a value of every row of ``recommended``, shape (U,)."""

@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rankwise.core.assemble import MatchedLists, assemble, tied_groups
+from rankwise.core.assemble import MatchedLists, assemble
 from rankwise.core.block import Block
 from rankwise.core.encoded import Encoded
 from rankwise.core.lists import RankRange
 from rankwise.core.match import Matches, match
+from rankwise.core.matched_ranks import Ranks, ranks_of
 from rankwise.core.ragged import Ints, owners
 from rankwise.errors import DuplicateError
 
@@ -79,8 +80,9 @@ def _unlisted(encoded: Encoded, users: Ints) -> Block:
         rank_range=None if encoded.lists.rank_range is None else RankRange(none, none, zeros),
     )
     groups = encoded.truth.groups_of(users)
-    lists = MatchedLists(empty, groups, Matches(none, none, none), np.arange(len(users)))
-    return assemble(encoded, lists)
+    nothing = Matches(none, none, none)
+    numbers = np.arange(len(users))
+    return assemble(encoded, MatchedLists(empty, groups, nothing, Ranks(None, none), numbers))
 
 
 def _listed(encoded: Encoded, chosen: slice) -> Block:
@@ -97,9 +99,11 @@ def _listed(encoded: Encoded, chosen: slice) -> Block:
     in_truth = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
     if encoded.confirm is not None:
         encoded.confirm.matches(matches.rows + first_row, in_truth)
+    ranks = ranks_of(part, matches.rows, exactly="judged" in encoded.needs)
     matched = Matches(matches.rows, in_truth, matches.repeated)
-    tied = tied_groups(part, matches.rows)
-    return assemble(encoded, MatchedLists(part, groups, matched, number), tied)
+    if ranks.order is not None:
+        matched = Matches(matches.rows[ranks.order], in_truth[ranks.order], matches.repeated)
+    return assemble(encoded, MatchedLists(part, groups, matched, ranks, number))
 
 
 def _duplicate(encoded: Encoded, row: int) -> DuplicateError:

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from rankwise.core import kernels
+
 __all__ = ["ExactTotal"]
 
 _UNIT = 1074  # every float is a whole multiple of 2^-1074
@@ -46,6 +48,9 @@ class ExactTotal:
     def of(cls, values: Any) -> Self:
         """Return the sum of an array, shape (n,), of numbers."""
         array = np.asarray(values, dtype=np.float64)
+        few = kernels.exact_parts(array)
+        if few is not None:
+            return cls(sum(map(_units, few)))
         finite = np.isfinite(array)
         beyond = 0.0
         if not finite.all():

@@ -5,36 +5,31 @@ The order of preference, cheapest first:
 1. rows already grouped by user and in order: used as they are, nothing is copied;
 2. rows in any order whose rank column counts 1, 2, 3, … in each list: every row is written
    straight to its position, without a sort;
-3. anything else: bucketed by user in linear time, then ordered inside each short list.
+3. rows with scores that need no order, because only matched rows need a rank (`ranks`): grouped by
+   user in linear time;
+4. anything else: grouped by user, then ordered inside each short list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
+from rankwise.core import kernels
 from rankwise.core.choices import Ties
-from rankwise.core.ragged import Ints, bucket, offsets, owners, positions, reorder
+from rankwise.core.grouping import Groups, are_distinct, bucketed, grouped, spread, user_runs
+from rankwise.core.ragged import Ints, offsets, owners, positions, reorder
 from rankwise.core.threads import each, gather
 from rankwise.core.vocabulary import Codes, Vocabulary
 from rankwise.errors import ScoreError
 
-__all__ = ["Groups", "Lists", "RankRange", "arrange", "group"]
+__all__ = ["Lists", "RankRange", "TieOrder", "arrange"]
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Rows grouped by user: the user and the start of each group, and the order of the rows."""
-
-    user: Codes
-    starts: Ints
-    order: Ints | None
-    """Row numbers, group by group; None where the rows already are in this order."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,34 @@ class RankRange:
 
 
 @dataclass(frozen=True)
+class TieOrder:
+    """How rows with equal scores are ordered, where only their scores are known."""
+
+    ties: Ties
+    item_order: Callable[[Codes], Ints] | None
+    """Returns numbers that grow with the ids of item codes."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rule leaves the order open: measures have to handle it."""
+        return self.ties in ("expected", "optimistic", "pessimistic")
+
+    def numbers(self, items: Codes) -> Ints:
+        """Return numbers that grow, or fall, with the ids of items."""
+        assert self.item_order is not None
+        numbers = self.item_order(items.ravel()).astype(np.int64).reshape(items.shape)
+        return -numbers if self.ties == "item_desc" else numbers
+
+    def breaker(self, items: Codes) -> Callable[[Ints], Ints] | None:
+        """Return the function that puts tied rows in order; None if they stay as they are."""
+        if self.ties == "input" or self.item_order is None:
+            return None
+        return lambda rows: self.numbers(items[rows])
+
+
+@dataclass(frozen=True)
 class Lists:
-    """Recommendation lists, best first, one user after the other."""
+    """Recommendation lists, one user after the other, best first unless ``tie_order`` is there."""
 
     user: Codes
     starts: Ints
@@ -74,6 +95,10 @@ class Lists:
     """The ranks of rows, if lists hold only the judged items of longer rankings."""
     limit: int | None = None
     """The length of lists that also hold rows tied with their last item; None: as they are."""
+    tie_order: TieOrder | None = None
+    """How to order lists by their scores, if they are in no order yet."""
+    may_tie: bool = True
+    """Whether scores may be equal inside a list."""
 
     @property
     def length(self) -> Ints:
@@ -99,6 +124,12 @@ class Lists:
             rank_range=ranks,
         )
 
+    def under(self, tie_order: TieOrder) -> Lists:
+        """Return the same rows, by another rule for ties; of lists that scores order."""
+        if self.tie_order is None and not self.may_tie:
+            return replace(self, has_ties=tie_order.is_open)
+        return replace(self, has_ties=tie_order.is_open, tie_order=tie_order, may_tie=True)
+
     @classmethod
     def none(cls) -> Lists:
         """Return no lists at all."""
@@ -117,14 +148,6 @@ class Lists:
         return Lists(self.user, starts, items, scores, self.has_ties, origin, self.gaps, dropped)
 
 
-def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
-    """Return rows grouped by user: as they are if grouped, else bucketed in linear time."""
-    starts, codes = _user_runs(users, vocabulary, threads=1)
-    if _distinct(codes, vocabulary.size):
-        return Groups(codes, starts.astype(np.int64, copy=False), None)
-    return _bucketed(_spread(codes, starts, len(users)), vocabulary.size)
-
-
 def arrange(
     users: pl.Series,
     items: Codes,
@@ -136,8 +159,9 @@ def arrange(
     item_order: Callable[[Codes], Ints] | None = None,
     threads: int = 1,
     by_row: bool = False,
+    in_order: bool = True,
 ) -> Lists:
-    """Return ranked lists made of rows.
+    """Return lists made of rows.
 
     Parameters
     ----------
@@ -159,29 +183,38 @@ def arrange(
         Threads to use for tables that are not grouped.
     by_row : bool, default=False
         Return row numbers instead of items if rows have to be moved.
+    in_order : bool, default=True
+        Whether lists are needed best first; otherwise scores order only what is matched.
 
     Returns
     -------
     Lists
         One list for each user that has a row.
     """
-    starts, codes = _user_runs(users, vocabulary, threads)
+    starts, codes = user_runs(users, vocabulary, threads)
     copied = False  # whether items and score are copies, which may be reordered in place
-    if _distinct(codes, vocabulary.size):
+    tie_order = TieOrder(ties, item_order)
+    by_score = score is not None and rank is None
+    has_ties = by_score and tie_order.is_open
+    if are_distinct(codes, vocabulary.size):
         groups = Groups(codes, starts.astype(np.int64, copy=False), None)
     else:
-        codes = _spread(codes, starts, len(users))
+        codes = spread(codes, starts, len(users))
         items = _row_numbers(items) if by_row else items
         if rank is not None:
             lists = _by_rank(codes, vocabulary.size, items, rank, score, threads)
             if lists is not None:
                 return lists
-        groups = _bucketed(codes, vocabulary.size)
-        assert groups.order is not None
-        # One pass over all memory; the rest is done inside each list.
-        items, copied = gather(_narrow(items), groups.order, threads), True
-        score = None if score is None else gather(score, groups.order, threads)
-        rank = None if rank is None else gather(rank, groups.order, threads)
+        if rank is None and score is not None:
+            groups, items, score = grouped(codes, vocabulary.size, items, score)
+        else:
+            groups = bucketed(codes, vocabulary.size)
+            assert groups.order is not None
+            # One pass over all memory; the rest is done inside each list.
+            items = gather(_narrow(items), groups.order, threads)
+            score = None if score is None else gather(score, groups.order, threads)
+            rank = None if rank is None else gather(rank, groups.order, threads)
+        copied = True
     gaps = 0
     if rank is not None:
         if not _counts_up(groups.starts, rank, threads):
@@ -191,17 +224,13 @@ def arrange(
             score = rest[0] if rest else None
             gaps = _gaps(groups, rank, vocabulary)
     elif score is not None and not _falls(groups.starts, score, strictly=ties != "input"):
+        if not in_order:
+            return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
         items = _row_numbers(items) if by_row and not copied else items
-        breaker = None
-        if ties != "input" and item_order is not None:
-            breaker = _breaker(items, ties, item_order)
         score, items = reorder(
-            groups.starts, score, [score, items], breaker=breaker, descending=True,
-            in_place=copied, threads=threads,
+            groups.starts, score, [score, items], breaker=tie_order.breaker(items),
+            descending=True, in_place=copied, threads=threads,
         )  # fmt: skip
-    has_ties = (
-        rank is None and score is not None and ties in ("expected", "optimistic", "pessimistic")
-    )
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps)
 
 
@@ -213,53 +242,6 @@ def _narrow(items: Codes) -> Codes:
     """Return codes in half the memory where they fit; they are about to be copied anyway."""
     fits = items.dtype.itemsize <= 4 or items.max() < 2**31
     return items.astype(np.int32, copy=False) if fits and items.dtype != np.uint32 else items
-
-
-def _breaker(
-    items: Codes, ties: Ties, item_order: Callable[[Codes], Ints]
-) -> Callable[[Ints], Ints]:
-    """Return the function that puts tied rows in order of item id."""
-    sign = -1 if ties == "item_desc" else 1
-    return lambda rows: sign * item_order(items[rows].ravel()).astype(np.int64).reshape(rows.shape)
-
-
-def _user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
-    """Return where runs of one user start, and the code of each run: few ids to encode."""
-    n = len(users)
-    if not n:
-        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
-    text = users.dtype == pl.String
-    values = users if text else users.to_numpy()
-
-    def changes(first: int) -> Ints:
-        stop = min(first + _STEP, n - 1)
-        differ = values[first + 1 : stop + 1] != values[first:stop]
-        return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
-
-    jobs = range(0, n - 1, _STEP)
-    if n > 1 and len(changes(0)) > min(_STEP, n - 1) // 2:  # hardly grouped: one run per row
-        rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
-        return rows, vocabulary.encode(users)
-    starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
-    return starts, vocabulary.encode(users.gather(starts[:-1]))
-
-
-def _spread(codes: Codes, starts: Ints, n: int) -> Codes:
-    """Return the code of each row from that of its run."""
-    return codes if len(codes) == n else np.repeat(codes, np.diff(starts))
-
-
-def _distinct(codes: Codes, size: int) -> bool:
-    if len(codes) > size:
-        return False
-    return bool(np.bincount(codes, minlength=size).max(initial=0) <= 1)
-
-
-def _bucketed(codes: Codes, size: int) -> Groups:
-    starts, order = bucket(codes, size)
-    lengths = np.diff(starts)
-    user = np.flatnonzero(lengths)
-    return Groups(user, offsets(lengths[user]), order)
 
 
 def _by_rank(
@@ -321,6 +303,11 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
 
 def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     """Whether ranks count 1, 2, 3, … down every list."""
+    edges = np.linspace(0, len(starts) - 1, threads + 1).astype(np.int64).tolist()
+    shares = list(pairwise(edges))
+    found = [*each(lambda share: kernels.counts_up(rank, starts, *share), shares, threads)]
+    if None not in found:
+        return all(found)
     lengths = np.diff(starts)
     if np.ptp(lengths):
         return bool(np.all(rank == positions(starts) + 1))

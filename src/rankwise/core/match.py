@@ -1,5 +1,8 @@
 """Which recommended items are judged: the hot loop.
 
+Where it is compiled (`kernels`), every list fills a small hash table of its own rows, in which its
+judged items are then looked up. What follows is the same for NumPy.
+
 For a few hundred lists at a time every recommended row writes its number into a small hash
 table that fits the processor's cache, in a slot computed from its user and its item. Reading the
 table back shows the rows that were overwritten: either the item occurs twice in the list (a
@@ -18,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core import kernels
 from rankwise.core.ragged import Ints, owners
 from rankwise.core.vocabulary import Codes
 
@@ -38,7 +42,7 @@ class Matches:
     judged: Ints
     """The judged row that each of ``rows`` matches."""
     repeated: Ints
-    """Rows whose item occurs elsewhere in the same list."""
+    """Rows whose item occurs again further down the same list."""
 
 
 def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
@@ -69,6 +73,14 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     """
     if not len(items):
         return Matches(_NONE, _NONE, _NONE)
+    found = kernels.match(items, starts, judged, judged_starts)
+    if found is not None:
+        return Matches(*found)
+    return _match_by_table(items, starts, judged, judged_starts)
+
+
+def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
+    """Return what `match` does, with one hash table for all lists."""
     table = _Table(starts, judged_starts, judged)
     parts: list[_Part] = []
     first, last = 0, len(starts) - 1
@@ -87,7 +99,7 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
         rows, judged_rows = _join([rows, more.rows]), _join([judged_rows, more.judged])
         repeated = _join([repeated, more.repeated])
     order = np.argsort(rows)
-    return Matches(rows[order], judged_rows[order], repeated)
+    return Matches(rows[order], judged_rows[order], np.sort(repeated))
 
 
 @dataclass(frozen=True)

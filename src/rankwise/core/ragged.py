@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,8 +15,8 @@ from rankwise.core.arrays import namespace
 from rankwise.core.threads import each
 
 __all__ = [
-    "Ints", "UserItems", "bucket", "offsets", "owners", "positions", "ragged_rows", "reorder",
-    "runs",
+    "Ints", "UserItems", "bucket", "offsets", "owners", "padded", "positions", "ragged_rows",
+    "reorder", "runs", "similar",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -122,6 +122,38 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     return grouped.indptr.astype(np.int64), grouped.data
 
 
+def similar(starts: Ints, most: int) -> Iterator[Ints]:
+    """Yield segments of similar length, up to twice the shortest, with at most some rows together.
+
+    >>> [part.tolist() for part in similar(np.array([0, 4, 5, 8, 9]), 100)]
+    [[1, 3], [0, 2]]
+    """
+    lengths = np.diff(starts)
+    bits = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
+    bits[lengths == 0] = -1
+    for bit in np.unique(bits[bits >= 0]).tolist():
+        of_length, step = np.flatnonzero(bits == bit), max(1, most >> bit)
+        for first in range(0, len(of_length), step):
+            yield of_length[first : first + step]
+
+
+def padded(starts: Ints, segments: Ints) -> tuple[Ints, Ints | None]:
+    """Return the row numbers of some segments as a matrix, and which of them belong to these.
+
+    The second is None if all do: the segments are of one length. Other numbers are of any rows.
+
+    >>> rows, filled = padded(np.array([0, 2, 3]), np.array([0, 1]))
+    >>> rows.tolist(), filled.tolist()
+    ([[0, 1], [2, 2]], [[True, True], [True, False]])
+    """
+    sizes = (starts[1:] - starts[:-1])[segments]
+    width = int(sizes.max())
+    rows: Ints = starts[segments, None] + np.arange(width)
+    if sizes.min() == width:
+        return rows, None
+    return np.minimum(rows, starts[-1] - 1), np.arange(width) < sizes[:, None]
+
+
 def reorder(
     starts: Ints,
     keys: Ints,
@@ -167,22 +199,11 @@ def reorder(
     [1.0, 2.0, 3.0, 8.0, 9.0]
     """
     out = list(columns) if in_place else [np.array(column) for column in columns]
-    lengths = np.diff(starts)
-    bits = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
-    bits[lengths < 2] = -1  # nothing to order
-    jobs = [
-        members[first : first + (max(1, (1 << 19) >> bit))]
-        for bit in np.unique(bits[bits >= 0]).tolist()
-        for members in [np.flatnonzero(bits == bit)]
-        for first in range(0, len(members), max(1, (1 << 19) >> bit))
-    ]
 
-    def work(chosen: Ints) -> None:
-        sizes = lengths[chosen]
-        width = int(sizes.max())
-        rows = starts[chosen, None] + np.arange(width)
-        filled = None if sizes.min() == width else np.arange(width) < sizes[:, None]
-        rows = rows if filled is None else np.minimum(rows, starts[-1] - 1)
+    def work(segments: Ints) -> None:
+        rows, filled = padded(starts, segments)
+        if rows[0].size < 2:  # nothing to order
+            return
         matrix = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
         matrix = matrix if filled is None else np.where(filled, matrix, _padding(matrix.dtype))
         order = np.take_along_axis(rows, _order_rows(matrix, rows, breaker), axis=1)
@@ -191,7 +212,7 @@ def reorder(
         for values, column in zip([column[order] for column in columns], out, strict=True):
             column[target] = values
 
-    for _ in each(work, jobs, threads):
+    for _ in each(work, similar(starts, 1 << 19), threads):
         pass
     return out
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from rankwise.core.lists import group
+from rankwise.core.grouping import group
 from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
 from rankwise.core.vocabulary import Codes, Vocabulary
 
@@ -66,6 +66,11 @@ class Truth:
         starts, order = bucket(owner[by_gain], len(self.user))
         return starts, gains[by_gain][order]
 
+    def judged_by(self, threshold: float | None) -> Truth:
+        """Return the same items, relevant by another threshold."""
+        relevant = _relevant(self.relevance, threshold)
+        return Truth(self.user, self.starts, self.items, self.relevance, relevant, self.origin)
+
     def groups_of(self, users: Codes) -> Ints:
         """Return the group of each user code, -1 where the user has no row."""
         known = users < len(self._group)
@@ -103,9 +108,15 @@ def arrange_truth(
     if groups.order is not None:
         items = items[groups.order]
         relevance = None if relevance is None else relevance[groups.order]
-    relevant = None
-    if relevance is not None:
-        relevant = relevance > 0 if threshold is None else relevance >= threshold
-        if relevant.all():
-            relevant = None
+    relevant = _relevant(relevance, threshold)
     return Truth(groups.user, groups.starts, items, relevance, relevant, groups.order)
+
+
+def _relevant(
+    relevance: np.ndarray[tuple[int], np.dtype[np.float64]] | None, threshold: float | None
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+    """Return which rows are relevant; None if all are."""
+    if relevance is None:
+        return None
+    relevant = relevance > 0 if threshold is None else relevance >= threshold
+    return None if relevant.all() else relevant

@@ -10,7 +10,8 @@ import numpy as np
 
 from rankwise.core.choices import Duplicates, Ties
 from rankwise.core.facts import Facts
-from rankwise.core.lists import Lists, group
+from rankwise.core.grouping import group
+from rankwise.core.lists import Lists
 from rankwise.core.ragged import UserItems, offsets, ragged_rows
 from rankwise.encoding.encode_lists import (
     encode_lists,

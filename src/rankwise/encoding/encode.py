@@ -37,6 +37,8 @@ __all__ = ["Encoder", "EncodingRules", "ties_for"]
 
 _WITH_LIST = ("both", "recommended", "judged_both")
 """The populations that only users with a list belong to."""
+_IN_ORDER: Needs = frozenset({"recommended", "overlap_history", "overlap_baseline"})
+"""The rows for which whole lists have to be in order."""
 
 
 def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = False) -> Ties:
@@ -254,8 +256,9 @@ class Encoder:
             lists = encode_ranks(recommended, truth, ids, ties, counts)
         else:
             lists = encode_lists(
-                recommended, ids, ties, rules.duplicates, counts, threads, id_type=rules.id_type
-            )
+                recommended, ids, ties, rules.duplicates, counts, threads, id_type=rules.id_type,
+                in_order=bool(_IN_ORDER & rules.needs),
+            )  # fmt: skip
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
         return lists, ties

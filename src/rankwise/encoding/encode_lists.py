@@ -122,11 +122,13 @@ def encode_lists(
     threads: int,
     *,
     id_type: IdType = "typed",
+    in_order: bool = True,
 ) -> Lists:
-    """Return rows as ranked lists; with ``duplicates="first"``, without repetitions.
+    """Return rows as lists; with ``duplicates="first"``, without repetitions.
 
     Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
-    says whether ids order tied items as they are or as text.
+    says whether ids order tied items as they are or as text, ``in_order`` whether rows are needed
+    best first.
     """
     frame = table.frame
     codes = ids.items.encode(frame["item"])
@@ -142,6 +144,7 @@ def encode_lists(
         ties=ties,
         item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
         threads=threads,
+        in_order=in_order or duplicates == "first",
     )
     if hashed and lists.items is not codes:
         lists = replace(lists, items=codes[lists.items], origin=lists.items)

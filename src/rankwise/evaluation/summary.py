@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.core import kernels
 from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
@@ -156,6 +157,7 @@ class Summary:
                 "python": platform.python_version(),
                 "numpy": np.__version__,
                 "polars": pl.__version__,
+                "kernels": kernels.road(),
             },
             "settings": {
                 **self.settings.to_dict(),

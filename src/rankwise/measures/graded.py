@@ -326,4 +326,4 @@ class ERR(PerUser):
         check_grades(self, hits.gain, largest)
         stop = gain_of("exponential", hits.gain) / 2.0**largest
         terms = hits.cascade(stop, max(k)) / hits.rank
-        return [block.sum_hits(terms, cutoff) for cutoff in k]
+        return block.sum_hits_at(terms, k)

@@ -40,8 +40,8 @@ class RunningSum(PerUser):
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values at every cut-off, each of shape (U,)."""
-        terms = self.terms(block)
-        ratios = (self.ratio(block, block.sum_hits(terms, cutoff), cutoff) for cutoff in k)
+        sums = block.sum_hits_at(self.terms(block), k)
+        ratios = (self.ratio(block, *one) for one in zip(sums, k, strict=True))
         return [divide(above, below) for above, below in ratios]
 
     def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:

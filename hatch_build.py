@@ -1,0 +1,63 @@
+"""Compiles the kernels into the wheel; without a C compiler the wheel is of Python alone.
+
+The library knows nothing of Python, so that one wheel per platform serves all its versions. It is
+compiled anew for every build, outside the source unless the install is editable: no library that
+lies about can get into a wheel.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+FLAGS = ["-O3", "-std=c99", "-shared", "-ffp-contract=off"]  # no fused sums: the bits of NumPy
+
+
+class Kernels(BuildHookInterface[Any]):
+    """The build hook."""
+
+    folder: Path
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the library, and name the wheel by its platform if there is one."""
+        core = Path(self.root) / "src" / "rankwise" / "core"
+        in_place = core / f"_kernels{SUFFIX}"
+        if version == "editable":
+            in_place.unlink(missing_ok=True)
+        self.folder = Path(tempfile.mkdtemp())
+        library = in_place if version == "editable" else self.folder / in_place.name
+        if not compiled(core / "kernels.c", library):
+            return
+        if version != "editable":
+            build_data["force_include"][str(library)] = f"rankwise/core/{library.name}"
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"], build_data["tag"] = False, f"py3-none-{platform}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was compiled; the wheel has it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def compiled(source: Path, library: Path) -> bool:
+    """Compile a source file; return whether there is a compiler and it did."""
+    command = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
+    if command is None or os.environ.get("RANKWISE_KERNELS", "").lower() == "off":
+        return False
+    flags = FLAGS if sys.platform == "win32" else [*FLAGS, "-fPIC"]
+    checksum = f"-DRW_SOURCE={zlib.crc32(source.read_bytes())}u"
+    arguments = [*shlex.split(command), *flags, checksum, str(source), "-o", str(library), "-lm"]
+    try:
+        return subprocess.run(arguments, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False

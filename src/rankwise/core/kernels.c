@@ -1,0 +1,176 @@
+/* Loops for which NumPy needs several passes over memory. Each has a twin in Python, which is its
+   reference and takes its place where it was not compiled; both give the same bits.
+
+   No function allocates memory or fails: callers pass work space and arrays of the right size.
+   Positions are counted from 0; `starts` has one more element than there are lists. */
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+#ifdef _WIN32
+#define RW_API __declspec(dllexport)
+#else
+#define RW_API __attribute__((visibility("default")))
+#endif
+
+#ifndef RW_SOURCE
+#define RW_SOURCE 0
+#endif
+
+/* The checksum of the source that the library was compiled from. */
+RW_API uint32_t rw_source(void) { return RW_SOURCE; }
+
+/* Match the items of each list with the judged items of the same list.
+
+   `table` has 2^bits slots, more than the longest list has rows, all -1. It holds
+   row numbers; those of earlier lists are below the list's first row, so that it is never cleared.
+   Writes the matching rows in order, the judged row of each, and all rows of an item that stands
+   again further down its list. Returns the number of matches. */
+#define RW_MATCH(NAME, ITEM)                                                                      \
+    RW_API int64_t NAME(const ITEM *items, const int64_t *starts, int64_t lists,                  \
+                        const int64_t *judged, const int64_t *judged_starts, int64_t *table,      \
+                        int32_t bits, int64_t *rows, int64_t *judged_rows, int64_t *repeated,     \
+                        int64_t *n_repeated) {                                                    \
+        const uint64_t mask = ((uint64_t)1 << bits) - 1;                                          \
+        int64_t found = 0, again = 0;                                                             \
+        for (int64_t list = 0; list < lists; list++) {                                            \
+            const int64_t first = starts[list];                                                   \
+            for (int64_t row = first; row < starts[list + 1]; row++) {                            \
+                uint64_t slot = RW_SLOT(items[row], bits);                                        \
+                while (table[slot] >= first && items[table[slot]] != items[row])                  \
+                    slot = (slot + 1) & mask;                                                     \
+                if (table[slot] >= first)                                                         \
+                    repeated[again++] = table[slot];                                              \
+                table[slot] = row;                                                                \
+            }                                                                                     \
+            const int64_t before = found;                                                         \
+            for (int64_t at = judged_starts[list]; at < judged_starts[list + 1]; at++) {          \
+                uint64_t slot = RW_SLOT(judged[at], bits);                                        \
+                while (table[slot] >= first && (int64_t)items[table[slot]] != judged[at])         \
+                    slot = (slot + 1) & mask;                                                     \
+                if (table[slot] < first)                                                          \
+                    continue;                                                                     \
+                int64_t place = found++;                                                          \
+                for (; place > before && rows[place - 1] > table[slot]; place--) {                \
+                    rows[place] = rows[place - 1];                                                \
+                    judged_rows[place] = judged_rows[place - 1];                                  \
+                }                                                                                 \
+                rows[place] = table[slot];                                                        \
+                judged_rows[place] = at;                                                          \
+            }                                                                                     \
+        }                                                                                         \
+        *n_repeated = again;                                                                      \
+        return found;                                                                             \
+    }
+
+/* Fibonacci hashing: the highest bits of a product with 2^64 over the golden ratio. The high half is
+   mixed in before, so that ids which differ in their highest bits alone do not share a slot. */
+#define RW_SLOT(ITEM, BITS)                                                                       \
+    (((uint64_t)(int64_t)(ITEM) ^ ((uint64_t)(int64_t)(ITEM) >> 32)) * 0x9E3779B97F4A7C15u >>     \
+     (64 - (BITS)))
+
+RW_MATCH(rw_match_int32, int32_t)
+RW_MATCH(rw_match_int64, int64_t)
+
+/* Write where values differ from the one before, from `first` (at least 1) up to `stop`, and return
+   how many do. Sixteen at a time: most users have lists longer than that. */
+#define RW_CHANGES(NAME, ID)                                                                      \
+    RW_API int64_t NAME(const ID *ids, int64_t first, int64_t stop, int64_t *rows) {              \
+        int64_t found = 0, row = first;                                                           \
+        for (; row + 16 <= stop; row += 16) {                                                     \
+            ID differ = 0;                                                                        \
+            for (int64_t at = row; at < row + 16; at++)                                           \
+                differ |= ids[at] ^ ids[at - 1];                                                  \
+            for (int64_t at = row; differ && at < row + 16; at++)                                 \
+                if (ids[at] != ids[at - 1])                                                       \
+                    rows[found++] = at;                                                           \
+        }                                                                                         \
+        for (; row < stop; row++)                                                                 \
+            if (ids[row] != ids[row - 1])                                                         \
+                rows[found++] = row;                                                              \
+        return found;                                                                             \
+    }
+
+RW_CHANGES(rw_changes_int32, int32_t)
+RW_CHANGES(rw_changes_int64, int64_t)
+
+/* Add values up per user and cut-off: sums[cut * users + u] is the sum of the values of user u at
+   ranks up to cuts[cut], of an array that is all 0 before. Rows are in order of user and rank, and
+   are added in that order. Without a branch: where a list has its hits cannot be foreseen. */
+RW_API void rw_sums(const int64_t *user, const int64_t *rank, const double *values, int64_t n,
+                    const int64_t *cuts, int64_t n_cuts, int64_t users, double *sums) {
+    double sum = 0.0;
+    int64_t owner = -1;
+    for (int64_t row = 0; row < n; row++) {
+        sum = (user[row] == owner ? sum : 0.0) + values[row];
+        owner = user[row];
+        for (int64_t cut = 0; cut < n_cuts; cut++) {
+            double *at = sums + cut * users + owner;
+            *at = rank[row] <= cuts[cut] ? sum : *at;
+        }
+    }
+}
+
+/* Whether ranks count 1, 2, 3, ... down each of some lists. */
+RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t first,
+                            int64_t stop) {
+    for (int64_t list = first; list < stop; list++) {
+        const int64_t before = starts[list] - 1;
+        int64_t differ = 0;
+        for (int64_t row = starts[list]; row < starts[list + 1]; row++)
+            differ |= rank[row] ^ (row - before);
+        if (differ)
+            return 0;
+    }
+    return 1;
+}
+
+/* Write few numbers with the same exact sum as many: at most 64 for every RW_CHUNK values.
+
+   A large power of two, added and taken away again, leaves multiples of one unit, few enough for
+   their sum to need no rounding; what they leave of the values is summed in the next step (Rump,
+   Ogita & Oishi 2008). Returns how many numbers there are, or -1 if a value is not finite, or so
+   large that there is no room for that power. */
+#define RW_CHUNK 16384
+#define RW_LANES 8
+
+RW_API int64_t rw_exact_parts(const double *values, int64_t n, double *parts) {
+    double rest[RW_CHUNK];
+    int64_t written = 0;
+    for (int64_t start = 0; start < n; start += RW_CHUNK) {
+        const int64_t size = n - start < RW_CHUNK ? n - start : RW_CHUNK;
+        const int64_t padded = (size + RW_LANES - 1) / RW_LANES * RW_LANES;
+        double largest = 0.0;
+        for (int64_t at = 0; at < padded; at++) {
+            rest[at] = at < size ? values[start + at] : 0.0;
+            if (!(fabs(rest[at]) <= DBL_MAX))
+                return -1;
+            largest = fabs(rest[at]) > largest ? fabs(rest[at]) : largest;
+        }
+        while (largest > 0.0) {
+            int exponent;
+            frexp(largest, &exponent);
+            if (exponent > 1000)
+                return -1;
+            const double shift = ldexp(1.5, exponent + 15);
+            double sums[RW_LANES] = {0.0}, most[RW_LANES] = {0.0};
+            for (int64_t at = 0; at < padded; at += RW_LANES)
+                for (int lane = 0; lane < RW_LANES; lane++) {
+                    const double multiple = (rest[at + lane] + shift) - shift;
+                    const double left = rest[at + lane] - multiple;
+                    rest[at + lane] = left;
+                    sums[lane] += multiple;
+                    most[lane] = fabs(left) > most[lane] ? fabs(left) : most[lane];
+                }
+            largest = 0.0;
+            double sum = 0.0; /* exact, as every sum of these multiples is */
+            for (int lane = 0; lane < RW_LANES; lane++) {
+                sum += sums[lane];
+                largest = most[lane] > largest ? most[lane] : largest;
+            }
+            parts[written++] = sum;
+        }
+    }
+    return written;
+}

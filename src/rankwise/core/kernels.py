@@ -1,0 +1,175 @@
+"""Compiled loops, where a compiler was there when rankwise was installed.
+
+NumPy needs several passes over memory where a loop needs one. The loops are in ``kernels.c``, which
+knows nothing of Python, so that one library serves every version of it. Each function here returns
+None where there is no library, or the arrays are of a type that the loops are not written for: the
+caller then takes its NumPy twin, which is the reference and gives the same bits.
+
+The environment variable ``RANKWISE_KERNELS=off`` leaves the library out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = [
+    "LIBRARY", "SOURCE", "changes", "counts_up", "exact_parts", "match", "road", "sums",
+    "turned_off",
+]  # fmt: skip
+
+Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+SOURCE = Path(__file__).with_name("kernels.c")
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY = SOURCE.with_name(f"_kernels{_SUFFIX}")
+_ROOMY, _NEAR = 4, 12  # 2^4 slots per row of a list are quickest, while 2^12 of them stay near
+_CHUNK = 1 << 14  # values that are summed at a time, as the source has it
+_FEW = 64  # values that NumPy sums as fast
+_off: list[bool] = []
+
+
+@cache
+def _load() -> tuple[ctypes.CDLL | None, str]:
+    """Return the library, or None, and which road is taken and why."""
+    if os.environ.get("RANKWISE_KERNELS", "").lower() == "off":
+        return None, "numpy (RANKWISE_KERNELS=off)"
+    if not LIBRARY.exists():
+        return None, "numpy (no kernels were compiled)"
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        built = ctypes.c_uint32(library.rw_source()).value
+    except (OSError, AttributeError):  # of another platform, or damaged
+        return None, "numpy (the compiled kernels cannot be loaded)"
+    if built != zlib.crc32(SOURCE.read_bytes()):
+        return None, "numpy (the compiled kernels are of another version: install again)"
+    for name in (
+        "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
+        "rw_exact_parts",
+    ):  # fmt: skip
+        getattr(library, name).restype = ctypes.c_int64
+    library.rw_sums.restype = None
+    return library, "compiled"
+
+
+def road() -> str:
+    """Return ``"compiled"``, or ``"numpy"`` and why the compiled loops are not used."""
+    return "numpy (turned off)" if _off else _load()[1]
+
+
+@contextmanager
+def turned_off() -> Iterator[None]:
+    """Leave the compiled loops out, in all threads, to compare them with their twins."""
+    _off.append(True)
+    try:
+        yield
+    finally:
+        _off.pop()
+
+
+def _library() -> Any:
+    return None if _off else _load()[0]
+
+
+def match(
+    items: Ints, starts: Ints, judged: Ints, judged_starts: Ints
+) -> tuple[Ints, Ints, Ints] | None:
+    """Return matching rows, the judged row of each, and rows that repeat an item further down."""
+    library, items = _library(), _signed(items)
+    if library is None:
+        return None
+    if items.dtype not in (np.int32, np.int64):
+        items = items.astype(np.int64)
+    longest = int(np.diff(starts).max(initial=0))
+    bits = max(longest.bit_length() + 1, min((longest << _ROOMY).bit_length(), _NEAR))
+    judged = np.ascontiguousarray(_signed(judged), dtype=np.int64)
+    rows, judged_rows = np.empty(len(judged), dtype=np.int64), np.empty(len(judged), dtype=np.int64)
+    repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
+    found = getattr(library, f"rw_match_{items.dtype.name}")(
+        _pointer(np.ascontiguousarray(items)), _pointer(_whole(starts)),
+        ctypes.c_int64(len(starts) - 1), _pointer(judged), _pointer(_whole(judged_starts)),
+        _pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), _pointer(rows),
+        _pointer(judged_rows), _pointer(repeated), ctypes.byref(n_repeated),
+    )  # fmt: skip
+    return rows[:found], judged_rows[:found], np.sort(repeated[: n_repeated.value])
+
+
+def changes(ids: Ints, first: int, stop: int) -> Ints | None:
+    """Return the rows from ``first``, at least 1, up to ``stop`` whose id is not that before."""
+    library, ids = _library(), _signed(ids)
+    if library is None or ids.dtype not in (np.int32, np.int64) or not ids.flags.c_contiguous:
+        return None
+    rows = np.empty(max(stop - first, 0), dtype=np.int64)
+    found = getattr(library, f"rw_changes_{ids.dtype.name}")(
+        _pointer(ids), ctypes.c_int64(first), ctypes.c_int64(stop), _pointer(rows)
+    )
+    return rows[:found]
+
+
+def counts_up(rank: Ints, starts: Ints, first: int, stop: int) -> bool | None:
+    """Return whether ranks count 1, 2, 3, … down some lists."""
+    library = _library()
+    if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
+        return None
+    return bool(
+        library.rw_counts_up(
+            _pointer(rank), _pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
+        )
+    )
+
+
+def exact_parts(values: Floats) -> list[float] | None:
+    """Return few numbers with the same exact sum, if all values are finite and none is huge."""
+    library = _library()
+    if library is None or len(values) < _FEW:
+        return None
+    parts = np.empty(64 * (len(values) // _CHUNK + 1))
+    found = library.rw_exact_parts(
+        _pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), _pointer(parts)
+    )
+    return None if found < 0 else parts[:found].tolist()
+
+
+def sums(
+    user: Ints, rank: Ints, values: Floats, cutoffs: Sequence[int], n_users: int
+) -> Floats | None:
+    """Return the sums of rows up to ascending cut-offs, shape (cutoffs, U); ranks rise by user."""
+    library = _library()
+    arrays = user, rank, values
+    if library is None or any(not array.flags.c_contiguous for array in arrays):
+        return None
+    if any(a.dtype != t for a, t in zip(arrays, (np.int64, np.int64, np.float64), strict=True)):
+        return None
+    out = np.zeros((len(cutoffs), n_users))
+    library.rw_sums(
+        *map(_pointer, arrays), ctypes.c_int64(len(user)),
+        _pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
+        ctypes.c_int64(n_users), _pointer(out),
+    )  # fmt: skip
+    return out
+
+
+def _signed(values: Ints) -> Ints:
+    """Return unsigned integers of 64 bits as signed ones of the same bits."""
+    if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+        return values.view(np.int64)
+    return values
+
+
+def _whole(starts: Ints) -> Ints:
+    return np.ascontiguousarray(starts, dtype=np.int64)
+
+
+def _pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
+    """Return a pointer that keeps its array alive."""
+    return array.ctypes.data_as(ctypes.c_void_p)

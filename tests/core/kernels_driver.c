@@ -1,0 +1,140 @@
+/* Runs every kernel on random cases beside a loop too plain to be wrong. Compiled by
+   test_kernels.py with the sanitizers of addresses and of undefined behaviour, which see what a
+   comparison of results cannot: a read one element too far, a shift too wide. */
+
+#include "../../src/rankwise/core/kernels.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t state = 1;
+
+static int64_t below(int64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((state >> 33) % (uint64_t)n);
+}
+
+static void check(int holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "wrong: %s\n", what);
+        exit(1);
+    }
+}
+
+static int64_t *numbers(int64_t n) { return malloc((size_t)(n ? n : 1) * sizeof(int64_t)); }
+
+static void lists_and_truth(int64_t catalogue, int64_t scale) {
+    int64_t lists = below(20), n = 0, m = 0, starts[21] = {0}, edges[21] = {0};
+    for (int64_t at = 0; at < lists; at++) {
+        starts[at + 1] = n += below(12);
+        edges[at + 1] = m += below(5);
+    }
+    int64_t *items = numbers(n), *judged = numbers(m), *rows = numbers(m), *found = numbers(m);
+    int64_t *repeated = numbers(n), n_repeated, again = 0, matches = 0;
+    int32_t *narrow = malloc((size_t)(n ? n : 1) * sizeof(int32_t));
+    for (int64_t at = 0; at < n; at++) {
+        items[at] = below(catalogue) * scale;
+        narrow[at] = (int32_t)items[at];
+    }
+    for (int64_t at = 0; at < m; at++)
+        judged[at] = at * scale; /* none twice in a list */
+    for (int bits = 5; bits < 8; bits++) {
+        int64_t *table = numbers((int64_t)1 << bits);
+        for (int64_t at = 0; at < (int64_t)1 << bits; at++)
+            table[at] = -1;
+        matches = rw_match_int64(items, starts, lists, judged, edges, table, bits, rows, found,
+                                 repeated, &n_repeated);
+        again = 0;
+        for (int64_t list = 0; list < lists; list++)
+            for (int64_t row = starts[list]; row < starts[list + 1]; row++)
+                for (int64_t next = row + 1; next < starts[list + 1]; next++)
+                    if (items[row] == items[next]) {
+                        again++;
+                        break;
+                    }
+        check(n_repeated == again, "repeated rows");
+        for (int64_t at = 0; at < matches; at++)
+            check(items[rows[at]] == judged[found[at]], "a match");
+        for (int64_t at = 1; at < matches; at++)
+            check(rows[at] > rows[at - 1], "the order of matches");
+        int64_t expected = 0;
+        for (int64_t list = 0; list < lists; list++)
+            for (int64_t at = edges[list]; at < edges[list + 1]; at++)
+                for (int64_t row = starts[list]; row < starts[list + 1]; row++)
+                    if (items[row] == judged[at]) {
+                        expected++;
+                        break;
+                    }
+        check(matches == expected, "the number of matches");
+        if (scale == 1) {
+            for (int64_t at = 0; at < (int64_t)1 << bits; at++)
+                table[at] = -1;
+            check(rw_match_int32(narrow, starts, lists, judged, edges, table, bits, rows, found,
+                                 repeated, &n_repeated) == matches, "matches of 32 bits");
+        }
+        free(table);
+    }
+    free(items), free(judged), free(rows), free(found), free(repeated), free(narrow);
+}
+
+static void runs_and_ranks(void) {
+    int64_t n = 1 + below(80), *ids = numbers(n), *rows = numbers(n), expected = 0;
+    for (int64_t at = 0; at < n; at++)
+        ids[at] = at && below(4) ? ids[at - 1] : below(1000) - 500;
+    for (int64_t at = 1; at < n; at++)
+        expected += ids[at] != ids[at - 1];
+    check(rw_changes_int64(ids, 1, n, rows) == expected, "changes");
+    int64_t starts[3] = {0, n / 2, n};
+    for (int64_t at = 0; at < n; at++)
+        ids[at] = at < n / 2 ? at + 1 : at - n / 2 + 1;
+    check(rw_counts_up(ids, starts, 0, 2), "ranks that count up");
+    ids[below(n)] += 1;
+    check(!rw_counts_up(ids, starts, 0, 2), "ranks that do not");
+    free(ids), free(rows);
+}
+
+static void sums(void) {
+    int64_t users = 1 + below(6), n = below(40), cuts[2] = {2, 5};
+    int64_t *user = numbers(n), *rank = numbers(n);
+    double *values = malloc((size_t)(n + 1) * sizeof(double)), out[12] = {0}, expected[12] = {0};
+    for (int64_t at = 0; at < n; at++) {
+        user[at] = at * users / n;
+        rank[at] = at && user[at] == user[at - 1] ? rank[at - 1] + below(3) : 1 + below(3);
+        values[at] = (double)below(1000) / 7;
+        for (int cut = 0; cut < 2; cut++)
+            expected[cut * users + user[at]] += rank[at] <= cuts[cut] ? values[at] : 0.0;
+    }
+    rw_sums(user, rank, values, n, cuts, 2, users, out);
+    for (int64_t at = 0; at < 2 * users; at++)
+        check(out[at] == expected[at], "sums up to a rank");
+    int64_t whole = 0;
+    for (int64_t at = 0; at < n; at++) {
+        values[at] = (double)(below(1 << 20) - (1 << 19));
+        whole += (int64_t)values[at];
+    }
+    double parts[64], total = 0.0;
+    int64_t written = rw_exact_parts(values, n, parts);
+    for (int64_t at = 0; at < written; at++)
+        total += parts[at];
+    check(written >= 0 && total == (double)whole, "an exact sum");
+    values[n] = INFINITY;
+    check(rw_exact_parts(values, n + 1, parts) == -1, "infinity");
+    values[n] = NAN;
+    check(rw_exact_parts(values, n + 1, parts) == -1, "NaN");
+    values[n] = 1e305;
+    check(rw_exact_parts(values, n + 1, parts) == -1, "a value without room above it");
+    values[n] = 5e-324;
+    check(rw_exact_parts(values, n + 1, parts) > 0, "the smallest float");
+    free(user), free(rank), free(values);
+}
+
+int main(void) {
+    for (int round = 0; round < 3000; round++) {
+        lists_and_truth(30, 1);
+        lists_and_truth(30, (int64_t)1 << 52);
+        runs_and_ranks();
+        sums();
+    }
+    puts("all kernels agree");
+    return 0;
+}

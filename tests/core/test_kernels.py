@@ -1,0 +1,175 @@
+"""The compiled loops against their twins in NumPy: the same bits, whatever the road."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise.core import kernels
+from rankwise.core.exact_total import ExactTotal
+from rankwise.core.grouping import group
+from rankwise.core.lists import arrange
+from rankwise.core.match import match
+from rankwise.core.vocabulary import IntegerVocabulary
+
+needs_kernels = pytest.mark.skipif(
+    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
+)
+
+
+def on_both_roads(work):
+    with kernels.turned_off():
+        reference = work()
+    return work(), reference
+
+
+@needs_kernels
+@given(
+    st.lists(st.lists(st.integers(-3, 12), max_size=9), min_size=1, max_size=40),
+    st.sampled_from([np.int8, np.int32, np.int64]),
+    st.integers(0, 2**32),
+)
+def test_matches(lists, dtype, seed):
+    rng = np.random.default_rng(seed)
+    truth = [rng.permutation(16)[: rng.integers(0, 6)] - 3 for _ in lists]
+    arguments = [
+        argument
+        for rows in (lists, truth)
+        for argument in (
+            np.array([item for items in rows for item in items], dtype=dtype),
+            np.cumsum([0, *map(len, rows)]),
+        )
+    ]
+    ours, reference = on_both_roads(lambda: match(*arguments))
+    assert ours.repeated.tolist() == reference.repeated.tolist()
+    if not len(ours.repeated):
+        assert ours.rows.tolist() == reference.rows.tolist()
+        assert ours.judged.tolist() == reference.judged.tolist()
+
+
+@needs_kernels
+def test_items_beyond_32_bits_do_not_match_their_lower_half():
+    items, judged = np.array([5, 6], dtype=np.int32), np.array([2**32 + 5, 6])
+    found = match(items, np.array([0, 2]), judged, np.array([0, 2]))
+    assert (found.rows.tolist(), found.judged.tolist()) == ([1], [1])
+
+
+@needs_kernels
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=1, max_size=30))
+def test_runs_of_users(runs):
+    users = pl.Series([user for user, length in runs for _ in range(length)])
+    ours, reference = on_both_roads(lambda: group(users, IntegerVocabulary(10)))
+    for name in ("user", "starts", "order"):
+        mine, theirs = getattr(ours, name), getattr(reference, name)
+        assert (mine is None) == (theirs is None)
+        assert mine is None or mine.tolist() == theirs.tolist()
+
+
+@needs_kernels
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.booleans(), st.integers(0, 2**32))
+def test_ranks_that_count_up_or_do_not(lengths, in_order, seed):
+    user = np.repeat(np.arange(len(lengths)), lengths)
+    rank = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    if not in_order:
+        rank = np.random.default_rng(seed).permutation(rank) + 10 * np.arange(len(rank))
+    ours, reference = on_both_roads(
+        lambda: arrange(
+            pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank
+        )
+    )
+    assert ours.items.tolist() == reference.items.tolist()
+    assert ours.gaps == reference.gaps
+
+
+@needs_kernels
+@given(st.lists(st.floats(width=64), max_size=300), st.integers(1, 3))
+def test_exact_sums(values, times):
+    array = np.array(values * times * 30)
+    ours, reference = on_both_roads(lambda: ExactTotal.of(array))
+    assert ours.units == reference.units
+    assert repr(ours.beyond) == repr(reference.beyond)
+
+
+MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",
+            "rbp@5", "ndcg(gain=exponential)@5", "bpref"]  # fmt: skip
+
+
+@needs_kernels
+@pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic", "item", "input"])
+@given(seed=st.integers(0, 2**32), levels=st.sampled_from([3, 1000]))
+def test_evaluations(ties, seed, levels):
+    rng = np.random.default_rng(seed)
+    rows = pl.DataFrame(
+        {"user": rng.integers(0, 30, 400), "item": rng.integers(0, 40, 400)}
+    ).unique(maintain_order=True)
+    lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
+    truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(
+        maintain_order=True
+    )
+    truth = truth.with_columns(relevance=pl.Series(rng.integers(0, 4, len(truth)) * 1.0))
+    ours, reference = on_both_roads(lambda: rw.evaluate(lists, truth, MEASURES, ties=ties))
+    assert ours.per_user.equals(reference.per_user, null_equal=True)
+    assert dict(ours.values) == dict(reference.values) or np.isnan([*ours.values.values()]).any()
+    assert ours.counts == reference.counts
+    assert ours.provenance["versions"]["kernels"] == "compiled"
+    assert reference.provenance["versions"]["kernels"] == "numpy (turned off)"
+
+
+def fresh_road(monkeypatch, tmp_path, library, source=b"int x;"):
+    """Return the road with a library and a source file of this test."""
+    (tmp_path / "kernels.c").write_bytes(source)
+    monkeypatch.setattr(kernels, "SOURCE", tmp_path / "kernels.c")
+    monkeypatch.setattr(kernels, "LIBRARY", library)
+    kernels._load.cache_clear()
+    try:
+        return kernels.road()
+    finally:
+        kernels._load.cache_clear()
+
+
+def test_a_missing_library_is_said(monkeypatch, tmp_path):
+    road = fresh_road(monkeypatch, tmp_path, tmp_path / "nothing.so")
+    assert road == "numpy (no kernels were compiled)"
+
+
+def test_a_damaged_library_is_said(monkeypatch, tmp_path):
+    (tmp_path / "damaged.so").write_bytes(b"not a library")
+    road = fresh_road(monkeypatch, tmp_path, tmp_path / "damaged.so")
+    assert road == "numpy (the compiled kernels cannot be loaded)"
+
+
+@needs_kernels
+def test_a_library_of_another_source_is_not_used(monkeypatch, tmp_path):
+    built = ctypes.c_uint32(ctypes.CDLL(str(kernels.LIBRARY)).rw_source()).value
+    assert built == zlib.crc32(kernels.SOURCE.read_bytes())
+    road = fresh_road(monkeypatch, tmp_path, kernels.LIBRARY)
+    assert road == "numpy (the compiled kernels are of another version: install again)"
+
+
+def test_the_variable_turns_them_off(monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    kernels._load.cache_clear()
+    try:
+        assert kernels.road() == "numpy (RANKWISE_KERNELS=off)"
+    finally:
+        kernels._load.cache_clear()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_sanitizers_find_nothing(tmp_path):
+    driver, program = Path(__file__).with_name("kernels_driver.c"), tmp_path / "driver"
+    flags = ["-std=c99", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
+    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(["gcc", *flags, *sanitizers, driver, "-o", program, "-lm"], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "all kernels agree\n"), done.stderr

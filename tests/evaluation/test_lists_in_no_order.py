@@ -1,0 +1,74 @@
+"""Lists whose rows are put in no order give the bits of lists that are put in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise.core import matched_ranks
+from rankwise.errors import DuplicateError
+
+HITS = ["ndcg@[1,4,50]", "map@4", "mrr", "recall@4", "rbp", "ndcg(gain=exponential)@4", "err(max_relevance=4)@4",
+        "bpref", "partial_auc@4", "iprec", "condensed(ndcg)@4", "judged@4"]  # fmt: skip
+TIES = ["expected", "optimistic", "pessimistic", "item", "item_desc", "input"]
+
+
+def tables(seed, levels, *, text):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 500))
+    users = rng.integers(0, int(rng.integers(1, 40)), n)
+    lists = pl.DataFrame({"user": users, "item": rng.integers(0, 60, n)}).unique(
+        maintain_order=True
+    )
+    scores = rng.integers(0, levels, len(lists)) / 3 - 5
+    lists = lists.with_columns(score=pl.Series(scores, dtype=pl.Float64))
+    truth = pl.DataFrame({"user": rng.integers(0, 40, 150), "item": rng.integers(0, 60, 150)})
+    truth = pl.concat([truth, lists.select("user", "item")[:1]]).unique(maintain_order=True)
+    grades = rng.integers(0, 4, len(truth)) + (np.arange(len(truth)) == len(truth) - 1)
+    truth = truth.with_columns(relevance=pl.Series(grades * 1.0))
+    if text:
+        names = pl.format("item {}", pl.col("item"))
+        lists, truth = lists.with_columns(item=names), truth.with_columns(item=names)
+    return lists, truth
+
+
+def same(mine, theirs):
+    assert mine.per_user.equals(theirs.per_user.select(mine.per_user.columns), null_equal=True)
+    for name in ("tied_rows", "hits", "users", "rows", "lists"):
+        assert mine.counts.get(name) == theirs.counts.get(name)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@given(
+    seed=st.integers(0, 2**32), levels=st.sampled_from([1, 3, 20, 10**6]), text=st.booleans(),
+    users_at_a_time=st.sampled_from([None, 7]),
+)  # fmt: skip
+def test_the_bits_of_lists_in_order(ties, seed, levels, text, users_at_a_time):
+    lists, truth = tables(seed, levels, text=text)
+    options = {"ties": ties, "block_size": users_at_a_time}
+    # The number of distinct items in all lists needs lists in order; hits alone do not.
+    in_order = rw.evaluate(lists, truth, [*HITS, "catalog_coverage@4"], **options)
+    same(rw.evaluate(lists, truth, HITS, **options), in_order)
+    by_user = lists.sort("user", maintain_order=True)
+    same(rw.evaluate(by_user, truth, HITS, **options), in_order)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_matrices_of_few_rows(seed):
+    lists, truth = tables(seed, 4, text=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matched_ranks, "_ROWS", 8)
+        ours = rw.evaluate(lists, truth, HITS)
+    same(ours, rw.evaluate(lists, truth, HITS))
+
+
+def test_an_item_that_stands_twice_is_found():
+    lists = pl.DataFrame(
+        {"user": [1, 2, 1, 2], "item": [5, 6, 7, 6], "score": [0.1, 0.2, 0.3, 0.4]}
+    )
+    with pytest.raises(DuplicateError, match="item 6 more than once"):
+        rw.evaluate(lists, {1: {5}}, "ndcg@2")
