@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -12,13 +13,13 @@ import numpy as np
 from rankwise.core.assemble import MatchedLists, assemble
 from rankwise.core.block import Block
 from rankwise.core.encoded import Encoded
-from rankwise.core.lists import RankRange
+from rankwise.core.lists import Lists, RankRange
 from rankwise.core.match import Matches, match
-from rankwise.core.matched_ranks import Ranks, ranks_of
+from rankwise.core.matched_ranks import Places, Ranks, places_of, ranks_of
 from rankwise.core.ragged import Ints, owners
 from rankwise.errors import DuplicateError
 
-__all__ = ["Part", "blocks", "cut", "parts"]
+__all__ = ["Found", "Part", "blocks", "cut", "find", "parts"]
 
 Part: TypeAlias = slice | Ints
 """The users of a block: consecutive lists, or codes of users without a list."""
@@ -65,7 +66,62 @@ def parts(encoded: Encoded, size: int | None = None) -> Iterator[Part]:
 
 def cut(encoded: Encoded, part: Part) -> Block:
     """Make the block of some users."""
-    return _listed(encoded, part) if isinstance(part, slice) else _unlisted(encoded, part)
+    if isinstance(part, slice):
+        return find(encoded, part).block(encoded)
+    return _unlisted(encoded, part)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The judged rows of consecutive lists, whichever of them are relevant and however ties end."""
+
+    chosen: slice
+    lists: Lists
+    groups: Ints
+    """The group of each list in the ground truth, -1 for none."""
+    matches: Matches
+    """The rows of ``lists``, and those of the whole ground truth."""
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the rows stand among the scores of their lists."""
+        return places_of(self.lists, self.matches.rows)
+
+    def block(self, encoded: Encoded) -> Block:
+        """Make the block of these lists, as an evaluation of the same rows reads them."""
+        lists = encoded.lists.part(self.chosen)
+        counted = encoded.is_counted(lists.user)
+        number = np.where(counted, np.cumsum(counted) - 1, -1)
+        matches = self.matches
+        ranks = ranks_of(
+            lists, matches.rows, exactly="judged" in encoded.needs, places=lambda: self.places
+        )
+        if ranks.order is not None:
+            rows, judged = matches.rows[ranks.order], matches.judged[ranks.order]
+            matches = Matches(rows, judged, matches.repeated)
+        return assemble(encoded, MatchedLists(lists, self.groups, matches, ranks, number))
+
+
+def find(encoded: Encoded, chosen: slice) -> Found:
+    """Match consecutive lists with the ground truth.
+
+    Raises
+    ------
+    DuplicateError
+        If an item stands twice in a list.
+    """
+    lists, truth = encoded.lists, encoded.truth
+    first_row = int(lists.starts[chosen.start])
+    part = lists.part(chosen)
+    groups = truth.groups_of(part.user)
+    rows, edges = truth.rows_of(groups)
+    matches = match(part.items, part.starts, truth.items[rows], edges)
+    if len(matches.repeated):
+        raise _duplicate(encoded, first_row + int(matches.repeated.min()))
+    in_truth = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
+    if encoded.confirm is not None:
+        encoded.confirm.matches(matches.rows + first_row, in_truth)
+    return Found(chosen, part, groups, Matches(matches.rows, in_truth, matches.repeated))
 
 
 def _unlisted(encoded: Encoded, users: Ints) -> Block:
@@ -83,27 +139,6 @@ def _unlisted(encoded: Encoded, users: Ints) -> Block:
     nothing = Matches(none, none, none)
     numbers = np.arange(len(users))
     return assemble(encoded, MatchedLists(empty, groups, nothing, Ranks(None, none), numbers))
-
-
-def _listed(encoded: Encoded, chosen: slice) -> Block:
-    lists, truth = encoded.lists, encoded.truth
-    first_row = int(lists.starts[chosen.start])
-    part = lists.part(chosen)
-    groups = truth.groups_of(part.user)
-    rows, edges = truth.rows_of(groups)
-    matches = match(part.items, part.starts, truth.items[rows], edges)
-    if len(matches.repeated):
-        raise _duplicate(encoded, first_row + int(matches.repeated.min()))
-    counted = encoded.is_counted(part.user)
-    number = np.where(counted, np.cumsum(counted) - 1, -1)
-    in_truth = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
-    if encoded.confirm is not None:
-        encoded.confirm.matches(matches.rows + first_row, in_truth)
-    ranks = ranks_of(part, matches.rows, exactly="judged" in encoded.needs)
-    matched = Matches(matches.rows, in_truth, matches.repeated)
-    if ranks.order is not None:
-        matched = Matches(matches.rows[ranks.order], in_truth[ranks.order], matches.repeated)
-    return assemble(encoded, MatchedLists(part, groups, matched, ranks, number))
 
 
 def _duplicate(encoded: Encoded, row: int) -> DuplicateError:

@@ -215,7 +215,7 @@ def arrange(
             score = None if score is None else gather(score, groups.order, threads)
             rank = None if rank is None else gather(rank, groups.order, threads)
         copied = True
-    gaps = 0
+    gaps, may_tie = 0, True
     if rank is not None:
         if not _counts_up(groups.starts, rank, threads):
             items = _row_numbers(items) if by_row and not copied else items
@@ -223,15 +223,19 @@ def arrange(
             rank, items, *rest = reorder(groups.starts, rank, columns, in_place=copied)
             score = rest[0] if rest else None
             gaps = _gaps(groups, rank, vocabulary)
-    elif score is not None and not _falls(groups.starts, score, strictly=ties != "input"):
-        if not in_order:
+    elif score is not None:
+        strictly, unordered = ties != "input", copied and not in_order
+        if not unordered and _falls(groups.starts, score, threads, strictly=strictly):
+            may_tie = not strictly
+        elif not in_order:
             return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
-        items = _row_numbers(items) if by_row and not copied else items
-        score, items = reorder(
-            groups.starts, score, [score, items], breaker=tie_order.breaker(items),
-            descending=True, in_place=copied, threads=threads,
-        )  # fmt: skip
-    return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps)
+        else:
+            items = _row_numbers(items) if by_row and not copied else items
+            score, items = reorder(
+                groups.starts, score, [score, items], breaker=tie_order.breaker(items),
+                descending=True, in_place=copied, threads=threads,
+            )  # fmt: skip
+    return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps, may_tie=may_tie)
 
 
 def _row_numbers(items: Codes) -> Codes:
@@ -322,9 +326,20 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
 
 
 def _falls(
-    starts: Ints, score: np.ndarray[tuple[int], np.dtype[np.float64]], *, strictly: bool
+    starts: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    threads: int,
+    *,
+    strictly: bool,
 ) -> bool:
     """Whether scores fall down every list; strictly, if ties are to be put in order."""
-    falls = score[1:] < score[:-1] if strictly else score[1:] <= score[:-1]
-    falls[starts[1:-1] - 1] = True
-    return bool(falls.all())
+
+    def falls(first: int) -> bool:
+        above, below = score[first : first + _STEP], score[first + 1 : first + _STEP + 1]
+        above = above[: len(below)]
+        ordered = below < above if strictly else below <= above
+        edges = np.searchsorted(starts, [first + 1, first + len(below) + 1])
+        ordered[starts[slice(*edges)] - first - 1] = True
+        return bool(ordered.all())
+
+    return falls(0) and all(each(falls, range(_STEP, len(score) - 1, _STEP), threads))

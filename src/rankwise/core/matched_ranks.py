@@ -7,7 +7,7 @@ is sought among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ from rankwise.core.ragged import (
     similar,
 )
 
-__all__ = ["Ranks", "ranks_of"]
+__all__ = ["Places", "Ranks", "places_of", "ranks_of"]
 
 Scores: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _ROWS = 1 << 19  # rows whose scores are sorted at a time: they stay in the cache
@@ -53,7 +53,26 @@ class Ranks:
     n_tied: int = 0
 
 
-def ranks_of(lists: Lists, rows: Ints, *, exactly: bool) -> Ranks:
+@dataclass(frozen=True)
+class Places:
+    """Where rows stand among the scores of their lists, whatever the order of rows that tie.
+
+    Attributes
+    ----------
+    first, last : array of int, shape (n,)
+        The first and the last rank that each row may have.
+    n_tied : int
+        The number of rows in the lists whose scores tie.
+    """
+
+    first: Ints
+    last: Ints
+    n_tied: int
+
+
+def ranks_of(
+    lists: Lists, rows: Ints, *, exactly: bool, places: Callable[[], Places] | None = None
+) -> Ranks:
     """Return the ranks of matched rows.
 
     Parameters
@@ -64,6 +83,8 @@ def ranks_of(lists: Lists, rows: Ints, *, exactly: bool) -> Ranks:
         The rows, in ascending order.
     exactly : bool
         Whether rows that tie need a rank each, although all orders of them count.
+    places : callable, optional
+        Returns their places, if these are known; asked where lists are in no order.
     """
     if lists.rank_range is not None:
         first, last = lists.rank_range.first[rows], lists.rank_range.last[rows]
@@ -71,9 +92,10 @@ def ranks_of(lists: Lists, rows: Ints, *, exactly: bool) -> Ranks:
         return Ranks(None, first, (first, last) if n_tied else None, n_tied)
     list_of_row = owners(lists.starts, rows)
     if lists.tie_order is not None:
-        return _by_score(lists, rows, list_of_row, exactly=exactly)
+        found = places() if places is not None else places_of(lists, rows)
+        return _by_score(lists, rows, list_of_row, found, exactly=exactly)
     before = lists.starts[list_of_row] - 1
-    if not lists.has_ties or lists.scores is None:
+    if not lists.has_ties or not lists.may_tie or lists.scores is None:
         return Ranks(None, rows - before)
     is_first = np.ones(len(lists.items), dtype=bool)
     np.not_equal(lists.scores[1:], lists.scores[:-1], out=is_first[1:])
@@ -87,9 +109,11 @@ def ranks_of(lists: Lists, rows: Ints, *, exactly: bool) -> Ranks:
     return Ranks(None, rows - before, tied, int(sizes[sizes > 1].sum()))
 
 
-def _by_score(lists: Lists, rows: Ints, list_of_row: Ints, *, exactly: bool) -> Ranks:
+def _by_score(
+    lists: Lists, rows: Ints, list_of_row: Ints, places: Places, *, exactly: bool
+) -> Ranks:
     """Return ranks in lists that are in no order."""
-    first, last, n_tied = _places(lists, rows, list_of_row)
+    first, last, n_tied = places.first, places.last, places.n_tied
     ties = np.flatnonzero(last > first)
     rank, by_item = first, np.zeros(0, dtype=np.int64)
     assert lists.tie_order is not None
@@ -107,9 +131,10 @@ def _by_score(lists: Lists, rows: Ints, list_of_row: Ints, *, exactly: bool) -> 
     return Ranks(order, rank[order], tied, n_tied if lists.has_ties else 0)
 
 
-def _places(lists: Lists, rows: Ints, list_of_row: Ints) -> tuple[Ints, Ints, int]:
-    """Return the first and last rank that each row may have, and how many rows tie in all."""
+def places_of(lists: Lists, rows: Ints) -> Places:
+    """Return the places of rows of lists that scores order."""
     assert lists.scores is not None
+    list_of_row = owners(lists.starts, rows)
     first, last = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     n_tied = 0
     lengths = np.diff(lists.starts)
@@ -130,7 +155,7 @@ def _places(lists: Lists, rows: Ints, list_of_row: Ints) -> tuple[Ints, Ints, in
         if any_tie:
             up_to = _count_below(scores, row, np.nextafter(lists.scores[rows[here]], np.inf))
         first[here] = size - up_to + 1
-    return first, last, n_tied
+    return Places(first, last, n_tied)
 
 
 def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores]]:

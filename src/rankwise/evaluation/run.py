@@ -1,17 +1,26 @@
-"""Running a plan: every block of an encoded piece is measured, on several threads."""
+"""Running plans: every block of an encoded piece is measured, on several threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from rankwise.core.cut import Part, cut, parts
+from rankwise.core.cut import Part, cut, find, parts
 from rankwise.core.encoded import Encoded
 from rankwise.core.measured import Measured
 from rankwise.core.progress import progress_bar
 from rankwise.core.threads import each, one_blas_thread
 from rankwise.evaluation.plan import Plan
 
-__all__ = ["run"]
+__all__ = ["Reading", "run", "run_together"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Rows as one evaluation reads them, and what it measures."""
+
+    encoded: Encoded
+    plan: Plan
 
 
 def run(
@@ -49,3 +58,27 @@ def run(
 
     with one_blas_thread():
         return Measured.join(measured())
+
+
+def run_together(
+    readings: Sequence[Reading], *, threads: int = 1, block_size: int | None = None
+) -> list[Measured]:
+    """Measure the same rows as several evaluations read them: lists are matched once.
+
+    The evaluations may differ in what is relevant, who is evaluated, how ties are ordered and what
+    is measured.
+    """
+    narrowest = min((one.encoded for one in readings), key=lambda encoded: encoded.most_users)
+    listed = [part for part in parts(narrowest, block_size) if isinstance(part, slice)]
+
+    def measure(part: slice) -> list[Measured]:
+        found = find(narrowest, part)
+        return [one.plan.measure(found.block(one.encoded)) for one in readings]
+
+    with one_blas_thread():
+        blocks = [list(some) for some in zip(*each(measure, listed, threads), strict=True)]
+        blocks = blocks or [[] for _ in readings]
+        for one, some in zip(readings, blocks, strict=True):
+            unlisted = [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)]
+            some += [one.plan.measure(cut(one.encoded, part)) for part in unlisted]
+        return [Measured.join(some) for some in blocks]
