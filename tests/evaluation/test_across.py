@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.convention.convention import Convention
 from rankwise.errors import ParameterError, RankwiseError
-from rankwise.evaluation import definition as module
+from rankwise.evaluation import definition
+from rankwise.evaluation import run as running
 from rankwise.evaluation.definition import Definition
 
 USERS = st.sampled_from([f"u{number}" for number in range(6)])
@@ -53,16 +54,22 @@ def test_conventions_agree_wherever_their_choices_agree(run, truth, measure):
     assert all(len(some) == 1 for some in values.values())
 
 
-def test_conventions_share_evaluations(monkeypatch):
-    run, truth = {"u": ["a", "b"], "v": ["b"]}, {"u": {"b"}, "v": {"c"}}
+def test_conventions_match_lists_once(monkeypatch):
+    truth = {"u": {"b": 1, "c": 0}, "v": {"c": 2}}
     calls = []
-    evaluated = module.evaluate_tables
-    monkeypatch.setattr(
-        module, "evaluate_tables", lambda *given: calls.append(1) or evaluated(*given)
-    )
-    table = rw.across_conventions(run, truth, ["ndcg@2", "recall@2", "map@2"]).table
-    assert len(table) > 40
-    assert len(calls) <= 3
+    for module, name in ((running, "find"), (definition, "evaluate_tables")):
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, f=original, n=name: calls.append(n) or f(*given)
+        )
+    measures = ["ndcg@2", "recall@2", "map@2", "micro@2"]
+    for scores, most in (((2.0, 1.0), 1), ((1.0, 1.0), 5)):
+        run = {"u": {"a": scores[0], "b": scores[1]}, "v": {"b": scores[0], "c": scores[1]}}
+        calls.clear()
+        table = rw.across_conventions(run, truth, measures).table
+        assert len(table) > 40
+        assert 1 <= calls.count("find") <= most  # more where ids are text or scores have 32 bits
+        assert "evaluate_tables" not in calls
 
 
 def test_a_library_that_has_no_such_measure_is_left_out_and_a_refused_name_says_why():

@@ -14,7 +14,7 @@ import polars as pl
 
 from rankwise.core.choices import Duplicates, IdType, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
-from rankwise.core.lists import Lists
+from rankwise.core.lists import Lists, TieOrder
 from rankwise.core.row_sets import Needs
 from rankwise.core.truth import Truth
 from rankwise.encoding.context import Context, encode_context
@@ -22,6 +22,7 @@ from rankwise.encoding.encode_lists import (
     confirmation,
     encode_lists,
     encode_truth,
+    item_order,
     users_evaluated,
     users_of_truth,
 )
@@ -149,7 +150,31 @@ class Encoder:
             self._kept[:] = kept
             raise
 
-    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1) -> Encoded:
+    @property
+    def reads_rows(self) -> tuple[Any, ...]:
+        """What decides how rows become lists: encoders that agree can encode `beside` another."""
+        rules = self.rules
+        in_order = bool(_IN_ORDER & rules.needs) or rules.duplicates == "first"
+        order = (rules.ties, rules.id_type) if in_order else None
+        return rules.numbers_items, rules.exact, rules.duplicates, rules.ranks, order
+
+    def beside(self, other: Encoder) -> Encoder:
+        """Return this encoder with the ids and the ground truth that another one has encoded.
+
+        What is relevant, how ties are ordered and who is evaluated may differ.
+        """
+        known, threshold = other._kept[0], self.rules.relevance_threshold
+        assert known.truth is not None
+        truth, counts = known.truth, Counter(known.truth_counts)
+        if threshold != other.rules.relevance_threshold:
+            truth = truth.judged_by(threshold)
+            counts["truth_users_without_relevant_items"] = int((truth.n_relevant == 0).sum())
+        codes = _Codes(known.ids, truth, counts)
+        return Encoder(self.rules, self.reference, self.facts, [codes])
+
+    def encode(
+        self, piece: Tables, *, hashed: bool = False, threads: int = 1, like: Encoded | None = None
+    ) -> Encoded:
         """Encode a piece.
 
         Parameters
@@ -161,6 +186,8 @@ class Encoder:
             Compare item ids by hash, which needs `may_hash`.
         threads : int, default=1
             Threads for rows that are not in order.
+        like : Encoded, optional
+            The same piece, from the encoder that this one is `beside`.
 
         Raises
         ------
@@ -168,9 +195,11 @@ class Encoder:
             If two ids have one hash: the piece must then be encoded without hashes.
         """
         with self._lock:  # codes grow as pieces come: one piece at a time
-            return self._encode(piece, hashed=hashed, threads=threads)
+            return self._encode(piece, hashed=hashed, threads=threads, like=like)
 
-    def _encode(self, piece: Tables, *, hashed: bool, threads: int) -> Encoded:
+    def _encode(
+        self, piece: Tables, *, hashed: bool, threads: int, like: Encoded | None
+    ) -> Encoded:
         rules, context_tables = self.rules, self._context_tables
         tables = [piece.recommendations, piece.truth or self.reference.truth, piece.unlisted,
                   piece.items, *context_tables.values()]  # fmt: skip
@@ -185,7 +214,10 @@ class Encoder:
                 required=rules.required,
             )  # fmt: skip
         truth = codes.truth
-        lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
+        if like is not None:
+            lists, ties = self._lists_like(like, recommended, ids, counts)
+        else:
+            lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
         counted = users_evaluated(rules.population, lists, truth, ids.users.size, counts)
         context = self._context(codes, dict(zip(context_tables, others, strict=True)), threads)
         if piece.truth is None:
@@ -262,6 +294,20 @@ class Encoder:
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
         return lists, ties
+
+    def _lists_like(
+        self, like: Encoded, recommended: Table | None, ids: IdSpace, counts: Counter[str]
+    ) -> tuple[Lists, Ties]:
+        """Return lists that another encoder has encoded, with this one's rule for ties."""
+        assert recommended is not None
+        counts.update(like.counts)
+        del counts["lists_without_relevant_items"]  # counted anew
+        ties = self.rules.ties_of(recommended)
+        columns = recommended.frame.columns
+        if "rank" in columns or "score" not in columns:
+            return like.lists, ties
+        order = item_order(ids.items, self.rules.id_type)
+        return like.lists.under(TieOrder(ties, order)), ties
 
     def _unlisted(
         self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists

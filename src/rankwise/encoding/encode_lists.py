@@ -23,8 +23,8 @@ from rankwise.tables.table import Table, is_absent
 from rankwise.tables.validation import empty_table
 
 __all__ = [
-    "confirmation", "encode_lists", "encode_truth", "later_rows", "repeated_item", "repeated_rows",
-    "users_evaluated", "users_of_truth",
+    "confirmation", "encode_lists", "encode_truth", "item_order", "later_rows", "repeated_item",
+    "repeated_rows", "users_evaluated", "users_of_truth",
 ]  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def encode_lists(
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
+        item_order=item_order(ids.items, id_type),
         threads=threads,
         in_order=in_order or duplicates == "first",
     )
@@ -159,6 +159,11 @@ def encode_lists(
             counts["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
     return lists
+
+
+def item_order(items: Vocabulary, id_type: IdType) -> Callable[[Codes], Ints]:
+    """Return what orders codes of items by their ids: as they are, or as text."""
+    return items.ordered if id_type == "typed" else _as_text(items)
 
 
 def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:

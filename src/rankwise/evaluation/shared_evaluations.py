@@ -25,7 +25,8 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.tied_users import users_with_ties
 from rankwise.evaluation.totals import UserColumns
 from rankwise.evaluation.users_of_reading import UsersOfReading, is_of_users, value_and_users
-from rankwise.evaluation.work import complete, prepare, work
+from rankwise.evaluation.work import Job, prepare
+from rankwise.evaluation.work_together import work_together
 from rankwise.measures.measure import Measure
 from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables
@@ -176,8 +177,10 @@ class SharedEvaluations:
             readings: dict[tuple[Any, ...], dict[int, Definition]] = {}
             for place, one in wanted.items():
                 readings.setdefault(self._reading(one, part), {})[place] = one
-            for some in readings.values():
-                users = self._users(part, list(some.values()))
+            several = [self._raw(part, list(some.values())) for some in readings.values()]
+            frames = _measured(several, part.tables)
+            for some, frame in zip(readings.values(), frames, strict=True):
+                users = _of_part(frame, part)
                 for place in some:
                     found[place].append(users)
         return {
@@ -205,29 +208,17 @@ class SharedEvaluations:
                 reasons[place] = Outcome(why=reason)
         return fit, reasons
 
-    def _users(self, part: _Part, definitions: Sequence[Definition]) -> UsersOfReading:
-        """Evaluate definitions with one reading, for everybody who has a list or anything relevant.
+    def _raw(self, part: _Part, definitions: Sequence[Definition]) -> Settings:
+        """Return the settings of one evaluation for definitions with one reading.
 
-        Users to whom a measure does not apply get no value: what they count is decided afterwards.
+        Everybody is evaluated who has a list or anything relevant. Users to whom a measure does not
+        apply get no value: what they count is decided afterwards.
         """
         measures = {str(one.measure): one.measure for one in definitions}
         raw = replace(
             definitions[0], choices=(*astuple(_RAW), *self._reading(definitions[0], part))
         ).settings(self.options)
-        settings = replace(raw, measures=tuple(measures.values()))
-        users = _measured(settings, part.tables)
-        if part.others is not None:
-            others = part.others.cast(users.schema["user"])
-            users = users.filter(~pl.col("user").is_in(others.implode()))
-        judged = np.zeros(len(users), dtype=bool)
-        if part.judged is not None:
-            ids = part.judged.cast(users.schema["user"])
-            judged = users["user"].is_in(ids.implode()).to_numpy()
-        return UsersOfReading(
-            UserColumns(users, rules=UserRules(_RAW), evaluated=_RAW.population),
-            judged=judged,
-            alone=0 if part.judged is None else len(part.judged) - int(judged.sum()),
-        )
+        return replace(raw, measures=tuple(measures.values()))
 
     def _others(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
         """Return what is no plain mean of users: one evaluation for each way of choosing."""
@@ -261,14 +252,38 @@ def _why_not(settings: Settings, tables: Tables) -> str | None:
     return None
 
 
-def _measured(settings: Settings, tables: Tables) -> pl.DataFrame:
+def _measured(several: Sequence[Settings], tables: Tables) -> list[pl.DataFrame]:
     """Return the columns of all users: values, and sums that are pooled at the end."""
     lists = tables.recommendations
     assert lists is not None
-    settings = settings if tables.truth else without_truth(settings)
-    settings = replace(settings, exact=lists.is_exact)
-    job = prepare(settings, replace(tables, recommendations=None))
-    return complete(job, [work(job, Tables(recommendations=lists))]).users
+    reference = replace(tables, recommendations=None)
+    alike: dict[Any, list[tuple[int, Job]]] = {}
+    for at, settings in enumerate(several):
+        settings = settings if tables.truth else without_truth(settings)
+        job = prepare(replace(settings, exact=lists.is_exact), reference)
+        key = at if lists.is_exact else (settings.readings, *job.encoder.reads_rows)
+        alike.setdefault(key, []).append((at, job))
+    found: dict[int, pl.DataFrame] = {}
+    for some in alike.values():
+        partials = work_together([job for _, job in some], lists)
+        found |= {at: partial.users for (at, _), partial in zip(some, partials, strict=True)}
+    return [found[at] for at in range(len(several))]
+
+
+def _of_part(users: pl.DataFrame, part: _Part) -> UsersOfReading:
+    """Return what was measured of a part of the users."""
+    if part.others is not None:
+        others = part.others.cast(users.schema["user"])
+        users = users.filter(~pl.col("user").is_in(others.implode()))
+    judged = np.zeros(len(users), dtype=bool)
+    if part.judged is not None:
+        ids = part.judged.cast(users.schema["user"])
+        judged = users["user"].is_in(ids.implode()).to_numpy()
+    return UsersOfReading(
+        UserColumns(users, rules=UserRules(_RAW), evaluated=_RAW.population),
+        judged=judged,
+        alone=0 if part.judged is None else len(part.judged) - int(judged.sum()),
+    )
 
 
 def _outcome(result: Result, measure: Measure) -> Outcome:

@@ -24,6 +24,7 @@ import polars as pl
 
 from rankwise.core.about import About
 from rankwise.core.encoded import Encoded
+from rankwise.core.measured import Measured
 from rankwise.core.packing import pack, unpack
 from rankwise.core.partial import Partial
 from rankwise.core.threads import default_threads
@@ -47,12 +48,12 @@ from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.train_groups import check_train_groups, train_groups
 
 __all__ = [
-    "Job", "complete", "finish", "merge", "prepare", "read_inputs", "with_train_items", "work",
+    "Job", "complete", "finish", "merge", "partial_of", "prepare", "read_inputs",
+    "with_train_items", "with_truth", "work",
 ]  # fmt: skip
 
 _VERSION = 2
-_BY_USER = ("train", "users", "baseline")
-"""The tables that all pieces share, unless each brings the rows of its users."""
+_BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +80,8 @@ class Job:
 
         What is known of items, and what was counted over all users, is kept.
         """
-        parts: dict[Any, Any] = {
-            role: table for role, table in piece.by_role.items() if role in _BY_USER
-        }
+        given = piece.by_role.items()
+        parts: dict[Any, Any] = {role: table for role, table in given if role in _BY_USER}
         if not parts:
             return self
         reference, facts = replace(self.reference, **parts), self.facts.for_users(parts)
@@ -245,7 +245,7 @@ def work(job: Job, piece: Tables) -> Partial:
     piece = job.settings.readings.of(piece)
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
-    piece = _with_truth(job, piece)
+    piece = with_truth(job, piece)
     if recommendations is not None:
         check_piece(job.plan, recommendations, settings.relevance_threshold)
     threads = settings.threads or default_threads()
@@ -260,7 +260,12 @@ def work(job: Job, piece: Tables) -> Partial:
         except HashCollision:
             continue
         break
-    truth = piece.truth or job.reference.truth
+    return partial_of(job, piece, encoded, measured)
+
+
+def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
+    """Return what was measured of a piece, with all that is known of it."""
+    recommendations, truth = piece.recommendations, piece.truth or job.reference.truth
     assert truth is not None
     split = None if truth.split is None else dict(truth.split)
     inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, encoded), "split": split}]}
@@ -277,7 +282,7 @@ def work(job: Job, piece: Tables) -> Partial:
     )
 
 
-def _with_truth(job: Job, piece: Tables) -> Tables:
+def with_truth(job: Job, piece: Tables) -> Tables:
     """Return a piece with its ground truth, or with what stands for one that nothing needs."""
     if (piece.truth is None) != (job.reference.truth is None):
         return piece
@@ -293,10 +298,9 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
 
 def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
     """Return the card of a table, with the types that its ids have beside those of the others."""
-    card = table.card
-    for name, vocabulary in (("user", encoded.users), ("item", encoded.items)):
-        if not isinstance(vocabulary, IntegerVocabulary):
-            card["ids"][name] = "String"
+    card, ids = table.card, {"user": encoded.users, "item": encoded.items}
+    text = [name for name in ids if not isinstance(ids[name], IntegerVocabulary)]
+    card["ids"] |= dict.fromkeys(text, "String")
     return card
 
 
@@ -335,8 +339,8 @@ def with_train_items(job: Job, merged: Partial) -> Partial:
     counted = None if job.counted is None else job.counted.popularity
     if counted is None or merged.items is None:
         return merged
-    ids = counted.select(pl.col("item").cast(merged.items.schema["item"]))
-    others = ids.join(merged.items, on="item", how="anti")
+    kind = merged.items.schema["item"]
+    others = counted.select(pl.col("item").cast(kind)).join(merged.items, on="item", how="anti")
     zeros = [pl.lit(0, pl.Int64).alias(name) for name in merged.items.columns if name != "item"]
     items = pl.concat([merged.items, others.with_columns(zeros)]).sort("item")
     return replace(merged, items=items)
