@@ -307,6 +307,7 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
 
 def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     """Whether ranks count 1, 2, 3, … down every list."""
+    threads = threads if len(rank) > _STEP else 1
     edges = np.linspace(0, len(starts) - 1, threads + 1).astype(np.int64).tolist()
     shares = list(pairwise(edges))
     found = [*each(lambda share: kernels.counts_up(rank, starts, *share), shares, threads)]

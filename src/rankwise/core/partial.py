@@ -82,7 +82,7 @@ class Partial:
             users = users.sort("user")
         outsiders = [partial.outside for partial in partials if partial.outside is not None]
         outside = pl.concat(outsiders).sort() if outsiders else None
-        for ids in (users["user"], outside):
+        for ids in (users["user"], outside) if others else ():
             _check_once(ids)
         with_items = [partial.items for partial in partials if partial.items is not None]
         items = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,18 @@ class _BlasLimit:
     lock = threading.Lock()
     depth = 0
     limits: Any = None
+    controller: Any = None
+    n_modules = 0
+
+    @classmethod
+    def libraries(cls) -> Any:
+        """Return what controls BLAS libraries; they are sought anew once a module was imported."""
+        from threadpoolctl import ThreadpoolController
+
+        if cls.n_modules != len(sys.modules):
+            cls.controller = ThreadpoolController()
+            cls.n_modules = len(sys.modules)
+        return cls.controller
 
 
 @contextmanager
@@ -72,11 +85,9 @@ def one_blas_thread() -> Iterator[None]:
     With threads of their own they would compete for processors, and could give another last
     digit. The limit holds for the process: the first context sets it, the last restores it.
     """
-    from threadpoolctl import threadpool_limits
-
     with _BlasLimit.lock:
         if not _BlasLimit.depth:
-            _BlasLimit.limits = threadpool_limits(limits=1, user_api="blas")
+            _BlasLimit.limits = _BlasLimit.libraries().limit(limits=1, user_api="blas")
         _BlasLimit.depth += 1
     try:
         yield

@@ -106,10 +106,28 @@ class Measure(Registered):
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
         """Set the cut-offs."""
-        return dataclasses.replace(self, k=k)
+        key = (k,) if type(k) is int else k
+        if not isinstance(key, tuple) or any(type(one) is not int for one in key):
+            return dataclasses.replace(self, k=k)
+        if key not in self._at:
+            self._at[key] = dataclasses.replace(self, k=k)
+        return self._at[key]
+
+    @cached_property
+    def _at(self) -> dict[tuple[int, ...], Self]:
+        """The same measure at other cut-offs: an evaluation asks for them again and again."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what is remembered here out of what is pickled."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in fields(self)}
 
     def __str__(self) -> str:
         """Write the measure as the parser reads it, without what is at its default."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         changed = [f"{name}={show_value(value)}" for name, value in self.changed]
         arguments = f"({','.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{_show_k(self.k)}" if self.k else "")
