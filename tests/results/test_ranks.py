@@ -31,7 +31,8 @@ def test_ranks_are_those_of_the_users_values(n):
     assert [ranks[name]["rank_low"] for name in MEANS] == expected.low.tolist()
     assert [ranks[name]["rank_high"] for name in MEANS] == expected.high.tolist()
     assert found.ranks["rank"].to_list() == [1, 2, 3, 4]
-    assert found.ranks["mean"].to_list() == sorted(x.mean(axis=0), reverse=True)
+    means = sorted(x.mean(axis=0), reverse=True)
+    assert found.ranks["mean"].to_list() == pytest.approx(means, rel=1e-14)
     # Also where only pairs with a baseline were tested.
     assert rw.compare(results, baseline="a").ranks.equals(found.ranks)
 

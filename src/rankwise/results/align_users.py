@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.group_columns import read_group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
+from rankwise.stats.effects import Distribution
 
 __all__ = ["Aligned", "align_users", "align_values", "check_ids", "main_measure", "some_missing"]
 
@@ -51,11 +52,18 @@ class Aligned:
     dropped: int
     filled: int
     cluster: Any = None
+    _distributions: dict[int, Distribution] = field(default_factory=dict, repr=False)
 
     @property
     def n_clusters(self) -> int:
         """The number of clusters of users."""
         return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
+
+    def distribution(self, at: int) -> Distribution:
+        """Return how often each value of a result occurs, worked out once for all its pairs."""
+        if at not in self._distributions:
+            self._distributions[at] = Distribution.of(self.values[:, at])
+        return self._distributions[at]
 
     @property
     def reasons(self) -> str:
@@ -99,14 +107,18 @@ def align_users(
     check_ids(results)
     id_type = next(iter(results.values())).per_user.schema["user"]
     id_type = pl.Int64() if id_type.is_integer() else id_type
-    joined: pl.DataFrame | None = None
-    for index, result in enumerate(results.values()):
-        column = result.per_user.select(
+    first, *others = (
+        result.per_user.select(
             pl.col("user").cast(id_type), pl.col(measure).cast(pl.Float64).alias(str(index))
         )
-        joined = column if joined is None else joined.join(
-            column, on="user", how="full", coalesce=True)  # fmt: skip
-    assert joined is not None
+        for index, result in enumerate(results.values())
+    )
+    joined = first
+    for column in others:
+        if len(column) == len(joined) and joined["user"].equals(column["user"]):
+            joined.insert_column(joined.width, column.to_series(1))
+        else:
+            joined = joined.join(column, on="user", how="full", coalesce=True)
     joined = joined.sort("user")
     values = joined.drop("user").fill_nan(None).to_numpy().astype(np.float64)
     aligned = align_values(values, missing)
@@ -155,5 +167,7 @@ def align_values(values: Floats, missing: Missing) -> Aligned:
     users, n_undefined = len(gaps), int(undefined.sum())
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())
-        return Aligned(np.nan_to_num(values[~undefined]), users, n_undefined, 0, filled)
-    return Aligned(values[~gaps.any(axis=1)], users, n_undefined, int(partial.sum()), 0)
+        kept = np.asfortranarray(np.nan_to_num(values[~undefined]))
+        return Aligned(kept, users, n_undefined, 0, filled)
+    kept = np.asfortranarray(values[~gaps.any(axis=1)])  # every system's values side by side
+    return Aligned(kept, users, n_undefined, int(partial.sum()), 0)

@@ -17,7 +17,7 @@ from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import check_groups_left_out, make_row, row_of_all_lists
 from rankwise.stats.clusters import cluster_error, jackknife_error
 from rankwise.stats.differences import Differences, Floats, Interval, TestResult, t_is_valid
-from rankwise.stats.effects import fieller
+from rankwise.stats.effects import cliffs_delta, fieller
 from rankwise.stats.matching_interval import constant_interval
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.two_level import Variance, seed_variance, variance_of_means
@@ -71,6 +71,7 @@ class DesignPairs(Pairs):
         row = make_row(
             cell, pair, d, tested, aligned, (alone, together), margin=margin,
             better=self.better(cell), alpha=self.alpha, largest=largest, tests=corrected,
+            delta=cliffs_delta(d.x, d.y),
         )  # fmt: skip
         if self.seeds:
             row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])

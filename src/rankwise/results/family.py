@@ -22,7 +22,7 @@ from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, Interval, TestResult
 from rankwise.stats.matching_interval import matching_interval
-from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, wilcoxon
+from rankwise.stats.paired import bootstrap_test, sign, sign_flip, t_test, wilcoxon
 from rankwise.stats.system_ranks import max_t_quantile
 from rankwise.stats.values import significant_digits
 
@@ -30,7 +30,7 @@ __all__ = ["JOINT", "Pairs", "check_zero", "largest_difference", "set_adjusted"]
 
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
-_TESTS = {"t": paired_t, "wilcoxon": wilcoxon, "sign": sign}
+_TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,9 @@ class Pairs:
             cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
             margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self.better(cell),
             alpha=self.alpha, largest=largest, tests=corrected,
+            delta=aligned.distribution(self._at[pair[1]]).above(
+                aligned.distribution(self._at[pair[0]])
+            ),
         )  # fmt: skip
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
@@ -172,6 +175,8 @@ class Pairs:
 
     def _tested(self, differences: Differences) -> TestResult:
         test = self._test(differences)
+        if test == "t":
+            return t_test(differences)
         if test in _TESTS:
             return _TESTS[test](differences.x, differences.y)
         draw = sign_flip if test == "sign_flip" else bootstrap_test

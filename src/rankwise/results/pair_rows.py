@@ -22,7 +22,7 @@ from rankwise.stats.differences import (
     never_zero,
     t_around,
 )
-from rankwise.stats.effects import cliffs_delta, lift_interval
+from rankwise.stats.effects import lift_interval
 from rankwise.stats.equivalence import equivalence_of
 from rankwise.stats.non_inferiority import non_inferiority_of
 from rankwise.stats.paired import smallest_p
@@ -59,16 +59,17 @@ def blank_row() -> dict[str, Any]:
 def make_row(
     cell: str, pair: tuple[str, str], differences: Differences, tested: TestResult,
     aligned: Aligned, intervals: tuple[Interval, Interval], *, alpha: float, margin: float | None,
-    better: bool | None, tests: int, largest: float,
+    better: bool | None, tests: int, largest: float, delta: float,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the row of one pair of a family of ``tests``; x is the system, y the baseline.
 
-    ``intervals`` are that of the pair alone and that of all pairs of the family together.
+    ``intervals`` are that of the pair alone and that of all pairs of the family together; ``delta``
+    is Cliff's.
     """
     return row_of(
         cell, pair, differences, tested, intervals, alpha=alpha, margin=margin, better=better,
         tests=tests, dropped=(aligned.users, aligned.reasons), largest=largest,
-        delta=cliffs_delta(differences.x, differences.y),
+        delta=delta,
     )  # fmt: skip
 
 

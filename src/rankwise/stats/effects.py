@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import Differences, Floats, Missing, PairStatistics, differences
+from rankwise.stats.differences import (
+    Differences,
+    Floats,
+    Missing,
+    PairStatistics,
+    differences,
+    t_quantile,
+)
 from rankwise.stats.values import column, significant_digits
 
-__all__ = ["Effect", "cliffs_delta", "effect", "fieller", "lift_interval", "magnitude"]
+__all__ = [
+    "Distribution", "Effect", "cliffs_delta", "effect", "fieller", "lift_interval", "magnitude",
+]  # fmt: skip
 
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
@@ -93,15 +102,44 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    # Both sorted: consecutive binary searches then read memory that is still in the cache.
-    first, second = (np.sort(significant_digits(column(*arg))) for arg in (("x", x), ("y", y)))
-    if np.isnan(first).any() or np.isnan(second).any():
-        raise InputError("a value is NaN", hint="leave users without a value out first")
-    if not len(first) or not len(second):
-        return math.nan
-    below = np.searchsorted(second, first, side="left").sum()
-    above = (len(second) - np.searchsorted(second, first, side="right")).sum()
-    return float((below - above) / (len(first) * len(second)))
+    return Distribution.of(column("x", x)).above(Distribution.of(column("y", y)))
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """How often each value occurs: sorted once, and compared with many others.
+
+    Attributes
+    ----------
+    values : array, shape (m,)
+        The distinct values, in ascending order; those that differ by rounding alone are one.
+    up_to : array of int, shape (m + 1,)
+        How many users have one of the first values: of none, one, two, ….
+    """
+
+    values: Floats
+    up_to: Any
+
+    @classmethod
+    def of(cls, values: Floats) -> Self:
+        """Return the distribution of some values, shape (n,)."""
+        if np.isnan(values).any():
+            raise InputError("a value is NaN", hint="leave users without a value out first")
+        distinct, counts = np.unique(significant_digits(values), return_counts=True)
+        return cls(distinct, np.concatenate([[0], np.cumsum(counts)]))
+
+    def above(self, other: Distribution) -> float:
+        """Return how much more often a value here is above one there than below: Cliff's delta."""
+        n, n_other = int(self.up_to[-1]), int(other.up_to[-1])
+        if not n or not n_other:
+            return math.nan
+        counts = np.diff(self.up_to)
+        at = np.searchsorted(other.values, self.values)
+        known = at < len(other.values)
+        equal = np.zeros(len(at), dtype=bool)
+        equal[known] = other.values[at[known]] == self.values[known]
+        below, not_above = other.up_to[at], other.up_to[at + equal]
+        return float((counts * (below + not_above - n_other)).sum() / (n * n_other))
 
 
 def _rank_biserial(pairs: Differences) -> float:
@@ -132,11 +170,9 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
 
     is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN.
     """
-    from scipy.stats import t
-
     if pairs.n < 2:
         return math.nan, math.nan, math.nan
-    quantile = float(t.ppf((1 + confidence) / 2, pairs.n - 1))
+    quantile = t_quantile((1 + confidence) / 2, pairs.n - 1)
     return fieller(pairs.means, pairs.mean, pairs.covariance / pairs.n, quantile)
 
 

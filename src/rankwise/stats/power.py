@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
+from rankwise.stats.differences import t_quantile
 from rankwise.stats.values import check_level, column
 
 __all__ = ["minimum_detectable", "power_of", "users_needed", "variance_interval"]
@@ -74,7 +75,6 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     (0.4042, 0.0075)
     """
     from scipy.optimize import brentq
-    from scipy.stats import t
 
     check_level("power", power)
     check_level("alpha", alpha)
@@ -83,7 +83,7 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     if power <= alpha:  # a test has this power without any difference
         return 0.0
     if n > 1000:  # the noncentral t is nearly a shifted t there, and the root has a closed form
-        return float((t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) / math.sqrt(n))
+        return (t_quantile(1 - alpha / 2, n - 1) + t_quantile(power, n - 1)) / math.sqrt(n)
     high = 1.0
     while power_of(n, high, alpha) < power and high < 1e6:
         high *= 2
