@@ -128,12 +128,33 @@ static void sums(void) {
     free(user), free(rank), free(values);
 }
 
+static void columns_of_text(void) {
+    static const char *fields[] = {"0", "17", "-3", "007", "+1", "", "x", "-", "-0", "1234567890123456789"};
+    char text[400];
+    int64_t n = 0, whole = 3;
+    for (int64_t line = below(8) + 1; line > 0; line--)
+        for (int column = 0; column < 2; column++) {
+            const int64_t chosen = below(3) ? below(3) : below(10);
+            n += sprintf(text + n, "%s%s", fields[chosen], column ? "\n" : ",");
+            if (chosen > 2)
+                whole &= ~((int64_t)1 << column);
+        }
+    n -= below(2); /* the last line may have no end */
+    uint8_t *exact = malloc((size_t)n); /* so that a read behind the end is seen */
+    for (int64_t at = 0; at < n; at++)
+        exact[at] = (uint8_t)text[at];
+    check((int64_t)rw_whole_columns(exact, n, ',', 2, 3) == whole, "whole columns");
+    check(rw_whole_columns(exact, n, ',', 3, 7) == 0, "lines of another width");
+    free(exact);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
         lists_and_truth(30, (int64_t)1 << 52);
         runs_and_ranks();
         sums();
+        columns_of_text();
     }
     puts("all kernels agree");
     return 0;

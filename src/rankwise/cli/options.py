@@ -195,7 +195,7 @@ def name_and_path(
     ctx: click.Context, text: str, shape: str = "[NAME=]PATH"
 ) -> tuple[str, str, bool]:
     """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
-    from rankwise.tables.files import plain_stem
+    from rankwise.tables.formats import plain_stem
 
     name, equals, path = text.partition("=")
     if not equals or os.path.exists(text):  # noqa: PTH110 - Path.exists raises where a path is too long

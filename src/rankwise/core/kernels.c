@@ -174,3 +174,35 @@ RW_API int64_t rw_exact_parts(const double *values, int64_t n, double *parts) {
     }
     return written;
 }
+
+/* Which of some columns hold whole numbers in canonical form, and nothing else: no blank, no plus,
+   no leading zero, at most 18 digits. `wanted` has a bit for each column that is asked about; the
+   bits that hold are returned. Lines end with LF or CR LF, and no field is quoted. Where a line has
+   another number of fields, nothing holds. */
+RW_API uint64_t rw_whole_columns(const uint8_t *text, int64_t n, uint8_t separator, int64_t columns,
+                                 uint64_t wanted) {
+    int64_t at = 0;
+    while (at < n && wanted) {
+        for (int64_t column = 0; column < columns; column++) {
+            const int64_t first = at + (at < n && text[at] == '-');
+            const int64_t start = at;
+            at = first;
+            while (at < n && text[at] >= '0' && text[at] <= '9')
+                at++;
+            const int64_t digits = at - first;
+            int whole = digits > 0 && digits <= 18;
+            whole &= digits == 0 || text[first] != '0' || (digits == 1 && first == start);
+            const int64_t end = at;
+            while (at < n && text[at] != separator && text[at] != '\n')
+                at++;
+            const int is_last = column == columns - 1;
+            if ((at < n && text[at] == separator) == is_last)
+                return 0;
+            whole &= at == end || (is_last && at == end + 1 && text[end] == '\r');
+            if (!whole)
+                wanted &= ~((uint64_t)1 << column);
+            at++;
+        }
+    }
+    return wanted;
+}

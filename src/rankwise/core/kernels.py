@@ -24,7 +24,7 @@ import numpy as np
 
 __all__ = [
     "LIBRARY", "SOURCE", "changes", "counts_up", "exact_parts", "match", "road", "sums",
-    "turned_off",
+    "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -59,6 +59,7 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     library.rw_sums.restype = None
+    library.rw_whole_columns.restype = ctypes.c_uint64
     return library, "compiled"
 
 
@@ -138,6 +139,21 @@ def exact_parts(values: Floats) -> list[float] | None:
         _pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), _pointer(parts)
     )
     return None if found < 0 else parts[:found].tolist()
+
+
+def whole_columns(
+    text: bytes, start: int, stop: int, separator: str, columns: int, wanted: int
+) -> int | None:
+    """Return which of the wanted columns, a bit each, are whole numbers in a part of a text."""
+    library = _library()
+    if library is None:
+        return None
+    whole = np.frombuffer(text, dtype=np.uint8)[start:stop]
+    found = library.rw_whole_columns(
+        _pointer(whole), ctypes.c_int64(stop - start), ctypes.c_uint8(ord(separator)),
+        ctypes.c_int64(columns), ctypes.c_uint64(wanted),
+    )  # fmt: skip
+    return int(found)
 
 
 def sums(

@@ -45,9 +45,7 @@ ValueKind: TypeAlias = Literal[
 of all lists together, of other values, of the means of user groups, or of all users' values."""
 WHOLE_LIST = 2**62
 """The cut-off that stands for none: larger than any list, small enough to add to."""
-
-LARGEST = 10_000_000
-"""The largest cut-off: some measures keep a number for every place up to it."""
+LARGEST = 10_000_000  # cut-off: some measures keep a number for every place up to it
 
 _M = TypeVar("_M", bound="type[Measure]")
 
@@ -115,12 +113,11 @@ class Measure(Registered):
 
     @cached_property
     def _at(self) -> dict[tuple[int, ...], Self]:
-        """The same measure at other cut-offs: an evaluation asks for them again and again."""
-        return {}
+        return {}  # the same measure at other cut-offs, which are asked for again and again
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what is remembered here out of what is pickled."""
-        return {parameter.name: getattr(self, parameter.name) for parameter in fields(self)}
+        """Leave out what is remembered beside the parameters."""
+        return {**self.parameters, "k": self.k}
 
     def __str__(self) -> str:
         """Write the measure as the parser reads it, without what is at its default."""

@@ -42,6 +42,8 @@ def read_bytes(source: str | Path) -> bytes:
         return _bounded(sys.stdin.buffer, _memory(), "standard input")
     path = local_file(source)
     with _told(name), path.open("rb") as stream:
+        if path.is_file() and 0 < path.stat().st_size <= _memory():
+            return stream.read()  # in one piece, which no piece has to be joined to
         return _bounded(stream, _memory(), name)
 
 

@@ -10,7 +10,8 @@ import io
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from rankwise.errors import FileError
 from rankwise.tables.compressed import read_bytes, unpacked
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
+from rankwise.tables.typed_columns import Numbers, are_numbers, typed_columns
 
 __all__ = [
-    "POLARS_FAILURES", "RawFile", "file_hash", "json_hash", "malformed", "plain_stem", "read_file",
+    "POLARS_FAILURES", "RawFile", "file_hash", "json_hash", "malformed", "read_file",
 ]  # fmt: skip
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -34,7 +36,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file as it was read: all columns of a text format are still text."""
+    """A file as it was read: columns of a text format are text, or whole numbers if asked for."""
 
     frame: pl.DataFrame
     format: Format
@@ -70,8 +72,12 @@ class RawFile:
         return 0, ""
 
 
-def read_file(source: str | Path, layout: Format | Declared | None = None) -> RawFile:
+def read_file(
+    source: str | Path, layout: Format | Declared | None = None, *, numbers: Numbers | None = None
+) -> RawFile:
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
+
+    If it is said which columns of text are ``numbers``, these and whole numbers are read as such.
 
     Raises
     ------
@@ -81,25 +87,37 @@ def read_file(source: str | Path, layout: Format | Declared | None = None) -> Ra
     name = "standard input" if str(source) == "-" else str(source)
     declared = isinstance(layout, Declared)
     if not declared and name != "standard input" and _is_parquet(Path(source)):
-        return RawFile(_parquet(Path(source), name), Format("parquet"), name, file_hash(source))
+        with ThreadPoolExecutor(1) as pool:
+            digest = pool.submit(file_hash, source)  # while it is read
+            frame = _parquet(Path(source), name)
+            return RawFile(frame, Format("parquet"), name, digest.result())
     data = read_bytes(source)
-    digest = hashlib.sha256(data).hexdigest()
+    with ThreadPoolExecutor(1) as pool:
+        digest = pool.submit(lambda: hashlib.sha256(data).hexdigest())
+        raw = _raw(data, name, layout, numbers)
+        return replace(raw, sha256=digest.result())
+
+
+def _raw(
+    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None
+) -> RawFile:
+    """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
     plain = Path(name).name if name != "standard input" else "-"
     if isinstance(layout, Declared):
         layout = layout.resolve(plain, _head(data))
     elif layout is None:
         layout = sniff(plain, _head(data))
-    if not data.strip():
+    if not data or data.isspace():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
-        return RawFile(_parquet(io.BytesIO(data), name), layout, name, digest)
+        return RawFile(_parquet(io.BytesIO(data), name), layout, name, "")
     if layout.name == "json":
         frame, layout = _json(data, name)
-        return RawFile(frame, layout, name, digest)
+        return RawFile(frame, layout, name, "")
     if layout.name == "json lines":
-        return RawFile(_json_lines(data, name), layout, name, digest)
-    return RawFile(_text(data, layout, name), layout, name, digest, data)
+        return RawFile(_json_lines(data, name), layout, name, "")
+    return RawFile(_text(data, layout, name, numbers), layout, name, "", data)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -110,15 +128,6 @@ def _is_parquet(path: Path) -> bool:
             return stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
     except (OSError, ValueError):
         return False  # `read_bytes` says what is wrong with it
-
-
-def plain_stem(path: str) -> str:
-    """Return the name of a file without its folders and suffixes; the path where none is left.
-
-    >>> plain_stem("runs/bpr.csv.gz"), plain_stem(".")
-    ('bpr', '.')
-    """
-    return Path(path).name.split(".")[0] or path
 
 
 def file_hash(path: str | Path) -> str:
@@ -172,7 +181,7 @@ def _check_utf8(data: bytes, name: str) -> None:
 
 def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
     try:
-        return pl.read_parquet(source, glob=False)
+        return pl.read_parquet(source, glob=False).rechunk()  # pieces are costly to look at
     except (*POLARS_FAILURES, OSError) as error:
         raise FileError(
             "this Parquet file cannot be read: damaged or cut short",
@@ -270,7 +279,7 @@ def _fields(line: str, layout: Format) -> list[str]:
     return line.split() if separator == "" else line.rstrip("\r\n").split(separator)
 
 
-def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
+def _text(data: bytes, layout: Format, name: str, numbers: Numbers | None) -> pl.DataFrame:
     separator, body = layout.separator, data
     if separator == "":  # TREC: blanks between fields; judgements may have comments
         if layout.name == "trec qrels":
@@ -280,12 +289,17 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
         separator = "\t"
     elif len(separator) > 1:
         separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
-    if layout.name == "csv" and data.strip().partition(b"\n")[0].count(b'"') % 2:
+    first_line = data[: data.find(b"\n", len(data) - len(data.lstrip())) + 1] or data
+    if layout.name == "csv" and first_line.count(b'"') % 2:
         # Polars would look for its end in the rows below, and lose them.
         number, line = _stray_quote(data, layout)
         raise malformed("a quotation mark inside a field", name, number, line)
     problem = f"{len(layout.columns)} fields are expected"
     file = RawFile(pl.DataFrame(), layout, name, "", data)
+    names, has_header = layout.columns, layout.has_header
+    kinds = {}
+    if numbers is not None:
+        kinds = typed_columns(body, separator, names, numbers, has_header=has_header)
     try:
         frame = pl.read_csv(
             io.BytesIO(body),
@@ -294,12 +308,15 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
             infer_schema=False,
             quote_char='"' if layout.name == "csv" else None,
             new_columns=None if layout.has_header else list(layout.columns),
-            schema=None if layout.has_header else dict.fromkeys(layout.columns, pl.String),
+            schema=None if has_header else dict.fromkeys(names, pl.String) | kinds,
+            schema_overrides=kinds if has_header else None,
             # A run's last field, its name, may have several words; no measure reads it.
             truncate_ragged_lines=layout.name == "trec run",
             extra_columns="ignore" if layout.name == "trec run" else "raise",
         )
     except POLARS_FAILURES as error:
+        if kinds:
+            return _text(data, layout, name, None)
         _check_utf8(data, name)
         number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
         if number:
@@ -310,6 +327,8 @@ def _text(data: bytes, layout: Format, name: str) -> pl.DataFrame:
         raise FileError(
             "this text file cannot be read", where=name, found=str(error).splitlines()[0]
         ) from error
+    if not are_numbers(frame, kinds):
+        return _text(data, layout, name, None)
     if layout.has_header:
         frame.columns = [column.strip() for column in frame.columns]
     last = frame.columns[-1]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rankwise.errors import FileError
 
-__all__ = ["Declared", "Format", "FormatName", "sniff"]
+__all__ = ["Declared", "Format", "FormatName", "plain_stem", "sniff"]
 
 FormatName: TypeAlias = Literal[
     "parquet", "csv", "json", "json lines", "movielens", "recbole", "trec run", "trec qrels"
@@ -198,3 +199,12 @@ def _movielens(name: str, fields: int) -> tuple[str, ...]:
             "a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields"
         )
     return known[fields]
+
+
+def plain_stem(path: str) -> str:
+    """Return the name of a file without its folders and suffixes; the path where none is left.
+
+    >>> plain_stem("runs/bpr.csv.gz"), plain_stem(".")
+    ('bpr', '.')
+    """
+    return Path(path).name.split(".")[0] or path

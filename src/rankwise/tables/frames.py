@@ -22,6 +22,7 @@ from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.validation import check_exact
 
 __all__ = [
+    "KEEP_OTHERS",
     "as_table",
     "from_arrow",
     "from_frame",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _NUMBERS = ("rank", "score", "relevance", "weight")
-_KEEP_OTHERS = ("users", "items", "interactions")
+KEEP_OTHERS = ("users", "items", "interactions")
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
 
 
@@ -138,7 +139,7 @@ def from_frame(
         If a column is missing, ambiguous, or of a type that cannot serve; or if nothing orders the
         lists, or says what is relevant, although a column of numbers could.
     """
-    if role not in _KEEP_OTHERS:
+    if role not in KEEP_OTHERS:
         frame = _exploded(frame, role, given, source)
     columns = recognise(frame.columns, role, given, source)
     could = could_decide(frame.columns, role, columns, given)
@@ -147,7 +148,7 @@ def from_frame(
         raise undecided(role, could, source)
     chosen = [pl.col(name).alias(column) for column, name in columns.items()]
     others = [name for name in frame.columns if name not in columns.values()]
-    if role in _KEEP_OTHERS:
+    if role in KEEP_OTHERS:
         taken = next((name for name in others if name in columns), None)
         if taken is not None:
             raise ColumnError(

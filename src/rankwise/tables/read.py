@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +15,13 @@ import polars as pl
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
-from rankwise.tables.columns import Columns, TableRole, choose
+from rankwise.tables.columns import Columns, TableRole, choose, recognise
 from rankwise.tables.files import RawFile, malformed, read_file
 from rankwise.tables.frames import (
+    KEEP_OTHERS,
     as_table,
     from_arrow,
     from_frame,
@@ -29,6 +31,7 @@ from rankwise.tables.frames import (
 )
 from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
 from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.typed_columns import Numbers
 from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids, empty_table
 
 __all__ = ["from_file", "read_table", "read_tables"]
@@ -140,7 +143,7 @@ def read_tables(columns: Columns | None, *, required: Sequence[str] = (), **sour
 
 def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Table:
     if isinstance(source, str | Path):
-        raw = read_file(source)
+        raw = read_file(source, numbers=None if role in KEEP_OTHERS else _numbers_of(role, given))
         table = from_file(raw, role, given)
         return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
     if isinstance(source, RawFile):
@@ -163,6 +166,18 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Tabl
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
+
+
+def _numbers_of(role: TableRole, given: Mapping[str, str | None]) -> Numbers:
+    """Return what says which columns hold numbers, for a file with a table of some role."""
+
+    def numbers(names: Sequence[str]) -> list[str]:
+        with contextlib.suppress(ColumnError):  # raised again when the table is made
+            found = recognise(names, role, given, "")
+            return [name for column, name in found.items() if column in _NUMBERS]
+        return []
+
+    return numbers
 
 
 def _from_numbers(source: Any, role: TableRole) -> Table:
@@ -256,10 +271,12 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
 
 
 def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
-    text = column.str.strip_chars()
-    if is_truth_values(text):
-        return (text.str.to_lowercase() == "true").cast(pl.Float64)
-    numbers = text.cast(pl.Float64, strict=False)
+    text, numbers = column, column.cast(pl.Float64, strict=False)
+    if numbers.null_count():
+        text = column.str.strip_chars()
+        if is_truth_values(text):
+            return (text.str.to_lowercase() == "true").cast(pl.Float64)
+        numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count():
         raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
     largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]

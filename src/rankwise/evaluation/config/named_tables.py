@@ -12,7 +12,7 @@ from rankwise.errors import nearest
 from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import Mistakes
 from rankwise.evaluation.config.schema import MODELS, Config, Source
-from rankwise.tables.files import plain_stem
+from rankwise.tables.formats import plain_stem
 
 __all__ = ["check_files", "check_tables", "check_tools", "sources_of", "systems_of"]
 

@@ -33,8 +33,7 @@ from rankwise.models.baselines import ItemNeighbours, Popularity, Random
 from rankwise.results.compare import compare
 from rankwise.results.decide import decide
 from rankwise.splits.rules import FILTERS, RULES
-from rankwise.tables.files import plain_stem
-from rankwise.tables.formats import FormatName
+from rankwise.tables.formats import FormatName, plain_stem
 
 __all__ = ["MODELS", "Config", "Source", "json_schema", "options_of"]
 

@@ -16,7 +16,7 @@ from rankwise.evaluation.config.schema import json_schema
 from rankwise.evaluation.settings import option_fields, option_summary
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.atomic_files import write_text
-from rankwise.tables.files import plain_stem
+from rankwise.tables.formats import plain_stem
 from rankwise.tables.read import read_table
 
 __all__ = ["starter_text", "write_starter"]

@@ -1,0 +1,98 @@
+"""Columns that are read as numbers at once give the table, or the error, of columns of text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.core import kernels
+from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.errors import RankwiseError
+from rankwise.tables import files
+from rankwise.tables.read import read_table
+from rankwise.tables.typed_columns import typed_columns
+
+PLAIN = [str(number) for number in (0, 1, 7, 10, -3, 123456789, 999999999999999999)]
+ODD = ["007", "+7", "-0", " 8", "8 ", "", "x", "1.5", "1e3", ".5", "5.", "nan", "inf", "true",
+       "9007199254740993", "9999999999999999999", '"9"', "1,5", "é", "1_0", "0x1"]  # fmt: skip
+
+
+def field(*, odd):
+    return st.sampled_from([*PLAIN * 4, *ODD]) if odd else st.sampled_from(PLAIN)
+
+
+@st.composite
+def texts(draw):
+    header = draw(st.sampled_from(["user,item,score", "user,item,rank,score", "user,item, score"]))
+    width, odd = header.count(",") + 1, draw(st.booleans())
+    lines = draw(st.lists(st.lists(field(odd=odd), min_size=width, max_size=width), min_size=1))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    last = draw(st.sampled_from(["", end, end * 2]))
+    return end.join([header, *map(",".join, lines)]) + last
+
+
+def outcome(path):
+    try:
+        table = read_table(path, "recommendations")
+    except RankwiseError as error:
+        return str(error)
+    return table.frame.schema, table.frame.rows(), table.card
+
+
+@given(texts())
+def test_the_same_table_or_error(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("typed") / "run.csv"
+    path.write_bytes(text.encode())
+    ours = outcome(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "typed_columns", lambda *_, **__: {})
+        as_text = outcome(path)
+    assert repr(ours) == repr(as_text)  # NaN is not equal to itself
+
+
+needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=kernels.road())
+NAMES = ["user", "item", "note"]
+
+
+def whole(text, **options):
+    kinds = typed_columns(
+        text.encode(), ",", NAMES, lambda _: [], **{"has_header": True, **options}
+    )
+    return {*kinds}
+
+
+@needs_kernels
+@given(
+    st.lists(st.tuples(field(odd=True), field(odd=True), st.text("ab1. -", max_size=4)), min_size=1)
+)
+def test_whole_columns_are_those_in_which_every_field_is(rows):
+    rows = [tuple(part.replace('"', "").replace(",", "") for part in row) for row in rows]
+    text = "user,item,note\n" + "".join(",".join(row) + "\n" for row in rows)
+    expected = {
+        name
+        for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)
+        if all(re.fullmatch(WHOLE_NUMBER, one) and len(one.lstrip("-")) < 19 for one in column)
+    }
+    assert whole(text) == expected
+
+
+@needs_kernels
+def test_a_look_in_two_parts():
+    lines = [f"{number},{number * 7},x" for number in range(200_000)]
+    assert whole("\n".join(["user,item,note", *lines])) == {"user", "item"}
+    lines[150_000] = "150000,01,x"
+    assert whole("\n".join(["user,item,note", *lines])) == {"user"}
+    lines[10] = "10,70"
+    assert whole("\n".join(["user,item,note", *lines])) == set()
+
+
+def test_without_kernels_ids_are_text_at_first(tmp_path):
+    (tmp_path / "run.csv").write_text("user,item,score\n1,2,0.5\n")
+    with kernels.turned_off():
+        raw = files.read_file(tmp_path / "run.csv", numbers=lambda _: ["score"])
+        table = read_table(tmp_path / "run.csv", "recommendations")
+    assert [str(kind) for kind in raw.frame.dtypes] == ["String", "String", "Float64"]
+    assert table.frame.rows() == [(1, 2, 0.5)]
