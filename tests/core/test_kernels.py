@@ -128,6 +128,7 @@ def test_evaluations(ties, seed, levels):
 def fresh_road(monkeypatch, tmp_path, library, source=b"int x;"):
     """Return the road with a library and a source file of this test."""
     (tmp_path / "kernels.c").write_bytes(source)
+    monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
     monkeypatch.setattr(kernels, "SOURCE", tmp_path / "kernels.c")
     monkeypatch.setattr(kernels, "LIBRARY", library)
     kernels._load.cache_clear()

@@ -173,11 +173,13 @@ def _weighted(
     assert values is not None
     if users.weights is not None:
         weights = users.weights if weights is None else weights * users.weights
-    defined = ~np.isnan(values)
-    values = values[defined]
+    unknown = np.isnan(values)
+    if unknown.any():
+        values = values[~unknown]
+        weights = None if weights is None else weights[~unknown]
     if weights is None:
         return ExactTotal.of(values), ExactTotal.of([len(values)])
-    return ExactTotal.of(values * weights[defined]), ExactTotal.of(weights[defined])
+    return ExactTotal.of(values * weights), ExactTotal.of(weights)
 
 
 def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:
