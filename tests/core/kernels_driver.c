@@ -148,6 +148,30 @@ static void columns_of_text(void) {
     free(exact);
 }
 
+static void scores(void) {
+    const int64_t rows = 1 + below(4), width = 1 + below(9), stride = width + below(3);
+    int64_t starts[5] = {0}, above[40] = {0}, equal[40] = {0};
+    float *values = malloc((size_t)((rows - 1) * stride + width) * sizeof(float)), judged[40];
+    for (int64_t at = 0; at < (rows - 1) * stride + width; at++)
+        values[at] = (float)below(5);
+    for (int64_t row = 0; row < rows; row++) {
+        starts[row + 1] = starts[row] + below(10);
+        for (int64_t at = starts[row]; at < starts[row + 1]; at++)
+            judged[at] = (float)below(5);
+    }
+    rw_count_float32(values, stride, width, starts, rows, judged, above, equal);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t at = starts[row]; at < starts[row + 1]; at++) {
+            int64_t over = 0, same = 0;
+            for (int64_t column = 0; column < width; column++) {
+                over += values[row * stride + column] > judged[at];
+                same += values[row * stride + column] == judged[at];
+            }
+            check(above[at] == over && equal[at] == same, "scores above and equal");
+        }
+    free(values);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
@@ -155,6 +179,7 @@ int main(void) {
         runs_and_ranks();
         sums();
         columns_of_text();
+        scores();
     }
     puts("all kernels agree");
     return 0;

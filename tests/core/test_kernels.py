@@ -100,6 +100,24 @@ def test_exact_sums(values, times):
     assert repr(ours.beyond) == repr(reference.beyond)
 
 
+@needs_kernels
+@given(
+    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6])
+)
+def test_scores_above(seed, dtype, levels):
+    rng = np.random.default_rng(seed)
+    wide = rng.integers(0, levels, (rng.integers(1, 9), rng.integers(1, 300))).astype(dtype)
+    wide[rng.random(wide.shape) < 0.1] = -np.inf
+    scores = wide[:, : rng.integers(1, wide.shape[1] + 1)]  # rows that do not stand side by side
+    n_judged = rng.integers(0, 11, len(scores))
+    starts = np.concatenate([[0], np.cumsum(n_judged)])
+    judged = rng.choice(scores.ravel(), int(starts[-1]))
+    above, equal = kernels.count_above(scores, judged, starts)
+    row = scores[np.repeat(np.arange(len(scores)), n_judged)]
+    assert above.tolist() == (row > judged[:, None]).sum(axis=1).tolist()
+    assert equal.tolist() == (row == judged[:, None]).sum(axis=1).tolist()
+
+
 MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",
             "rbp@5", "ndcg(gain=exponential)@5", "bpref"]  # fmt: skip
 

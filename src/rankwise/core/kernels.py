@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "changes", "counts_up", "exact_parts", "match", "road", "sums",
-    "turned_off", "whole_columns",
+    "LIBRARY", "SOURCE", "changes", "count_above", "counts_up", "exact_parts", "match", "road",
+    "sums", "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -58,7 +58,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         "rw_exact_parts",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
-    library.rw_sums.restype = None
+    for name in ("rw_sums", "rw_count_float32", "rw_count_float64"):
+        getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
     return library, "compiled"
 
@@ -127,6 +128,26 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int) -> bool | None:
             _pointer(rank), _pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
         )
     )
+
+
+def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | None:
+    """Return how many scores of its row are above each judged score, and how many are equal.
+
+    The judged scores of each row stand one row after the other.
+    """
+    library = _library()
+    if library is None or scores.dtype not in (np.float32, np.float64):
+        return None
+    if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
+        return None
+    above, equal = np.zeros(len(judged), dtype=np.int64), np.zeros(len(judged), dtype=np.int64)
+    getattr(library, f"rw_count_{scores.dtype.name}")(
+        _pointer(scores), ctypes.c_int64(scores.strides[0] // scores.itemsize),
+        ctypes.c_int64(scores.shape[1]), _pointer(_whole(starts)), ctypes.c_int64(len(scores)),
+        _pointer(np.ascontiguousarray(judged, dtype=scores.dtype)), _pointer(above),
+        _pointer(equal),
+    )  # fmt: skip
+    return above, equal
 
 
 def exact_parts(values: Floats) -> list[float] | None:

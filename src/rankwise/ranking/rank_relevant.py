@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.candidates.candidate_sets import Candidates
+from rankwise.core import kernels
 from rankwise.core.arguments import check_positive
 from rankwise.core.described import described
 from rankwise.core.ragged import Ints, UserItems, bucket, runs
@@ -208,7 +209,14 @@ def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRow
     item = judged.items[rows]
     score = scores[np.repeat(np.arange(len(users)), np.diff(starts)), item]
     length = np.count_nonzero(scores > -np.inf, axis=1)
-    above, equal = np.empty(len(item), dtype=np.int64), np.empty(len(item), dtype=np.int64)
+    above, equal = kernels.count_above(scores, score, starts) or _by_sorting(scores, score, starts)
+    user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
+    return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
+
+
+def _by_sorting(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints]:
+    """Return how many scores are above each judged score of their row, and how many are equal."""
+    above, equal = np.empty(len(score), dtype=np.int64), np.empty(len(score), dtype=np.int64)
     for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         all_scores, judged_scores = scores[row], score[a:b]
         if b - a <= _FEW:
@@ -219,8 +227,7 @@ def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRow
             upper = all_scores.searchsorted(judged_scores, side="right")
             above[a:b] = len(all_scores) - upper
             equal[a:b] = upper - all_scores.searchsorted(judged_scores, side="left")
-    user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
-    return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
+    return above, equal
 
 
 def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
