@@ -30,7 +30,7 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         edges[at + 1] = m += below(5);
     }
     int64_t *items = numbers(n), *judged = numbers(m), *rows = numbers(m), *found = numbers(m);
-    int64_t *repeated = numbers(n), n_repeated, again = 0, matches = 0;
+    int64_t *repeated = numbers(n), n_repeated, again = 0, matches = 0, in_order;
     int32_t *narrow = malloc((size_t)(n ? n : 1) * sizeof(int32_t));
     for (int64_t at = 0; at < n; at++) {
         items[at] = below(catalogue) * scale;
@@ -43,7 +43,7 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         for (int64_t at = 0; at < (int64_t)1 << bits; at++)
             table[at] = -1;
         matches = rw_match_int64(items, starts, lists, judged, edges, table, bits, rows, found,
-                                 repeated, &n_repeated);
+                                 repeated, &n_repeated, &in_order);
         again = 0;
         for (int64_t list = 0; list < lists; list++)
             for (int64_t row = starts[list]; row < starts[list + 1]; row++)
@@ -70,7 +70,7 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
             for (int64_t at = 0; at < (int64_t)1 << bits; at++)
                 table[at] = -1;
             check(rw_match_int32(narrow, starts, lists, judged, edges, table, bits, rows, found,
-                                 repeated, &n_repeated) == matches, "matches of 32 bits");
+                                 repeated, &n_repeated, &in_order) == matches, "matches of 32 bits");
         }
         free(table);
     }

@@ -65,6 +65,27 @@ def test_items_beyond_32_bits_do_not_match_their_lower_half():
 
 
 @needs_kernels
+def test_many_judged_items_in_any_order():
+    items, starts = np.arange(100_000), np.array([0, 100_000])
+    for judged in (items[::-1].copy(), np.random.default_rng(0).permutation(items)):
+        ours, reference = on_both_roads(lambda judged=judged: match(items, starts, judged, starts))
+        assert ours.rows.tolist() == reference.rows.tolist()
+        assert ours.judged.tolist() == reference.judged.tolist()
+
+
+@needs_kernels
+def test_items_chosen_to_share_slots_take_the_other_road():
+    back = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    mixed = ((number * back) % (1 << 64) for number in range(200_000))
+    items = [((y >> 32) << 32) | ((y & 0xFFFFFFFF) ^ (y >> 32)) for y in mixed]
+    items = np.array([item for item in items if item < 1 << 62])
+    starts = np.array([0, len(items)])
+    assert len(items) > 40_000
+    assert kernels.match(items, starts, items[:5].copy(), np.array([0, 5])) is None
+    assert match(items, starts, items[:5].copy(), np.array([0, 5])).rows.tolist() == [0, 1, 2, 3, 4]
+
+
+@needs_kernels
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=1, max_size=30))
 def test_runs_of_users(runs):
     users = pl.Series([user for user, length in runs for _ in range(length)])

@@ -140,3 +140,10 @@ def test_measures_by_name():
     assert ("rmse", "default") in found.select("measure", "convention").rows()
     with pytest.raises(ParameterError, match="the same name"):
         rw.across_conventions(run, truth, "mrr", conventions=["ranx", "ranx"])
+
+
+def test_nobody_who_counts_has_a_list():
+    lists, truth = {"u": ["a"]}, {"v": {"a": 1}, "u": {"a": 0}}
+    row = rw.across_conventions(lists, truth, "mrr", conventions=["default"]).table.to_dicts()[0]
+    assert row["value"] is None
+    assert row["why"] == "no user that counts has a list"

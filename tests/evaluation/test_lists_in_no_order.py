@@ -72,3 +72,27 @@ def test_an_item_that_stands_twice_is_found():
     )
     with pytest.raises(DuplicateError, match="item 6 more than once"):
         rw.evaluate(lists, {1: {5}}, "ndcg@2")
+
+
+@pytest.mark.parametrize("ties", TIES)
+@given(seed=st.integers(0, 2**32), ragged=st.booleans())
+def test_scores_that_are_infinite_in_32_bits(ties, seed, ragged):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 9, 20) if ragged else np.full(20, 6)
+    user = np.repeat(np.arange(20), lengths)
+    item = np.concatenate([rng.permutation(12)[:n] for n in lengths])
+    huge = rng.choice([1e39, 2e39, -1e39, -2e39, 5.0, 4.0], len(user))
+    lists = pl.DataFrame({"user": user, "item": item, "score": huge})[rng.permutation(len(user))]
+    truth = pl.DataFrame({"user": np.repeat(np.arange(20), 3), "item": np.tile([0, 1, 2], 20)})
+    options = {"ties": ties, "score_precision": "float32"}
+    ours = rw.evaluate(lists, truth, HITS, **options)
+    same(ours, rw.evaluate(lists, truth, [*HITS, "catalog_coverage@4"], **options))
+    # The same order among finite scores.
+    finite = lists.with_columns(pl.col("score").clip(-1e38, 1e38))
+    same(ours, rw.evaluate(finite, truth, HITS, **options))
+
+
+def test_the_largest_score_ties_with_nothing_above_it():
+    most = np.finfo(np.float64).max
+    lists = pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "score": [1.0, 1.0, most]})
+    assert rw.evaluate(lists, {1: [3]}, "mrr")["mrr"] == 1.0

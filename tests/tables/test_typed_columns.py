@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from rankwise.core import kernels
 from rankwise.core.vocabulary import WHOLE_NUMBER
-from rankwise.errors import RankwiseError
+from rankwise.errors import ParameterError, RankwiseError
 from rankwise.tables import files
+from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
 from rankwise.tables.typed_columns import typed_columns
 
@@ -89,6 +90,22 @@ def test_a_look_in_two_parts():
     assert whole("\n".join(["user,item,note", *lines])) == set()
 
 
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        (",item,score,\n007,1,.5,5\n7,3,.3,6\n", {"user": ""}, [("007", 1, 0.5), ("7", 3, 0.3)]),
+        ("user,item,score\r\r\n1,2,0.5\r\n", None, [(1, 2, 0.5)]),
+        ("user,item,rank\n1,1,9007199254740993\n", None, [(1, 1, 9007199254740993)]),
+    ],
+    ids=["names that repeat", "two carriage returns", "more digits than floats have"],
+)
+def test_odd_files_on_both_roads(tmp_path, text, columns, rows):
+    (tmp_path / "run.csv").write_bytes(text.encode())
+    assert read_table(tmp_path / "run.csv", "recommendations", columns).frame.rows() == rows
+    with kernels.turned_off():
+        assert read_table(tmp_path / "run.csv", "recommendations", columns).frame.rows() == rows
+
+
 def test_without_kernels_ids_are_text_at_first(tmp_path):
     (tmp_path / "run.csv").write_text("user,item,score\n1,2,0.5\n")
     with kernels.turned_off():
@@ -96,3 +113,10 @@ def test_without_kernels_ids_are_text_at_first(tmp_path):
         table = read_table(tmp_path / "run.csv", "recommendations")
     assert [str(kind) for kind in raw.frame.dtypes] == ["String", "String", "Float64"]
     assert table.frame.rows() == [(1, 2, 0.5)]
+
+
+@pytest.mark.parametrize("separator", ["§", "::", "ab", "\r", '"'])
+def test_a_separator_is_one_character(tmp_path, separator):
+    (tmp_path / "run.csv").write_text("user,item\n1,2\n")
+    with pytest.raises(ParameterError, match="one ASCII character"):
+        files.read_file(tmp_path / "run.csv", Declared("csv", separator))

@@ -31,36 +31,51 @@ RW_API uint32_t rw_source(void) { return RW_SOURCE; }
 
 /* Match the items of each list with the judged items of the same list.
 
-   `table` has 2^bits slots, more than the longest list has rows, all -1. It holds
-   row numbers; those of earlier lists are below the list's first row, so that it is never cleared.
-   Writes the matching rows in order, the judged row of each, and all rows of an item that stands
-   again further down its list. Returns the number of matches. */
+   `table` has 2^bits slots, more than the longest list has rows, all -1. It holds row numbers; those
+   of earlier lists are below the list's first row, so that it is never cleared. Writes the matching
+   rows, the judged row of each, and all rows of an item that stands again further down its list.
+   Rows are in order, unless *in_order is 0 afterwards: few are put in place one by one, many are left
+   to be sorted. Returns the number of matches, or -1 if so many items share slots that another way
+   is better: somebody may have chosen them so. */
+#define RW_FEW 64
+#define RW_PROBES 64
+
 #define RW_MATCH(NAME, ITEM)                                                                      \
     RW_API int64_t NAME(const ITEM *items, const int64_t *starts, int64_t lists,                  \
                         const int64_t *judged, const int64_t *judged_starts, int64_t *table,      \
                         int32_t bits, int64_t *rows, int64_t *judged_rows, int64_t *repeated,     \
-                        int64_t *n_repeated) {                                                    \
+                        int64_t *n_repeated, int64_t *in_order) {                                 \
         const uint64_t mask = ((uint64_t)1 << bits) - 1;                                          \
         int64_t found = 0, again = 0;                                                             \
+        int64_t probes = RW_PROBES * (starts[lists] + judged_starts[lists] + RW_PROBES);          \
+        *in_order = 1;                                                                            \
         for (int64_t list = 0; list < lists; list++) {                                            \
             const int64_t first = starts[list];                                                   \
             for (int64_t row = first; row < starts[list + 1]; row++) {                            \
                 uint64_t slot = RW_SLOT(items[row], bits);                                        \
-                while (table[slot] >= first && items[table[slot]] != items[row])                  \
+                while (table[slot] >= first && items[table[slot]] != items[row]) {                \
                     slot = (slot + 1) & mask;                                                     \
+                    if (--probes < 0)                                                             \
+                        return -1;                                                                \
+                }                                                                                 \
                 if (table[slot] >= first)                                                         \
                     repeated[again++] = table[slot];                                              \
                 table[slot] = row;                                                                \
             }                                                                                     \
             const int64_t before = found;                                                         \
+            const int many = judged_starts[list + 1] - judged_starts[list] > RW_FEW;              \
+            *in_order &= !many;                                                                   \
             for (int64_t at = judged_starts[list]; at < judged_starts[list + 1]; at++) {          \
                 uint64_t slot = RW_SLOT(judged[at], bits);                                        \
-                while (table[slot] >= first && (int64_t)items[table[slot]] != judged[at])         \
+                while (table[slot] >= first && (int64_t)items[table[slot]] != judged[at]) {       \
                     slot = (slot + 1) & mask;                                                     \
+                    if (--probes < 0)                                                             \
+                        return -1;                                                                \
+                }                                                                                 \
                 if (table[slot] < first)                                                          \
                     continue;                                                                     \
                 int64_t place = found++;                                                          \
-                for (; place > before && rows[place - 1] > table[slot]; place--) {                \
+                for (; !many && place > before && rows[place - 1] > table[slot]; place--) {       \
                     rows[place] = rows[place - 1];                                                \
                     judged_rows[place] = judged_rows[place - 1];                                  \
                 }                                                                                 \

@@ -97,13 +97,21 @@ def match(
     judged = np.ascontiguousarray(_signed(judged), dtype=np.int64)
     rows, judged_rows = np.empty(len(judged), dtype=np.int64), np.empty(len(judged), dtype=np.int64)
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
+    in_order = ctypes.c_int64()
     found = getattr(library, f"rw_match_{items.dtype.name}")(
         _pointer(np.ascontiguousarray(items)), _pointer(_whole(starts)),
         ctypes.c_int64(len(starts) - 1), _pointer(judged), _pointer(_whole(judged_starts)),
         _pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), _pointer(rows),
         _pointer(judged_rows), _pointer(repeated), ctypes.byref(n_repeated),
+        ctypes.byref(in_order),
     )  # fmt: skip
-    return rows[:found], judged_rows[:found], np.sort(repeated[: n_repeated.value])
+    if found < 0:
+        return None
+    rows, judged_rows = rows[:found], judged_rows[:found]
+    if not in_order.value:
+        order = np.argsort(rows)
+        rows, judged_rows = rows[order], judged_rows[order]
+    return rows, judged_rows, np.sort(repeated[: n_repeated.value])
 
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:

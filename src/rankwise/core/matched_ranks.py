@@ -138,9 +138,11 @@ def places_of(lists: Lists, rows: Ints) -> Places:
     first, last = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     n_tied = 0
     lengths = np.diff(lists.starts)
-    for chosen, scores in _matrices(lists):
+    for chosen, scores, filled in _matrices(lists):
         scores.sort(axis=1)
-        equal = (scores[:, 1:] == scores[:, :-1]) & np.isfinite(scores[:, 1:])
+        equal = scores[:, 1:] == scores[:, :-1]
+        if filled is not None:  # what fills a row stands at its end, after infinite scores
+            equal &= filled[:, 1:]
         any_tie = bool(equal.any())
         if any_tie:
             none = np.zeros((len(equal), 1), dtype=bool)
@@ -153,13 +155,17 @@ def places_of(lists: Lists, rows: Ints) -> Places:
         last[here] = size - below
         up_to = below + 1
         if any_tie:
-            up_to = _count_below(scores, row, np.nextafter(lists.scores[rows[here]], np.inf))
+            up_to = _count_below(scores, row, lists.scores[rows[here]], or_equal=True)
+            up_to = np.minimum(up_to, size)
         first[here] = size - up_to + 1
     return Places(first, last, n_tied)
 
 
-def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores]]:
-    """Yield some lists at a time, and their scores in rows of one length, filled with infinity."""
+def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores, Ints | None]]:
+    """Yield some lists at a time, and their scores in rows of one length, filled with infinity.
+
+    The last says how much of each row is scores; None if all is.
+    """
     assert lists.scores is not None
     lengths = np.diff(lists.starts)
     if len(lengths) and lengths[0] and bool((lengths == lengths[0]).all()):
@@ -168,15 +174,15 @@ def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores]]:
         for at in range(0, len(lengths), step):
             chosen = np.arange(at, min(at + step, len(lengths)))
             scores = lists.scores[at * width : (at + len(chosen)) * width]
-            yield chosen, scores.reshape(len(chosen), width).copy()
+            yield chosen, scores.reshape(len(chosen), width).copy(), None
         return
     for chosen in similar(lists.starts, _ROWS):
         rows, filled = padded(lists.starts, chosen)
         scores = lists.scores[rows]
-        yield chosen, scores if filled is None else np.where(filled, scores, np.inf)
+        yield chosen, scores if filled is None else np.where(filled, scores, np.inf), filled
 
 
-def _count_below(ascending: Scores, row: Ints, values: Ints) -> Ints:
+def _count_below(ascending: Scores, row: Ints, values: Ints, *, or_equal: bool = False) -> Ints:
     """Return how many numbers of a row are below a value: a binary search, of all at once."""
     width, flat = ascending.shape[1], ascending.ravel()
     start, below = row * width - 1, np.zeros(len(row), dtype=np.int64)
@@ -184,7 +190,8 @@ def _count_below(ascending: Scores, row: Ints, values: Ints) -> Ints:
     while step:
         further = below + step
         fits = further <= width
-        fits &= flat.take(start + further, mode="clip") < values
+        found = flat.take(start + further, mode="clip")
+        fits &= found <= values if or_equal else found < values
         below = np.where(fits, further, below)
         step //= 2
     return below

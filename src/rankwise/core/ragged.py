@@ -206,7 +206,7 @@ def reorder(
             return
         matrix = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
         matrix = matrix if filled is None else np.where(filled, matrix, _padding(matrix.dtype))
-        order = np.take_along_axis(rows, _order_rows(matrix, rows, breaker), axis=1)
+        order = np.take_along_axis(rows, _order_rows(matrix, rows, breaker, filled), axis=1)
         target = rows if filled is None else rows[filled]
         order = order if filled is None else order[filled]
         for values, column in zip([column[order] for column in columns], out, strict=True):
@@ -222,12 +222,21 @@ def _padding(dtype: np.dtype[Any]) -> Any:
     return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
 
 
-def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None) -> Ints:
-    """Return the order of each row: by a fast unstable sort, by a stable one where keys tie."""
+def _order_rows(
+    keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, filled: Ints | None
+) -> Ints:
+    """Return the order of each row: by a fast unstable sort, by a stable one where keys tie.
+
+    ``filled`` says which keys are no padding; padding stays behind, even behind infinite keys.
+    """
     order = np.argsort(keys, axis=1)
     ordered = np.take_along_axis(keys, order, axis=1)
-    equal = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != _padding(keys.dtype))
-    tied = np.flatnonzero(equal.any(axis=1))
+    equal = ordered[:, 1:] == ordered[:, :-1]
+    like_padding = np.zeros(len(keys), dtype=bool)
+    if filled is not None:
+        equal &= ordered[:, 1:] != _padding(keys.dtype)
+        like_padding = ((keys == _padding(keys.dtype)) & filled).any(axis=1)
+    tied = np.flatnonzero(equal.any(axis=1) | like_padding)
     if len(tied):
         if breaker is None:
             order[tied] = np.argsort(keys[tied], axis=1, kind="stable")
@@ -236,6 +245,11 @@ def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None) 
             again = np.take_along_axis(keys[tied], first, axis=1)
             second = np.argsort(again, axis=1, kind="stable")
             order[tied] = np.take_along_axis(first, second, axis=1)
+    if filled is not None and like_padding.any():
+        some = order[like_padding]
+        is_padding = ~np.take_along_axis(filled[like_padding], some, axis=1)
+        last = np.argsort(is_padding, axis=1, kind="stable")
+        order[like_padding] = np.take_along_axis(some, last, axis=1)
     return order
 
 

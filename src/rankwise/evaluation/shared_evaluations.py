@@ -183,11 +183,13 @@ class SharedEvaluations:
                 users = _of_part(frame, part)
                 for place in some:
                     found[place].append(users)
-        return {
-            place: Outcome(*value_and_users(
-                wanted[place].measure, UserRule(*wanted[place].choices[: len(_OF_USERS)]), users
-            )) for place, users in found.items()
-        }  # fmt: skip
+        return {place: self._outcome(wanted[place], users) for place, users in found.items()}
+
+    def _outcome(self, definition: Definition, parts: Sequence[UsersOfReading]) -> Outcome:
+        rule = UserRule(*definition.choices[: len(_OF_USERS)])
+        if not any(users.has_list(rule.population) for users in parts):
+            return Outcome(why="no user that counts has a list")
+        return Outcome(*value_and_users(definition.measure, rule, parts))
 
     def _computable(
         self, wanted: Mapping[int, Definition]

@@ -80,6 +80,11 @@ class UsersOfReading:
         alone = population == "judged" and self.alone > 0
         return alone or bool((without if inside is None else without & inside).any())
 
+    def has_list(self, population: Population) -> bool:
+        """Whether some user of a population has a list."""
+        inside = self._inside(population)
+        return bool((self._listed if inside is None else self._listed & inside).any())
+
     def sums(self, measure: Measure, rule: UserRule) -> _Sums:
         """Return what the users of a population add to a value."""
         nothing, filled = self._nothing(measure), _filled(measure, rule)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rankwise.errors import FileError
+from rankwise.errors import FileError, ParameterError
 
 __all__ = ["Declared", "Format", "FormatName", "plain_stem", "sniff"]
 
@@ -83,11 +83,21 @@ class Declared:
             separator = self.separator or "::"
             known = self.columns or _movielens(name, len(line.split(separator)))
             return Format(self.name, separator, known)
+        if self.separator is not None and not _is_one_mark(self.separator):
+            raise ParameterError(
+                f"the separator of a {self.name} file is one ASCII character",
+                found=repr(self.separator),
+                hint='format "movielens" takes longer ones, such as "::"',
+            )
         separator = self.separator or ("\t" if "\t" in line else max(",;|", key=line.count))
         if self.columns:
             return Format(self.name, separator, self.columns)
         header = tuple(field.strip() for field in next(csv.reader([line], delimiter=separator), []))
         return Format(self.name, separator, header, has_header=True)
+
+
+def _is_one_mark(separator: str) -> bool:
+    return len(separator) == 1 and separator.isascii() and separator not in '\r\n"'
 
 
 def sniff(name: str, head: bytes) -> Format:

@@ -237,7 +237,9 @@ def _from_text(table: Table, raw: RawFile) -> Table:
             trimmed += blanks
             out = whole(out.with_columns(ids), [column])
         elif column in _NUMBERS:
-            out = out.with_columns(_numbers(raw, out[column], name))
+            out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
+            if out.schema[column] == pl.String:
+                out = out.with_columns(_numbers(raw, out[column], name))
         elif column == "timestamp":  # a number, or a date as text, which splits can read
             for dtype in (pl.Int64, pl.Float64):
                 times = out[column].cast(dtype, strict=False)

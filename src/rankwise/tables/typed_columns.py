@@ -42,10 +42,11 @@ def typed_columns(
     ...               has_header=True)["score"]
     Float64
     """
-    if len(separator) != 1 or not 1 < len(names) <= _MOST or b'"' in text:
+    names_differ = len({*names}) == len(names)
+    if len(separator) != 1 or not names_differ or not 1 < len(names) <= _MOST or b'"' in text:
         return {}
     start = text.find(b"\n") + 1 if has_header else 0
-    header = text[: max(start - 1, 0)].decode(errors="replace").rstrip("\r")
+    header = text[: max(start - 1, 0)].decode(errors="replace").removesuffix("\r")
     if has_header and header.split(separator) != [*names]:
         return {}
     lines = text[start : start + (1 << 16)].decode(errors="replace").split("\n")[:-1][:_SAMPLE]
