@@ -172,6 +172,49 @@ static void scores(void) {
     free(values);
 }
 
+static void rows_of_users(void) {
+    const int64_t users = 1 + below(5);
+    int64_t n = 0, starts[6] = {0}, counts[6] = {0}, next[6] = {0};
+    for (int64_t user = 0; user < users; user++)
+        starts[user + 1] = n += below(6);
+    int64_t *codes = numbers(n), *rank = numbers(n), *items = numbers(n);
+    int32_t *out = malloc((size_t)(n ? n : 1) * sizeof(int32_t));
+    double *scores = malloc((size_t)(n ? n : 1) * sizeof(double));
+    double *moved = malloc((size_t)(n ? n : 1) * sizeof(double));
+    for (int64_t user = 0; user < users; user++)
+        for (int64_t at = starts[user]; at < starts[user + 1]; at++) {
+            codes[at] = user;
+            rank[at] = at - starts[user] + 1;
+        }
+    for (int64_t at = n - 1; at > 0; at--) { /* in any order */
+        const int64_t other = below(at + 1), code = codes[at], place = rank[at];
+        codes[at] = codes[other], rank[at] = rank[other];
+        codes[other] = code, rank[other] = place;
+    }
+    for (int64_t at = 0; at < n; at++) {
+        items[at] = starts[codes[at]] + rank[at];
+        scores[at] = (double)at;
+    }
+    rw_count(codes, 0, n / 2, counts);
+    rw_count(codes, n / 2, n, counts);
+    for (int64_t user = 0; user < users; user++) {
+        check(counts[user] == starts[user + 1] - starts[user], "counts of users");
+        next[user] = starts[user];
+    }
+    check(rw_place(codes, rank, items, 0, n, starts, out), "ranks of their lists");
+    for (int64_t at = 0; at < n; at++)
+        check(out[at] == at + 1, "rows placed by rank");
+    rw_scatter(codes, items, scores, 0, n, next, out, moved);
+    for (int64_t user = 0; user < users; user++)
+        for (int64_t at = starts[user] + 1; at < starts[user + 1]; at++)
+            check(moved[at] > moved[at - 1], "rows of a user in their order");
+    if (n) {
+        rank[below(n)] = below(2) ? 0 : INT64_MAX;
+        check(!rw_place(codes, rank, items, 0, n, starts, out), "a rank of no list");
+    }
+    free(codes), free(rank), free(items), free(out), free(scores), free(moved);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
@@ -180,6 +223,7 @@ int main(void) {
         sums();
         columns_of_text();
         scores();
+        rows_of_users();
     }
     puts("all kernels agree");
     return 0;

@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core import kernels
+from rankwise.core import grouping, kernels
 from rankwise.core.exact_total import ExactTotal
 from rankwise.core.grouping import group
 from rankwise.core.lists import arrange
 from rankwise.core.match import match
 from rankwise.core.vocabulary import IntegerVocabulary
+from rankwise.errors import ScoreError
 
 needs_kernels = pytest.mark.skipif(
     kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
@@ -110,6 +111,42 @@ def test_ranks_that_count_up_or_do_not(lengths, in_order, seed):
     )
     assert ours.items.tolist() == reference.items.tolist()
     assert ours.gaps == reference.gaps
+
+
+@needs_kernels
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=20), st.sampled_from(["rank", "score"]),
+    st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 1, 2**31]),
+)  # fmt: skip
+def test_rows_in_any_order(lengths, by, seed, threads, first_item):
+    rng = np.random.default_rng(seed)
+    user = np.repeat(np.arange(len(lengths)), lengths)
+    if not len(user):
+        return
+    number = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    if by == "rank" and rng.random() < 0.3:
+        number[rng.integers(len(number))] = rng.integers(-2, 15)  # a gap, twice, or no rank
+        number = number * 100 + np.arange(len(number)) if (number < 1).any() else number
+    order = rng.permutation(len(user))
+    given = {by: number[order] if by == "rank" else -number[order] / 3}
+
+    def work():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(grouping, "_STEP", 1)  # shares of few rows
+            try:
+                return arrange(
+                    pl.Series(user[order]), first_item + order, threads=threads,
+                    vocabulary=IntegerVocabulary(20), **given,
+                )  # fmt: skip
+            except ScoreError as error:
+                return error
+
+    ours, reference = on_both_roads(work)
+    if isinstance(reference, ScoreError):
+        assert str(ours) == str(reference)
+        return
+    for name in ("user", "starts", "items", "scores", "gaps"):
+        assert np.array_equal(getattr(ours, name), getattr(reference, name))
 
 
 @needs_kernels

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ from rankwise.core.ragged import Ints, bucket, offsets
 from rankwise.core.threads import each
 from rankwise.core.vocabulary import Codes, Vocabulary
 
-__all__ = ["Groups", "are_distinct", "bucketed", "group", "grouped", "spread", "user_runs"]
+__all__ = [
+    "Counts", "Groups", "are_distinct", "bucketed", "group", "grouped", "placed", "spread",
+    "user_runs",
+]  # fmt: skip
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
 
@@ -80,13 +85,78 @@ def bucketed(codes: Codes, size: int) -> Groups:
     return Groups(user, offsets(lengths[user]), order)
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How often each code occurs, in shares of the rows that threads take."""
+
+    shares: list[tuple[int, int]]
+    of_share: list[Ints]
+
+    @classmethod
+    def of(cls, codes: Codes, size: int, items: Codes, threads: int) -> Counts | None:
+        """Count codes; None if they, or the items of these rows, are not for compiled loops."""
+        if items.dtype != np.int64 or (len(items) and items.max() >= 2**31):
+            return None
+        most = len(codes) // max(_STEP, 4 * size)  # shares: each has a count of every code
+        edges = np.linspace(0, len(codes), max(1, min(threads, most)) + 1)
+        shares = list(pairwise(edges.astype(np.int64).tolist()))
+        found = each(lambda share: kernels.count(codes, *share, size), shares, threads)
+        of_share = [counts for counts in found if counts is not None]
+        return cls(shares, of_share) if len(of_share) == len(shares) else None
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the rows of each code start, when they are put together."""
+        return offsets(np.sum(self.of_share, axis=0))
+
+    @property
+    def groups(self) -> Groups:
+        """The rows put together, of codes that have any."""
+        lengths = np.diff(self.starts)
+        user = np.flatnonzero(lengths)
+        return Groups(user, offsets(lengths[user]), None)
+
+
 def grouped(
+    codes: Codes,
+    size: int,
+    items: Codes,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    threads: int,
+) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return items and scores grouped by user, in their order inside each group."""
+    counts = Counts.of(codes, size, items, threads)
+    if counts is None or score.dtype != np.float64:
+        return _grouped_by_scipy(codes, size, items, score)
+    out = np.empty(len(items), dtype=np.int32), np.empty(len(items))
+    # A share writes behind all earlier ones: rows of a user keep their order.
+    places = counts.starts[:-1] + np.cumsum([np.zeros(size, np.int64), *counts.of_share[:-1]], 0)
+
+    def move(share: int) -> None:
+        kernels.scatter(codes, items, score, counts.shares[share], places[share], out)
+
+    list(each(move, range(len(counts.shares)), threads))
+    return counts.groups, *out
+
+
+def placed(
+    counts: Counts, codes: Codes, rank: Ints, items: Codes, threads: int
+) -> tuple[Codes, Ints, Codes] | None:
+    """Return users, starts and items of lists whose ranks count 1, 2, 3, …; None if some do not."""
+    out = np.full(len(items), -1, dtype=np.int32)
+    fits = each(
+        lambda share: kernels.place(codes, rank, items, share, counts.starts, out),
+        counts.shares, threads,
+    )  # fmt: skip
+    if not all(fits) or out.min() < 0:  # a rank that stands twice leaves a place empty
+        return None
+    return counts.groups.user, counts.groups.starts, out
+
+
+def _grouped_by_scipy(
     codes: Codes, size: int, items: Codes, score: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return items and scores grouped by user, in their order inside each group.
-
-    SciPy moves both in one pass when a sparse matrix is put in order of rows.
-    """
+    """Return what `grouped` does: SciPy moves both when a sparse matrix is put in order of rows."""
     from scipy.sparse import coo_array
 
     n_items = int(items.max()) + 1

@@ -266,3 +266,33 @@ RW_API uint64_t rw_whole_columns(const uint8_t *text, int64_t n, uint8_t separat
 
 RW_COUNT(rw_count_float32, float, int32_t)
 RW_COUNT(rw_count_float64, double, int64_t)
+
+/* Count how often each code occurs among some rows; adds to `counts`. */
+RW_API void rw_count(const int64_t *codes, int64_t first, int64_t stop, int64_t *counts) {
+    for (int64_t row = first; row < stop; row++)
+        counts[codes[row]]++;
+}
+
+/* Move rows to the next place of their code, which `next` has and moves on. */
+RW_API void rw_scatter(const int64_t *codes, const int64_t *items, const double *scores,
+                       int64_t first, int64_t stop, int64_t *next, int32_t *out_items,
+                       double *out_scores) {
+    for (int64_t row = first; row < stop; row++) {
+        const int64_t place = next[codes[row]]++;
+        out_items[place] = (int32_t)items[row];
+        out_scores[place] = scores[row];
+    }
+}
+
+/* Move rows to the place of their rank, counted from 1, in the list of their code. Returns 0, and
+   leaves the rest, if a rank is none of its list. */
+RW_API int64_t rw_place(const int64_t *codes, const int64_t *rank, const int64_t *items,
+                        int64_t first, int64_t stop, const int64_t *starts, int32_t *out_items) {
+    for (int64_t row = first; row < stop; row++) {
+        const int64_t first_place = starts[codes[row]];
+        if (rank[row] < 1 || rank[row] > starts[codes[row] + 1] - first_place)
+            return 0;
+        out_items[first_place + rank[row] - 1] = (int32_t)items[row];
+    }
+    return 1;
+}

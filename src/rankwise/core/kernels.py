@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "changes", "count_above", "counts_up", "exact_parts", "match", "road",
-    "sums", "turned_off", "whole_columns",
+    "LIBRARY", "SOURCE", "changes", "count", "count_above", "counts_up", "exact_parts", "match",
+    "place", "road", "scatter", "sums", "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -55,10 +55,10 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_exact_parts",
+        "rw_exact_parts", "rw_place",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
-    for name in ("rw_sums", "rw_count_float32", "rw_count_float64"):
+    for name in ("rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter"):
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
     return library, "compiled"
@@ -136,6 +136,47 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int) -> bool | None:
             _pointer(rank), _pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
         )
     )
+
+
+def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
+    """Return how often each code below ``size`` occurs among some rows."""
+    library = _library()
+    if library is None or codes.dtype != np.int64 or not codes.flags.c_contiguous:
+        return None
+    counts = np.zeros(size, dtype=np.int64)
+    library.rw_count(_pointer(codes), ctypes.c_int64(first), ctypes.c_int64(stop), _pointer(counts))
+    return counts
+
+
+def scatter(
+    codes: Ints, items: Ints, scores: Floats, share: tuple[int, int], place: Ints,
+    out: tuple[Ints, Floats],
+) -> None:  # fmt: skip
+    """Write the items and scores of some rows to the next ``place`` of their code.
+
+    Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
+    floats of 64 bits.
+    """
+    _library().rw_scatter(
+        _pointer(codes), _pointer(np.ascontiguousarray(items)),
+        _pointer(np.ascontiguousarray(scores)), *map(ctypes.c_int64, share), _pointer(place),
+        *map(_pointer, out),
+    )  # fmt: skip
+
+
+def place(
+    codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints
+) -> bool:
+    """Write the items of some rows to the place of their rank; whether all ranks are of a list.
+
+    Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
+    """
+    found = _library().rw_place(
+        _pointer(codes), _pointer(np.ascontiguousarray(rank)),
+        _pointer(np.ascontiguousarray(items)), *map(ctypes.c_int64, share), _pointer(starts),
+        _pointer(out),
+    )  # fmt: skip
+    return bool(found)
 
 
 def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | None:

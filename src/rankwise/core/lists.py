@@ -21,7 +21,9 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.choices import Ties
-from rankwise.core.grouping import Groups, are_distinct, bucketed, grouped, spread, user_runs
+from rankwise.core.grouping import (
+    Counts, Groups, are_distinct, bucketed, grouped, placed, spread, user_runs,
+)  # fmt: skip
 from rankwise.core.ragged import Ints, offsets, owners, positions, reorder
 from rankwise.core.threads import each, gather
 from rankwise.core.vocabulary import Codes, Vocabulary
@@ -206,7 +208,7 @@ def arrange(
             if lists is not None:
                 return lists
         if rank is None and score is not None:
-            groups, items, score = grouped(codes, vocabulary.size, items, score)
+            groups, items, score = grouped(codes, vocabulary.size, items, score, threads)
         else:
             groups = bucketed(codes, vocabulary.size)
             assert groups.order is not None
@@ -257,7 +259,14 @@ def _by_rank(
     threads: int,
 ) -> Lists | None:
     """Return lists whose rows are written by rank; None if ranks do not count 1, 2, 3, …."""
-    if rank.dtype.kind not in "iu" or rank.min() < 1:
+    if rank.dtype.kind not in "iu":
+        return None
+    if score is None and rank.dtype == np.int64:
+        counts = Counts.of(codes, size, items, threads)
+        if counts is not None:
+            found = placed(counts, codes, rank, items, threads)
+            return None if found is None else Lists(*found, None, has_ties=False)
+    if rank.min() < 1:
         return None
     n, lengths = len(items), np.bincount(codes, minlength=size)
     starts = offsets(lengths)
