@@ -22,7 +22,14 @@ import polars as pl
 from rankwise.core import kernels
 from rankwise.core.choices import Ties
 from rankwise.core.grouping import (
-    Counts, Groups, are_distinct, bucketed, grouped, placed, spread, user_runs,
+    Counts,
+    Groups,
+    are_distinct,
+    bucketed,
+    grouped,
+    placed,
+    spread,
+    user_runs,
 )  # fmt: skip
 from rankwise.core.ragged import Ints, offsets, owners, positions, reorder
 from rankwise.core.threads import each, gather
@@ -196,8 +203,7 @@ def arrange(
     starts, codes = user_runs(users, vocabulary, threads)
     copied = False  # whether items and score are copies, which may be reordered in place
     tie_order = TieOrder(ties, item_order)
-    by_score = score is not None and rank is None
-    has_ties = by_score and tie_order.is_open
+    has_ties = score is not None and rank is None and tie_order.is_open
     if are_distinct(codes, vocabulary.size):
         groups = Groups(codes, starts.astype(np.int64, copy=False), None)
     else:
