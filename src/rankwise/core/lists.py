@@ -135,9 +135,8 @@ class Lists:
 
     def under(self, tie_order: TieOrder) -> Lists:
         """Return the same rows, by another rule for ties; of lists that scores order."""
-        if self.tie_order is None and not self.may_tie:
-            return replace(self, has_ties=tie_order.is_open)
-        return replace(self, has_ties=tie_order.is_open, tie_order=tie_order, may_tie=True)
+        needed = None if self.tie_order is None and not self.may_tie else tie_order
+        return replace(self, has_ties=tie_order.is_open, tie_order=needed)
 
     @classmethod
     def none(cls) -> Lists:
