@@ -1,0 +1,61 @@
+"""What wheels contain: the kernels of their own build, or none."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[1]
+STALE = b"a library of an earlier build"
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a copy of what a wheel is built from, in which a stale library lies about."""
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    ignored = shutil.ignore_patterns("__pycache__", "_kernels.*")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
+    for suffix in (".so", ".dylib", ".dll"):
+        (tmp_path / f"src/rankwise/core/_kernels{suffix}").write_bytes(STALE)
+    return tmp_path
+
+
+def built(source):
+    """Build a wheel; return its name, and its libraries with their content."""
+    builder = WheelBuilder(str(source))
+    path = Path(next(iter(builder.build(directory=str(source / "dist"), versions=["standard"]))))
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        assert "rankwise/core/kernels.c" in names
+        return path.name, [wheel.read(name) for name in names if "_kernels." in name]
+
+
+def test_a_wheel_without_a_compiler_is_of_python_alone(source, monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    name, libraries = built(source)
+    assert name.endswith("-py3-none-any.whl")
+    assert libraries == []
+
+
+def test_a_compiler_that_fails_leaves_a_wheel_of_python_alone(source, monkeypatch):
+    monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
+    for compiler in ("false", "no-such-compiler --flag"):
+        monkeypatch.setenv("CC", compiler)
+        assert built(source)[1] == []
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_wheel_of_a_platform_has_the_library_of_its_build(source, monkeypatch):
+    monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
+    name, libraries = built(source)
+    assert "-py3-none-" in name
+    assert "any" not in name
+    assert len(libraries) == 1
+    assert libraries[0] != STALE
+    stale = list((source / "src/rankwise/core").glob("_kernels.*"))
+    assert all(path.read_bytes() == STALE for path in stale)  # nothing is built in place
