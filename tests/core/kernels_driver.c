@@ -215,6 +215,29 @@ static void rows_of_users(void) {
     free(codes), free(rank), free(items), free(out), free(scores), free(moved);
 }
 
+static void ranks_of_rows(void) {
+    const int64_t lists = 1 + below(4);
+    int64_t n = 0, starts[5] = {0}, rank;
+    for (int64_t list = 0; list < lists; list++)
+        starts[list + 1] = n += 1 + below(6);
+    double *scores = malloc((size_t)n * sizeof(double));
+    int64_t *numbered = numbers(n);
+    for (int64_t at = 0; at < n; at++) {
+        scores[at] = (double)below(3);
+        numbered[at] = at * 7 % 31 - 9;
+    }
+    for (int64_t list = 0; list < lists; list++)
+        for (int64_t at = starts[list]; at < starts[list + 1]; at++) {
+            int64_t expected = 1;
+            for (int64_t row = starts[list]; row < starts[list + 1]; row++)
+                expected += scores[row] > scores[at] ||
+                            (scores[row] == scores[at] && numbered[row] < numbered[at]);
+            rw_ranks(scores, numbered, starts, &at, &list, 1, &rank);
+            check(rank == expected, "the rank of a row");
+        }
+    free(scores), free(numbered);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
@@ -224,6 +247,7 @@ int main(void) {
         columns_of_text();
         scores();
         rows_of_users();
+        ranks_of_rows();
     }
     puts("all kernels agree");
     return 0;

@@ -123,6 +123,12 @@ def test_ids_of_two_types_match_as_text():
     conventions = ["ranx", "trec_eval"]
     table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
     assert table["value"].to_list() == [0.5, 1.0]
+    run |= {2: [(7, 2.0), (8, 1.0)]}  # no ties: users with ties are evaluated apart
+    table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
+    assert table["value"].to_list() == [0.5, 1.0]
+    truth |= {"2": {"8": 1}}
+    table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
+    assert table["value"].to_list() == [0.5, 0.75]
 
 
 def test_measures_by_name():

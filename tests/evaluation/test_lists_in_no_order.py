@@ -57,6 +57,16 @@ def test_the_bits_of_lists_in_order(ties, seed, levels, text, users_at_a_time):
     same(rw.evaluate(by_user, truth, HITS, **options), in_order)
 
 
+@pytest.mark.parametrize("ties", TIES)
+@given(seed=st.integers(0, 2**32))
+def test_ties_that_are_counted_and_ties_that_are_put_in_order(ties, seed):
+    lists, truth = tables(seed, 2, text=False)
+    ours = rw.evaluate(lists, truth, HITS, ties=ties)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matched_ranks, "_LOOKS", 0)
+        same(ours, rw.evaluate(lists, truth, HITS, ties=ties))
+
+
 @given(seed=st.integers(0, 2**32))
 def test_matrices_of_few_rows(seed):
     lists, truth = tables(seed, 4, text=False)

@@ -296,3 +296,17 @@ RW_API int64_t rw_place(const int64_t *codes, const int64_t *rank, const int64_t
     }
     return 1;
 }
+
+/* Write the rank of some rows in their lists: rows with larger scores come before, and of equal ones
+   those with smaller numbers. A count over the list for each row, in place of ordering the list. */
+RW_API void rw_ranks(const double *scores, const int64_t *numbers, const int64_t *starts,
+                     const int64_t *rows, const int64_t *lists, int64_t n, int64_t *ranks) {
+    for (int64_t at = 0; at < n; at++) {
+        const double score = scores[rows[at]];
+        const int64_t number = numbers[rows[at]];
+        int64_t before = 0;
+        for (int64_t row = starts[lists[at]]; row < starts[lists[at] + 1]; row++)
+            before += (scores[row] > score) | ((scores[row] == score) & (numbers[row] < number));
+        ranks[at] = before + 1;
+    }
+}

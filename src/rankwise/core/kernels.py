@@ -24,7 +24,7 @@ import numpy as np
 
 __all__ = [
     "LIBRARY", "SOURCE", "changes", "count", "count_above", "counts_up", "exact_parts", "match",
-    "place", "road", "scatter", "sums", "turned_off", "whole_columns",
+    "place", "ranks", "road", "scatter", "sums", "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -58,7 +58,9 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         "rw_exact_parts", "rw_place",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
-    for name in ("rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter"):
+    for name in (
+        "rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter", "rw_ranks",
+    ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
     return library, "compiled"
@@ -197,6 +199,19 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
         _pointer(equal),
     )  # fmt: skip
     return above, equal
+
+
+def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) -> Ints | None:
+    """Return the rank of some rows in their lists: by falling score, then by rising number."""
+    library = _library()
+    if library is None or scores.dtype != np.float64:
+        return None
+    out = np.empty(len(rows), dtype=np.int64)
+    library.rw_ranks(
+        _pointer(np.ascontiguousarray(scores)), _pointer(_whole(numbers)), _pointer(_whole(starts)),
+        _pointer(_whole(rows)), _pointer(_whole(lists)), ctypes.c_int64(len(rows)), _pointer(out),
+    )  # fmt: skip
+    return out
 
 
 def exact_parts(values: Floats) -> list[float] | None:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rankwise.core import kernels
 from rankwise.core.lists import Lists
 from rankwise.core.ragged import (
     Ints,
@@ -28,6 +29,7 @@ from rankwise.core.ragged import (
 __all__ = ["Places", "Ranks", "places_of", "ranks_of"]
 
 Scores: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+_LOOKS = 32  # looks at a row that take less time than putting its list in order
 _ROWS = 1 << 19  # rows whose scores are sorted at a time: they stay in the cache
 
 
@@ -198,12 +200,21 @@ def _count_below(ascending: Scores, row: Ints, values: Ints, *, or_equal: bool =
 
 
 def _in_full(lists: Lists, rows: Ints, list_of_row: Ints) -> Ints:
-    """Return the ranks of rows by putting their lists in order."""
+    """Return the ranks of rows, with rows that tie in the order of the rule."""
     assert lists.tie_order is not None
     assert lists.scores is not None
-    chosen = np.unique(list_of_row)
+    chosen, at = np.unique(list_of_row, return_inverse=True)
     lengths = np.diff(lists.starts)[chosen]
     all_rows, starts = ragged_rows(lists.starts[chosen], lengths), offsets(lengths)
+    if lengths[at].sum() <= _LOOKS * len(all_rows):
+        by_row = lists.tie_order.ties == "input"
+        items = lists.items[all_rows]
+        counted = kernels.ranks(
+            lists.scores[all_rows], all_rows if by_row else lists.tie_order.numbers(items), starts,
+            np.searchsorted(all_rows, rows), at,
+        )  # fmt: skip
+        if counted is not None:
+            return counted
     (order,) = reorder(
         starts, lists.scores[all_rows], [np.arange(len(all_rows))], descending=True,
         breaker=lists.tie_order.breaker(lists.items[all_rows]),

@@ -170,13 +170,25 @@ def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
     """Return what orders codes of items by the text of their ids."""
 
     def order(codes: Codes) -> Ints:
+        largest = int(codes.max(initial=0))
+        if largest < 1 << 20 or largest < 4 * len(codes):  # a place for every code there may be
+            occurs = np.zeros(largest + 1, dtype=bool)
+            occurs[codes] = True
+            distinct = np.flatnonzero(occurs)
+            place = np.empty(largest + 1, dtype=np.int64)
+            place[distinct] = _places(items.decode(distinct))
+            return place[codes]
         distinct, inverse = np.unique(codes, return_inverse=True)
-        texts = items.decode(distinct).cast(pl.String)
-        place = np.empty(len(distinct), dtype=np.int64)
-        place[texts.arg_sort().to_numpy()] = np.arange(len(distinct))
-        return place[inverse]
+        return _places(items.decode(distinct))[inverse]
 
     return order
+
+
+def _places(ids: pl.Series) -> Ints:
+    """Return the place of each id in the order of their texts."""
+    places = np.empty(len(ids), dtype=np.int64)
+    places[ids.cast(pl.String).arg_sort().to_numpy()] = np.arange(len(ids))
+    return places
 
 
 def _rising(lists: Lists) -> int:

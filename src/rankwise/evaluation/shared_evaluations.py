@@ -116,13 +116,11 @@ class SharedEvaluations:
         assert lists is not None
         if tied.is_empty():
             return [_Part(self.tables, tied=False)]
-        among = pl.col("user").is_in(tied.implode())
-        if lists.frame.select(among.all()).item():
+        some = _of_some_users(self.tables, tied)
+        assert some.recommendations is not None
+        if len(some.recommendations.frame) == len(lists.frame):
             return [_Part(self.tables, tied=True)]
-        return [
-            _Part(self.tables, tied=False, others=tied),
-            _Part(_filtered(self.tables, among), tied=True),
-        ]
+        return [_Part(self.tables, tied=False, others=tied), _Part(some, tied=True)]
 
     def _reading(self, definition: Definition, part: _Part) -> tuple[Any, ...]:
         """Return what of a definition changes these users' values: definitions share the rest."""
@@ -246,6 +244,10 @@ class SharedEvaluations:
 
 def _why_not(settings: Settings, tables: Tables) -> str | None:
     """Return what a measure lacks in these tables; None if they are enough."""
+    plan = Plan(settings.measures)
+    asks = plan.facts or plan.item_sums or plan.needs_catalogue or settings.ranks == "keep"
+    if tables.truth is not None and not asks:  # lists and ground truth are all that it reads
+        return None
     try:
         settings = settings if tables.truth else without_truth(settings)
         prepare(settings, replace(tables, recommendations=None))
@@ -295,11 +297,17 @@ def _outcome(result: Result, measure: Measure) -> Outcome:
     return Outcome(result.values.get(cell), users)
 
 
-def _filtered(tables: Tables, users: pl.Expr) -> Tables:
+def _of_some_users(tables: Tables, users: pl.Series) -> Tables:
     """Return lists and ground truth of some users; what is known of them stays."""
 
     def of(table: Table) -> Table:
-        return table.with_frame(table.frame.filter(users))
+        ids = table.frame["user"]
+        kind = (
+            pl.String if pl.String in (ids.dtype, users.dtype) else pl.Int64
+        )  # may be of two types
+        return table.with_frame(
+            table.frame.filter(ids.cast(kind).is_in(users.cast(kind).implode()))
+        )
 
     changed: dict[str, Any] = {
         role: of(table) for role in ("recommendations", "truth")

@@ -10,19 +10,22 @@ __all__ = ["users_with_ties"]
 
 def users_with_ties(lists: pl.DataFrame) -> pl.Series:
     """Return the users with equal scores, also in 32 bits, or whose scores and ranks disagree."""
-    if "score" not in lists.columns:
+    if "score" not in lists.columns or lists.is_empty():
         return lists["user"].clear()
     score = lists["score"].cast(pl.Float32).to_numpy()
     user = lists["user"]
-    same = (user == user.shift(1)).fill_null(value=False).to_numpy()
-    equal, rises = np.zeros(len(score), dtype=bool), np.zeros(len(score), dtype=bool)
-    equal[1:], rises[1:] = score[1:] == score[:-1], score[1:] > score[:-1]
+    ids = user.to_numpy() if user.dtype.is_integer() else None
+    if ids is None:
+        same = (user == user.shift(1)).fill_null(value=False).to_numpy()[1:]
+    else:
+        same = ids[1:] == ids[:-1]
+    equal, rises = score[1:] == score[:-1], score[1:] > score[:-1]
     if "rank" in lists.columns:
         rank = lists["rank"].to_numpy()
-        rises[1:] |= rank[1:] < rank[:-1]
-    tied = user.filter(pl.Series(same & equal)).unique()
-    in_doubt = user.filter(pl.Series(same & rises)).unique()  # rows in another order
-    heads = user.filter(pl.Series(~same))
+        rises |= rank[1:] < rank[:-1]
+    tied = user.gather(np.flatnonzero(same & equal)).unique()
+    in_doubt = user.gather(np.flatnonzero(same & rises)).unique()  # rows in another order
+    heads = user.gather(np.concatenate([[0], np.flatnonzero(~same) + 1]))
     if heads.n_unique() < len(heads):  # rows of some users stand apart
         in_doubt = pl.concat([in_doubt, heads.filter(heads.is_duplicated())]).unique()
     if in_doubt.is_empty():
