@@ -171,13 +171,9 @@ class Block:
         hits, xp = self.hits, self.xp
         hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
         return replace(
-            self,
-            hits=hits.weighted(hit_weight),
-            weight=weight,
-            user_weight=per_user,
-            _rows={},
-            _sums={},
-        )
+            self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user,
+            _rows={}, _sums={},
+        )  # fmt: skip
 
     def item_weight(self, user: Array, item: Array) -> Array:
         """Return the weight of each of some relevant items, shape (n,)."""
@@ -207,10 +203,12 @@ class Block:
             ascending = sorted(set(last))
             hits = self.hits
             found = kernels.sums(hits.user, hits.rank, values, ascending, self.n_users)
-            if found is not None:
+            if found is None:
+                sums = [self._sum("hits", hits, values, cutoff) for cutoff in cutoffs]
+            else:
                 sums = [found[ascending.index(cutoff)] for cutoff in last]
-                self._sums[cutoffs] = values, sums
-                return sums
+            self._sums[cutoffs] = values, sums
+            return sums
         return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
 
     def sum_recommended(self, values: Array, k: int) -> Array:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.ragged import Ints, bucket, offsets
-from rankwise.core.threads import each
+from rankwise.core.threads import each, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
 
 __all__ = [
@@ -31,6 +30,12 @@ class Groups:
     starts: Ints
     order: Ints | None
     """Row numbers, group by group; None where the rows already are in this order."""
+
+    @classmethod
+    def of_lengths(cls, lengths: Ints, order: Ints | None = None) -> Self:
+        """Return the groups of the codes that have rows, given how many each code has."""
+        user = np.flatnonzero(lengths)
+        return cls(user, offsets(lengths[user]), order)
 
 
 def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
@@ -80,9 +85,7 @@ def are_distinct(codes: Codes, size: int) -> bool:
 def bucketed(codes: Codes, size: int) -> Groups:
     """Return rows grouped by code, with the order that they have then."""
     starts, order = bucket(codes, size)
-    lengths = np.diff(starts)
-    user = np.flatnonzero(lengths)
-    return Groups(user, offsets(lengths[user]), order)
+    return Groups.of_lengths(np.diff(starts), order)
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,10 @@ class Counts:
         if items.dtype != np.int64 or (len(items) and items.max() >= 2**31):
             return None
         most = len(codes) // max(_STEP, 4 * size)  # shares: each has a count of every code
-        edges = np.linspace(0, len(codes), max(1, min(threads, most)) + 1)
-        shares = list(pairwise(edges.astype(np.int64).tolist()))
-        found = each(lambda share: kernels.count(codes, *share, size), shares, threads)
+        jobs = shares(len(codes), max(1, min(threads, most)))
+        found = each(lambda share: kernels.count(codes, *share, size), jobs, threads)
         of_share = [counts for counts in found if counts is not None]
-        return cls(shares, of_share) if len(of_share) == len(shares) else None
+        return cls(jobs, of_share) if len(of_share) == len(jobs) else None
 
     @cached_property
     def starts(self) -> Ints:
@@ -112,9 +114,7 @@ class Counts:
     @property
     def groups(self) -> Groups:
         """The rows put together, of codes that have any."""
-        lengths = np.diff(self.starts)
-        user = np.flatnonzero(lengths)
-        return Groups(user, offsets(lengths[user]), None)
+        return Groups.of_lengths(np.diff(self.starts))
 
 
 def grouped(
@@ -165,7 +165,5 @@ def _grouped_by_scipy(
     rows = coo_array((score, where), shape=(size, n_items))
     rows.has_canonical_format = True  # an item that stands twice for a user is not added up
     by_user = rows.tocsr()
-    lengths = np.diff(by_user.indptr)
-    user = np.flatnonzero(lengths)
-    starts = offsets(lengths[user].astype(np.int64, copy=False))
-    return Groups(user, starts, None), by_user.indices, by_user.data
+    lengths = np.diff(by_user.indptr).astype(np.int64, copy=False)
+    return Groups.of_lengths(lengths), by_user.indices, by_user.data

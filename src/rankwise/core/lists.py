@@ -5,8 +5,8 @@ The order of preference, cheapest first:
 1. rows already grouped by user and in order: used as they are, nothing is copied;
 2. rows in any order whose rank column counts 1, 2, 3, … in each list: every row is written
    straight to its position, without a sort;
-3. rows with scores that need no order, because only matched rows need a rank (`ranks`): grouped by
-   user in linear time;
+3. rows with scores that need no order, because only matched rows need a rank (`matched_ranks`):
+   grouped by user in linear time;
 4. anything else: grouped by user, then ordered inside each short list.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -32,7 +31,7 @@ from rankwise.core.grouping import (
     user_runs,
 )  # fmt: skip
 from rankwise.core.ragged import Ints, offsets, owners, positions, reorder
-from rankwise.core.threads import each, gather
+from rankwise.core.threads import each, gather, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
 from rankwise.errors import ScoreError
 
@@ -294,8 +293,8 @@ def _by_rank(
     # spare for the second, so none of them spill over, and so on down to the last list.
     if not all(each(write, range(0, n, _STEP), threads)) or ranked.min() < 0:
         return None
-    user = np.flatnonzero(lengths)
-    return Lists(user, offsets(lengths[user]), ranked, scores, has_ties=False)
+    groups = Groups.of_lengths(lengths)
+    return Lists(groups.user, groups.starts, ranked, scores, has_ties=False)
 
 
 def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
@@ -322,9 +321,8 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
 def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     """Whether ranks count 1, 2, 3, … down every list."""
     threads = threads if len(rank) > _STEP else 1
-    edges = np.linspace(0, len(starts) - 1, threads + 1).astype(np.int64).tolist()
-    shares = list(pairwise(edges))
-    found = [*each(lambda share: kernels.counts_up(rank, starts, *share), shares, threads)]
+    jobs = shares(len(starts) - 1, threads)
+    found = [*each(lambda share: kernels.counts_up(rank, starts, *share), jobs, threads)]
     if None not in found:
         return all(found)
     lengths = np.diff(starts)

@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rankwise.errors import UsageError
 
-__all__ = ["check_not_forked", "default_threads", "each", "gather", "one_blas_thread"]
+__all__ = [
+    "check_not_forked", "default_threads", "each", "gather", "one_blas_thread", "shares",
+]  # fmt: skip
 
 _STEP = 1 << 18
 _process: list[int] = []
@@ -56,6 +59,16 @@ def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, jobs)
+
+
+def shares(n: int, threads: int) -> list[tuple[int, int]]:
+    """Return where the share of each thread starts and ends, of n things in a row.
+
+    >>> shares(7, 2)
+    [(0, 3), (3, 7)]
+    """
+    edges = [at * n // threads for at in range(threads + 1)]
+    return list(pairwise(edges))
 
 
 class _BlasLimit:

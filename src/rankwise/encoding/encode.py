@@ -48,7 +48,7 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
     With ``if_scored`` a rule for ties says nothing of lists that scores do not order.
     """
     columns = recommendations.frame.columns
-    by_score = "score" in columns and "rank" not in columns
+    by_score = _scores_order(recommendations)
     if if_scored and not by_score:
         return "input"
     if ties not in (None, "input") and not by_score:
@@ -58,6 +58,12 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
             hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
         )
     return ties or ("expected" if by_score else "input")
+
+
+def _scores_order(recommendations: Table) -> bool:
+    """Whether scores order the lists: they have some, and no ranks."""
+    columns = recommendations.frame.columns
+    return "score" in columns and "rank" not in columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +96,11 @@ class EncodingRules:
     """Whether ids order tied items as they are or as text."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether whole lists have to be in order, not only judged rows: or first rows are kept."""
+        return bool(_IN_ORDER & self.needs) or self.duplicates == "first"
 
     def ties_of(self, recommendations: Table) -> Ties:
         """Return how equal scores of these lists are ordered."""
@@ -154,8 +165,7 @@ class Encoder:
     def reads_rows(self) -> tuple[Any, ...]:
         """What decides how rows become lists: encoders that agree can encode `beside` another."""
         rules = self.rules
-        in_order = bool(_IN_ORDER & rules.needs) or rules.duplicates == "first"
-        order = (rules.ties, rules.id_type) if in_order else None
+        order = (rules.ties, rules.id_type) if rules.in_order else None
         return rules.numbers_items, rules.exact, rules.duplicates, rules.ranks, order
 
     def beside(self, other: Encoder) -> Encoder:
@@ -289,7 +299,7 @@ class Encoder:
         else:
             lists = encode_lists(
                 recommended, ids, ties, rules.duplicates, counts, threads, id_type=rules.id_type,
-                in_order=bool(_IN_ORDER & rules.needs),
+                in_order=rules.in_order,
             )  # fmt: skip
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
@@ -303,8 +313,7 @@ class Encoder:
         counts.update(like.counts)
         del counts["lists_without_relevant_items"]  # counted anew
         ties = self.rules.ties_of(recommended)
-        columns = recommended.frame.columns
-        if "rank" in columns or "score" not in columns:
+        if not _scores_order(recommended):
             return like.lists, ties
         order = item_order(ids.items, self.rules.id_type)
         return like.lists.under(TieOrder(ties, order)), ties

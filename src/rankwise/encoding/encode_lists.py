@@ -128,7 +128,7 @@ def encode_lists(
 
     Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
     says whether ids order tied items as they are or as text, ``in_order`` whether rows are needed
-    best first.
+    best first, as they are to keep the first of repeated items.
     """
     frame = table.frame
     codes = ids.items.encode(frame["item"])
@@ -144,7 +144,7 @@ def encode_lists(
         ties=ties,
         item_order=item_order(ids.items, id_type),
         threads=threads,
-        in_order=in_order or duplicates == "first",
+        in_order=in_order,
     )
     if hashed and lists.items is not codes:
         lists = replace(lists, items=codes[lists.items], origin=lists.items)

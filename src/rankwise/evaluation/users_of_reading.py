@@ -100,8 +100,7 @@ class UsersOfReading:
 
     def _nothing(self, measure: Measure) -> Array:
         """Return the users to whom a measure does not apply, shape (U,)."""
-        of_relevance = getattr(measure, "defined_for", "user") == "relevance"
-        return self._n_relevant == 0 if of_relevance else ~self._listed
+        return self._n_relevant == 0 if _of_relevance(measure) else ~self._listed
 
 
 def is_of_users(measure: Measure) -> bool:
@@ -120,7 +119,7 @@ def value_and_users(
     if isinstance(measure, Pooled):
         values = tuple(np.asarray(one.value) for one in total.sums)
         return float(measure.pool(values, 0)), total.users
-    unknown = rule.undefined == "nan" and getattr(measure, "defined_for", "") == "relevance"
+    unknown = rule.undefined == "nan" and _of_relevance(measure)
     if unknown and rule.counts_irrelevant and any(
         users.has_user_without_relevant_items(rule.population) for users in parts
     ):  # fmt: skip
@@ -128,10 +127,14 @@ def value_and_users(
     return total.sums[0].value / total.users if total.users else math.nan, total.users
 
 
+def _of_relevance(measure: Measure) -> bool:
+    """Whether a measure applies to users with relevant items; else to those with a list."""
+    return getattr(measure, "defined_for", "user") == "relevance"
+
+
 def _filled(measure: Measure, rule: UserRule) -> bool:
     """Whether users to whom a measure does not apply count 0."""
-    of_relevance = getattr(measure, "defined_for", "user") == "relevance"
-    return (rule.undefined if of_relevance else rule.without_list) == "zero"
+    return (rule.undefined if _of_relevance(measure) else rule.without_list) == "zero"
 
 
 def _sums(columns: UserColumns, measure: Measure, inside: Any, nothing: Any) -> _Sums:

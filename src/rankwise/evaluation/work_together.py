@@ -27,14 +27,14 @@ def work_together(jobs: Sequence[Job], recommendations: Recommendations) -> list
     threads = first.settings.threads or default_threads()
     for job in jobs:
         check_piece(job.plan, recommendations, job.settings.relevance_threshold)
-    encoded = [first.encoder.encode(piece, threads=threads)]
-    for at, job in enumerate(others, 1):
-        beside = replace(job, encoder=job.encoder.beside(first.encoder))
-        jobs = [*jobs[:at], beside, *jobs[at + 1 :]]
-        encoded.append(beside.encoder.encode(piece, threads=threads, like=encoded[0]))
-    readings = [Reading(one, job.plan) for one, job in zip(encoded, jobs, strict=True)]
+    encoded = first.encoder.encode(piece, threads=threads)
+    others = [replace(job, encoder=job.encoder.beside(first.encoder)) for job in others]
+    readings = [Reading(encoded, first.plan)] + [
+        Reading(job.encoder.encode(piece, threads=threads, like=encoded), job.plan)
+        for job in others
+    ]
     measured = run_together(readings, threads=threads, block_size=first.settings.block_size)
     return [
         complete(job, [partial_of(job, piece, one.encoded, found)])
-        for job, one, found in zip(jobs, readings, measured, strict=True)
+        for job, one, found in zip([first, *others], readings, measured, strict=True)
     ]

@@ -57,11 +57,12 @@ def typed_columns(
     def all_match(at: int, pattern: str) -> bool:
         return all(re.match(pattern, line[at]) for line in fields)
 
+    scored = {*numbers(names)}
     wanted = {at for at in range(len(names)) if all_match(at, WHOLE_NUMBER)}
     decimal = {
         name: pl.Float64
         for at, name in enumerate(names)
-        if name in numbers(names) and at not in wanted and all_match(at, _DECIMAL)
+        if name in scored and at not in wanted and all_match(at, _DECIMAL)
     }
     whole = _whole(text, start, separator, len(names), wanted)
     return {**decimal, **{names[at]: pl.Int64 for at in whole}}
@@ -89,6 +90,5 @@ def _whole(
         [(start, middle), (middle, len(text))],
         min(default_threads(), 2) if len(text) > 1 << 20 else 1,
     )
-    parts = [0 if part is None else part for part in found]
-    mask = reduce(and_, parts)
+    mask = reduce(and_, (part or 0 for part in found))
     return [at for at in sorted(wanted) if mask >> at & 1]
