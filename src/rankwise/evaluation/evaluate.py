@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Unpack
 
 from rankwise.core.choices import ANY_ROW
+from rankwise.core.progress import progress_bar
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.doubts import check_dense, doubts
 from rankwise.evaluation.evaluator import Evaluator
@@ -24,7 +26,8 @@ from rankwise.evaluation.warm_cold import (
 from rankwise.evaluation.work import finish, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
-from rankwise.tables.chunks import read_chunks
+from rankwise.tables.chunks import Chunks
+from rankwise.tables.files import file_hash
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -213,13 +216,22 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
 
 
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
-    """Evaluate a Parquet file piece by piece."""
-    evaluator = Evaluator.of(settings, sources)
+    """Evaluate a Parquet file piece by piece, and hash it meanwhile."""
+    chunks = Chunks(source, rows, settings.columns)
+    evaluator = Evaluator.of(replace(settings, progress=False), sources)
     said: list[str] | None = None
-    for chunk in read_chunks(source, rows, columns=settings.columns):
-        if said is None:
-            assert isinstance(chunk, Recommendations)
-            said = doubts(replace(evaluator.reference, recommendations=chunk))
-        evaluator.update(chunk)
-    result = evaluator.result()
-    return replace(result, provenance={**result.provenance, "doubts": said})
+    with (
+        ThreadPoolExecutor(1) as pool,
+        progress_bar(chunks.total, "rows", shown=settings.progress) as bar,
+    ):
+        digest = pool.submit(file_hash, chunks.file)
+        for chunk in chunks:
+            if said is None:
+                assert isinstance(chunk, Recommendations)
+                said = doubts(replace(evaluator.reference, recommendations=chunk))
+            evaluator.update(chunk)
+            bar.update(len(chunk.frame))
+        result = evaluator.result()
+    card = {**result.provenance["inputs"]["recommendations"], "sha256": digest.result()}
+    inputs = {**result.provenance["inputs"], "recommendations": card}
+    return replace(result, provenance={**result.provenance, "inputs": inputs, "doubts": said})

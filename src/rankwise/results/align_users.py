@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.core.choices import Missing
+from rankwise.core.threads import default_threads, each
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.group_columns import read_group_column
 from rankwise.results.result import Result
-from rankwise.stats.differences import Floats
+from rankwise.stats.differences import Differences, Floats
 from rankwise.stats.effects import Distribution
+from rankwise.stats.values import Side
 
 __all__ = ["Aligned", "align_users", "align_values", "check_ids", "main_measure", "some_missing"]
+
+_WORTH_A_THREAD = 10_000  # users
 
 
 def some_missing(measure: str, found: str) -> ParameterError:
@@ -52,18 +57,26 @@ class Aligned:
     dropped: int
     filled: int
     cluster: Any = None
-    _distributions: dict[int, Distribution] = field(default_factory=dict, repr=False)
 
     @property
     def n_clusters(self) -> int:
         """The number of clusters of users."""
         return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
-    def distribution(self, at: int) -> Distribution:
-        """Return how often each value of a result occurs, worked out once for all its pairs."""
-        if at not in self._distributions:
-            self._distributions[at] = Distribution.of(self.values[:, at])
-        return self._distributions[at]
+    @cached_property
+    def distributions(self) -> list[Distribution]:
+        """How often each value of each result occurs, which is counted once for all pairs."""
+        threads = default_threads() if len(self.values) > _WORTH_A_THREAD else 1
+        return list(each(Distribution.of, self.values.T, threads))
+
+    @cached_property
+    def _sides(self) -> list[Side]:
+        return [Side(column) for column in self.values.T]
+
+    def pair(self, x: int, y: int) -> Differences:
+        """Return the paired values of two results."""
+        sides = self._sides[x], self._sides[y]
+        return Differences(sides[0].values, sides[1].values, sides=sides)
 
     @property
     def reasons(self) -> str:

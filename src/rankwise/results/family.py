@@ -111,8 +111,8 @@ class Pairs:
             cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
             margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self.better(cell),
             alpha=self.alpha, largest=largest, tests=corrected,
-            delta=aligned.distribution(self._at[pair[1]]).above(
-                aligned.distribution(self._at[pair[0]])
+            delta=aligned.distributions[self._at[pair[1]]].above(
+                aligned.distributions[self._at[pair[0]]]
             ),
         )  # fmt: skip
 
@@ -160,8 +160,8 @@ class Pairs:
 
     def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
         """Return the paired values of system and baseline."""
-        baseline, system = (aligned.values[:, self._at[name]] for name in pair)
-        return Differences(system, baseline)
+        baseline, system = (self._at[name] for name in pair)
+        return aligned.pair(system, baseline)
 
     def resamples(self) -> int:
         """Return the number of resamples: by default enough for a family of so many tests."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.values import Floats, column
+from rankwise.stats.values import Floats, Side, column
 
 __all__ = [
     "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
@@ -111,19 +111,30 @@ class TestResult:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing."""
+    """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
+
+    ``sides`` are x and y with what other pairs have asked of them.
+    """
 
     x: Floats
     y: Floats
     omitted: int = 0
+    sides: tuple[Side, Side] | None = None
+
+    @cached_property
+    def _sides(self) -> tuple[Side, Side]:
+        return self.sides or (Side(self.x), Side(self.y))
 
     @cached_property
     def d(self) -> Floats:
         """The differences; those within rounding error are 0."""
         d = self.x - self.y
-        rounding = np.maximum(np.abs(self.x), np.abs(self.y))
-        rounding *= DIGITS
-        d[np.abs(d) <= rounding] = 0.0
+        size = np.abs(d)
+        # No other difference can be a rounding error, and mostly there is none of these either.
+        most = DIGITS * max(side.largest for side in self._sides)
+        near = np.flatnonzero((size <= most) & (size > 0))
+        values = np.maximum(np.abs(self.x[near]), np.abs(self.y[near]))
+        d[near[size[near] <= DIGITS * values]] = 0.0
         return d
 
     @property
@@ -144,7 +155,7 @@ class Differences:
         """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
         if self.n < 2:
             return float("nan")
-        most = float(np.abs(self.d).max())
+        most = max(float(self.d.max()), -float(self.d.min()))
         spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
         return 0.0 if spread <= DIGITS else spread * most
 
@@ -153,7 +164,8 @@ class Differences:
         """The skewness of the differences: 0 if they are symmetric, or do not vary."""
         if self.n < 2 or not self.deviation:
             return 0.0
-        z = (self.d - self.mean) / self.deviation
+        z = self.d - self.mean
+        z /= self.deviation
         return float((z * z * z).mean())  # a power of an array takes a hundred times as long
 
     @property
@@ -186,18 +198,19 @@ class Differences:
         """The means of x and of y; NaN without pairs."""
         if not self.n:
             return float("nan"), float("nan")
-        return float(self.x.mean()), float(self.y.mean())
+        return self._sides[0].mean, self._sides[1].mean
 
     @property
     def covariance(self) -> Floats:
-        """The covariance matrix of x and y (n − 1)."""
-        out: Floats = np.cov(self.x, self.y, ddof=1)
-        return out
+        """The covariance matrix of x and y (n − 1), from their variances and that of x − y."""
+        of_x, of_y = (side.variance for side in self._sides)
+        both = (of_x + of_y - self.deviation**2) / 2
+        return np.array([[of_x, both], [both, of_y]])
 
     @property
     def not_zero(self) -> int:
         """Number of pairs that are not both 0."""
-        return int(((self.x != 0) | (self.y != 0)).sum())
+        return int(np.count_nonzero((self.x != 0) | (self.y != 0)))
 
     @cached_property
     def flags(self) -> tuple[str, ...]:

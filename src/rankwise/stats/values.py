@@ -1,7 +1,9 @@
-"""Values as arrays of floats, checked; and the levels of tests and intervals."""
+"""Values as arrays of floats, checked and described; and the levels of tests and intervals."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -9,7 +11,9 @@ import numpy as np
 
 from rankwise.errors import InputError, ParameterError
 
-__all__ = ["Floats", "check_above_zero", "check_level", "column", "numbers", "significant_digits"]
+__all__ = [
+    "Floats", "Side", "check_above_zero", "check_level", "column", "numbers", "significant_digits",
+]  # fmt: skip
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -62,3 +66,25 @@ def check_above_zero(name: str, value: object) -> None:
     """Raise unless a value is a number above 0."""
     if not isinstance(value, Real) or not float(value) > 0:
         raise ParameterError(f"{name} must be above 0", found=f"{name}={value!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The values of one side of pairs; what every pair with this side asks for is computed once."""
+
+    values: Floats
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        return float(self.values.mean())
+
+    @cached_property
+    def variance(self) -> float:
+        """The sample variance (n − 1)."""
+        return float(self.values.var(ddof=1))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute value; 0 without values."""
+        return max(float(self.values.max(initial=0)), -float(self.values.min(initial=0)))

@@ -18,7 +18,7 @@ from rankwise.tables.files import POLARS_FAILURES, file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
-__all__ = ["read_chunks"]
+__all__ = ["Chunks", "read_chunks"]
 
 
 def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iterator[Table]:
@@ -48,37 +48,65 @@ def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iter
     FileError
         If the file cannot be read.
     """
-    if not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq"):
-        raise ParameterError(
-            "only a Parquet file can be read in pieces",
-            found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
-            hint="leave chunk_rows out, or write the recommendations to Parquet first",
-        )
-    check_count(chunk_rows=rows)
-    check_not_forked()
-    file = local_file(path)
-    try:
-        lazy = pl.scan_parquet(file, glob=False)
-        names = lazy.collect_schema().names()
-        total = lazy.select(pl.len()).collect().item()
-    except (*POLARS_FAILURES, OSError) as error:
-        raise FileError(
-            "this Parquet file cannot be read", where=str(path), found=str(error).splitlines()[0]
-        ) from error
-    given = choose(columns, "recommendations")
-    user = recognise(names, "recommendations", given, str(path))["user"]
-    digest, last_user = file_hash(file), None
-    for start in range(0, total, rows):
-        piece = lazy.slice(start, rows).collect()
-        if last_user is not None:
-            piece = pl.concat([last_user, piece])
-        last_user = None
-        if start + rows < total:
-            others = piece[user].ne_missing(piece[user][-1]).arg_true()
-            end = int(others[-1]) + 1 if len(others) else 0
-            last_user, piece = piece[end:], piece[:end]
-        if len(piece):
-            table = read_table(piece, "recommendations", columns)
-            yield replace(table, source=str(path), format="parquet", sha256=digest)
-    if not total:
-        read_table(lazy.collect(), "recommendations", columns)  # raises: nothing to evaluate
+    chunks = Chunks(path, rows, columns)
+    digest = file_hash(chunks.file)
+    for table in chunks:
+        yield replace(table, sha256=digest)
+
+
+class Chunks:
+    """What `read_chunks` yields, without the hash, and how many rows there are in all.
+
+    Parameters
+    ----------
+    path, rows, columns
+        As for `read_chunks`, which says what they raise.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    total : int
+        Its rows.
+    """
+
+    def __init__(self, path: Any, rows: int, columns: Columns | None) -> None:
+        if not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq"):
+            raise ParameterError(
+                "only a Parquet file can be read in pieces",
+                found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
+                hint="leave chunk_rows out, or write the recommendations to Parquet first",
+            )
+        check_count(chunk_rows=rows)
+        check_not_forked()
+        self.file = local_file(path)
+        self._source, self._rows, self._columns = str(path), rows, columns
+        try:
+            self._lazy = pl.scan_parquet(self.file, glob=False)
+            names = self._lazy.collect_schema().names()
+            self.total = int(self._lazy.select(pl.len()).collect().item())
+        except (*POLARS_FAILURES, OSError) as error:
+            raise FileError(
+                "this Parquet file cannot be read",
+                where=self._source,
+                found=str(error).splitlines()[0],
+            ) from error
+        given = choose(columns, "recommendations")
+        self._user = recognise(names, "recommendations", given, self._source)["user"]
+
+    def __iter__(self) -> Iterator[Table]:
+        last_user: pl.DataFrame | None = None
+        for start in range(0, self.total, self._rows):
+            piece = self._lazy.slice(start, self._rows).collect()
+            if last_user is not None:
+                piece = pl.concat([last_user, piece])
+            last_user = None
+            if start + self._rows < self.total:
+                others = piece[self._user].ne_missing(piece[self._user][-1]).arg_true()
+                end = int(others[-1]) + 1 if len(others) else 0
+                last_user, piece = piece[end:], piece[:end]
+            if len(piece):
+                table = read_table(piece, "recommendations", self._columns)
+                yield replace(table, source=self._source, format="parquet")
+        if not self.total:
+            read_table(self._lazy.collect(), "recommendations", self._columns)  # raises: no rows

@@ -1,8 +1,8 @@
 """rankwise.torch against TorchMetrics, a dense evaluator, and the floors of memory and product.
 
-    python benchmarks/torch/run.py             # on the GPU if there is one, else on the processor
-    python benchmarks/torch/run.py --quick     # smaller, a minute
-    python benchmarks/torch/run.py --device cpu
+    python benchmarks/torch/on_tensors.py             # on a GPU, else on the CPU
+    python benchmarks/torch/on_tensors.py --quick     # smaller, a minute
+    python benchmarks/torch/on_tensors.py --device cpu
 
 Every row is a ratio of times taken in turns in one run. Values are compared before anything is
 timed. On a GPU the sizes are those of the targets; on a processor they are smaller, and said.

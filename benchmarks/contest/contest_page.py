@@ -1,0 +1,127 @@
+"""The page of the contest: tables of ratios, and a chart, of what ``run.py`` measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import altair as alt
+import polars as pl
+
+__all__ = ["write"]
+
+Found: TypeAlias = "dict[str, Any]"
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+NAMES = {
+    "plain_python": "plain Python", "polars": "Polars, by hand", "ranx": "ranx",
+    "pytrec_eval": "pytrec_eval", "ir_measures": "ir_measures", "rectools": "RecTools",
+    "replay": "RePlay", "recommenders": "Recommenders", "lenskit": "LensKit",
+    "torchmetrics": "TorchMetrics", "implicit": "implicit", "cornac": "Cornac",
+    "recbole": "RecBole", "warprec": "WarpRec", "recometrics": "recometrics",
+    "faiss": "FAISS (flat)",
+}  # fmt: skip
+TASKS = {
+    "lists": "Lists and ground truth to means",
+    "factors": "Factors to means, without the items of training",
+    "search": "Factors to the best ten items, nothing measured",
+}
+SIZES = {"small": "1,000 users", "ml1m": "6,040 users", "ml20m": "138,493 users"}
+HEAD = ("", "values", "import and first call", "construction", "later call", "memory",
+        "later call, rankwise")  # fmt: skip
+START = "<!-- benchmarks/run.py writes what follows -->"
+
+
+def write(results: Path) -> None:
+    """Write the tables into ``docs/benchmarks.md`` and the chart beside it."""
+    found = {size: json.loads(path.read_text()) for size in SIZES
+             if (path := results / f"{size}.json").exists()}  # fmt: skip
+    page = DOCS / "benchmarks.md"
+    kept, mark, _ = page.read_text().partition(START)
+    parts = [f"{kept}{mark}\n"]
+    for size, measured in found.items():
+        parts.append(_size(size, measured))
+    page.write_text("\n".join(parts))
+    _chart(found).save(DOCS / "benchmarks.svg")
+
+
+def _size(size: str, measured: Found) -> str:
+    rows = measured["rows"]
+    runs = f"{measured['rounds']} run{'s' if measured['rounds'] > 1 else ''}"
+    said = (
+        f"{rows['recs']:,} recommendations, {rows['truth']:,} rows of ground truth, "
+        f"{rows['train']:,} of training, 26,744 items. Median of {runs}, "
+        f"{measured['processors']} processors, Python {measured['python']}: "
+        f"`python benchmarks/run.py --size {size}`."
+    )
+    lines = [f"### {SIZES[size]}\n", f"{said}\n"]
+    for task, title in TASKS.items():
+        peers = {name: found for name, found in measured["peers"].items() if found["task"] == task}
+        lines += [
+            f"**{title}**\n",
+            f"| {' | '.join(HEAD)} |",
+            f"|---|{'--:|' * (len(HEAD) - 1)}",
+            *(_row(name, found) for name, found in peers.items()),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _row(name: str, found: Found) -> str:
+    if "why" in found:
+        return f"| {NAMES[name]} | | | | {found['why']} | | |"
+    theirs, mine = found["peer"], found["rankwise"]
+    start = (theirs["import"] + theirs["first call"]) / (mine["import"] + mine["first call"])
+    cells = [
+        f"{NAMES[name]} {found['version']}",
+        str(len(found["measures"])),
+        _times(start),
+        _times(found["ratio"]["construction"]),
+        f"**{_times(_later(found))}**",
+        _times(found["ratio"]["memory"]),
+        f"{1000 * mine.get('later call', mine['first call']):,.0f} ms",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _later(found: Found) -> float:
+    """Return the ratio of later calls; of first ones where a peer took too long for more."""
+    return float(found["ratio"].get("later call", found["ratio"]["first call"]))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g}×" if ratio < 100 else f"{ratio:,.0f}×"
+
+
+def _chart(found: dict[str, Found]) -> alt.Chart:
+    rows = [
+        {
+            "peer": NAMES[name],
+            "size": SIZES[size],
+            "task": TASKS[each["task"]],
+            "ratio": _later(each),
+        }
+        for size, measured in found.items()
+        for name, each in measured["peers"].items()
+        if "why" not in each
+    ]
+    frame = pl.DataFrame(rows)
+    chart: alt.Chart = (
+        alt.Chart(frame)
+        .mark_point(filled=True, size=70, opacity=0.9)
+        .encode(
+            x=alt.X("ratio:Q", scale=alt.Scale(type="log"),
+                    title="time of a later call over that of rankwise (1 = equal)"),
+            y=alt.Y("peer:N", sort=[*NAMES.values()], title=None),
+            color=alt.Color("size:N", sort=[*SIZES.values()], title=None,
+                            scale=alt.Scale(range=["#8fb8de", "#3b7dbf", "#14375e"])),
+            row=alt.Row("task:N", sort=[*TASKS.values()], title=None,
+                        header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top")),
+        )
+        .resolve_scale(y="independent")
+        .properties(width=520)
+        .configure(background="white", font="system-ui, sans-serif")
+        .configure_view(stroke=None)
+    )  # fmt: skip
+    return chart
