@@ -1,6 +1,6 @@
 """Comparisons of 20 systems: `rw.compare`, and tests and resampling against bare products.
 
-    python benchmarks/comparing.py            # some three minutes, 4 GiB
+    python benchmarks/comparing.py            # some two minutes, 4 GiB
     python benchmarks/comparing.py --quick    # a tenth of the users
 
 First 20 systems of six measures over 34,623 users are compared, in the time that their evaluations

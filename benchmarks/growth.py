@@ -30,8 +30,8 @@ RESULTS = HERE / "results" / "growth.json"
 CHART = HERE.parent / "docs" / "benchmarks-growth.svg"
 START = "<!-- benchmarks/growth.py writes what follows -->"
 END = "<!-- the end of what benchmarks/growth.py writes -->"
-MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "f1", "dcg", "r_precision",
-            "rbp", "err", "success", "auc", "gini", "catalog_coverage", "entropy")  # fmt: skip
+MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "f", "dcg", "rbp", "err",
+            "ncrr", "arhr", "fallout", "gini", "catalog_coverage", "shannon_entropy")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The pages of the measures, from the registry: one a measure, and one that lists them all."""
+"""The pages of the metrics, from the registry: one page per metric, and one that lists them all."""
 
 from __future__ import annotations
 
@@ -27,36 +27,59 @@ def write_pages(folder: Path) -> list[Path]:
 
 
 def page(found: Description) -> str:
-    """Return the page of a measure: what is known about it, and its docstring."""
+    """Return the page of a metric: its properties, and its docstring."""
     cls = found.cls
+    names = ", ".join(f"``{alias}``" for alias in (cls.name, *cls.aliases))
     facts = {
-        "family": FAMILIES.get(cls.family, cls.family),
-        "written": f"``{cls.name}{found.cutoff}``",
-        "range": found.range,
-        "better": found.better,
-        "needs": ", ".join(found.needs) or "lists and truth",
-        "class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
-        "plain Python": f"``{found.plain}``" if found.plain else "none",
+        "Names": names,
+        "Family": FAMILIES.get(cls.family, cls.family),
+        "Written": f"``{cls.name}{found.cutoff}``"
+        + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
+        "Range": f"{found.range}; "
+        + {"higher": "higher is better", "lower": "lower is better"}.get(
+            found.better, "neither direction is better"
+        ),
+        "Value": found.averaged,
+        "Extra inputs": ", ".join(f"``{need}``" for need in found.needs) or "none",
+        "Tied scores": ":doc:`the rule of all metrics <index>`",
+        "Class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
+        "Plain Python": f"``{found.plain}``" if found.plain else "none",
     }
-    head = [cls.name, "=" * len(cls.name), ""]
-    if cls.aliases:
-        head += ["Also " + ", ".join(f"``{alias}``" for alias in cls.aliases) + ".", ""]
-    table = [".. list-table::", "   :header-rows: 1", ""]
-    for row in (facts.keys(), facts.values()):
-        table += [f"   {'*' if at == 0 else ' '} - {cell}" for at, cell in enumerate(row)]
-    return "\n".join([*head, *table, "", found.text, ""])
+    table = [".. list-table::", "   :widths: 20 80", "   :stub-columns: 1", ""]
+    for name, fact in facts.items():
+        table += [f"   * - {name}", f"     - {fact}"]
+    return "\n".join([cls.name, "=" * len(cls.name), "", *table, "", found.text, ""])
+
+
+_CONVENTIONS = """
+Each page has the formula, every parameter with its default, the range and the better direction,
+the source and an example. Unless a page says otherwise:
+
+- A metric is the **mean over users** with a relevant item in the ground truth; a user without a
+  recommendation list scores 0. ``population=`` selects other users.
+- **Tied scores** (where scores order the lists): relevance metrics are means over all orders of
+  tied items. Metrics that describe lists (coverage, Gini, novelty, diversity) and alpha-nDCG,
+  subtopic recall, serendipity and the mean gains of item groups take tied items in order of id.
+- **Without a cut-off** the whole list counts. ``"ndcg@[5,10]"`` evaluates several cut-offs.
+- Parameters are written in brackets, ``"ndcg(gain=exponential)@10"``, or given to objects,
+  ``rankwise.NDCG(gain="exponential") @ 10``.
+"""
 
 
 def index(every: list[Description]) -> str:
-    """Return the page that lists all measures, family by family."""
-    lines = ["The measures", "============", ""]
-    lines += [f"{len(every)} measures. ``rankwise measures`` lists them in a terminal.", ""]
-    for family, own in groupby(every, key=lambda found: found.cls.family):
+    """Return the page that lists all metrics, family by family."""
+    lines = ["Metrics", "=======", ""]
+    lines += [
+        f"{len(every)} metrics (also called measures), by family.",
+        "``rankwise measures`` lists them in a terminal; :doc:`/choosing` helps to choose.",
+        _CONVENTIONS,
+    ]
+    for family, members in groupby(every, key=lambda found: found.cls.family):
         title = FAMILIES.get(family, family)
         lines += [title, "-" * len(title), "", ".. list-table::", "   :header-rows: 1",
-                  "   :widths: 24 14 10 52", "", "   * - measure", "     - range",
-                  "     - better", "     - what it says"]  # fmt: skip
-        for found in own:
+                  "   :widths: 24 14 10 52", "", "   * - metric", "     - range",
+                  "     - better", "     - definition"]  # fmt: skip
+        for found in members:
             needs = f" Needs {', '.join(found.needs)}." if found.needs else ""
             lines += [f"   * - :doc:`{found.cls.name}`", f"     - {found.range}",
                       f"     - {found.better}", f"     - {found.summary}{needs}"]  # fmt: skip

@@ -1,22 +1,138 @@
-"""Pages of the documentation: their code, and what they say that it prints."""
+"""Pages of the documentation: every block runs, in order, and prints what the page says.
+
+A page is run in an empty folder. A block of Python is executed, a block of commands is run line by
+line, and a block of text below either is what it printed. Three comments, which no reader sees:
+
+``<!-- file: NAME -->``      the next block is written to that file
+``<!-- not run: REASON -->`` the next block is only shown
+``<!-- setup … -->``         Python that is run where it stands
+
+``python tests/pages.py PAGE …`` writes what is printed now into the pages.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from command_line import rankwise_here
 
-def code_and_output(page: Path) -> list[tuple[str, str]]:
-    """Return every block of Python that is followed by a block of text, with that text."""
-    text = page.read_text(encoding="utf-8")
-    return re.findall(r"```python\n([^`]*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+_PART = re.compile(
+    r"^<!-- setup\n(?P<setup>.*?)-->$"
+    r"|^(?:<!-- (?P<note>file|not run): (?P<said>[^\n]*) -->\n+)?"
+    r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
-def printed_by(code: str, namespace: dict[str, object]) -> str:
-    """Return what code prints; the names it defines stay in the namespace."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(code, namespace)
-    return said.getvalue()
+@dataclass
+class Page:
+    """A page that is run in a folder; ``names`` are what its first block knows already."""
+
+    path: Path
+    folder: Path
+    names: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.text = self.path.read_text(encoding="utf-8")
+        self._here = self.folder
+        self._end = 0
+
+    def run(self) -> Iterator[tuple[str, str]]:
+        """Run every block; yield each output that the page shows, beside what was printed."""
+        printed: str | None = None
+        self.pieces = []
+        for part in _PART.finditer(self.text):
+            self.pieces.append(self.text[self._end : part.start()])
+            self._end = part.end()
+            whole, between = part[0], self.pieces[-1].strip()
+            if (
+                part["kind"] == "text"
+                and part["note"] is None
+                and printed is not None
+                and not between
+            ):
+                yield part["body"], printed
+                whole = f"```text\n{printed.rstrip()}\n```"
+            else:
+                printed = self._print(part)
+            self.pieces.append(whole)
+        self.pieces.append(self.text[self._end :])
+
+    def _print(self, part: re.Match[str]) -> str | None:
+        """Run one part and return what it prints; None if nothing is to be compared."""
+        if part["setup"] is not None:
+            self._python(part["setup"])
+            return None
+        if part["note"] == "file":
+            (self._here / part["said"]).parent.mkdir(parents=True, exist_ok=True)
+            (self._here / part["said"]).write_text(part["body"], encoding="utf-8")
+        elif part["note"] is None and part["kind"] == "python":
+            return self._python(part["body"])
+        elif part["note"] is None and part["kind"] == "sh":
+            return "".join(map(self._command, part["body"].splitlines()))
+        return None
+
+    def _python(self, code: str) -> str:
+        said = io.StringIO()
+        with contextlib.chdir(self._here), contextlib.redirect_stdout(said):
+            exec(compile(code, str(self.path), "exec"), self.names)
+        return said.getvalue()
+
+    def _command(self, line: str) -> str:
+        """Run a line; it may end with an exit code other than 0 where a comment says so."""
+        line, _, comment = line.partition("  #")
+        line = line.strip()
+        expected = int(found[1]) if (found := re.search(r"\bexit (\d)", comment)) else 0
+        if line.startswith("cd "):
+            self._here = (self._here / line[3:]).resolve()
+            return ""
+        plain = line.startswith("rankwise ") and not re.search(r"[|<>&*]", line)
+        if plain:
+            done = rankwise_here(self._here, *shlex.split(line)[1:])
+        elif line:
+            path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+            done = subprocess.run(
+                ["sh", "-ec", line], cwd=self._here, capture_output=True, text=True, timeout=300,
+                env={**os.environ, "PATH": path, "COLUMNS": "100"}, check=False,
+            )  # fmt: skip
+        else:
+            return ""
+        assert done.returncode == expected, f"{self.path.name}: {line}\n{done.stderr}{done.stdout}"
+        return done.stdout
+
+
+def check(path: Path, folder: Path, **names: object) -> int:
+    """Run a page, raise unless it prints what it says, and return how many outputs it shows."""
+    count = 0
+    for shown, printed in Page(path, folder, dict(names)).run():
+        assert _plain(printed) == _plain(shown), f"{path.name} shows\n{shown}\nprinted\n{printed}"
+        count += 1
+    return count
+
+
+def _plain(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def refresh(path: Path) -> None:
+    """Write what a page prints into it."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Page(path, Path(folder))
+        for _ in page.run():
+            pass
+    path.write_text("".join(page.pieces), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        refresh(Path(name))

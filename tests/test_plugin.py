@@ -68,8 +68,8 @@ def test_the_documentation(installed, tmp_path):
     run("-c", code + "from pathlib import Path; write_pages(Path('pages'))")
     assert "first_is_rare" in (tmp_path / "pages" / "index.rst").read_text()
     page = (tmp_path / "pages" / "first_is_rare.rst").read_text()
-    assert "- needs" in page
-    assert "- train" in page
+    assert "Extra inputs" in page
+    assert "``train``" in page
     assert ".. math::" in page
 
 

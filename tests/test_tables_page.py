@@ -1,22 +1,13 @@
-"""The page on tables: its blocks print what stands below them, and its names are those that count."""
+"""The page on input tables: the names of columns that it lists are those that are recognised."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from pages import code_and_output, printed_by
 from rankwise.tables.columns import ROLES, names_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
-
-
-def test_the_blocks_print_what_the_page_says():
-    namespace: dict[str, object] = {}
-    blocks = code_and_output(PAGE)
-    assert len(blocks) == 4
-    for code, expected in blocks:
-        assert printed_by(code, namespace) == expected
 
 
 def test_every_name_of_the_page_is_recognised():

@@ -78,7 +78,7 @@ def _row(name: str, found: Found) -> str:
         str(len(found["measures"])),
         _times(start),
         _times(found["ratio"]["construction"]),
-        f"**{_times(_later(found))}**",
+        f"**{_times(_later(found))}**" + ("" if "later call" in theirs else " (first call)"),
         _times(found["ratio"]["memory"]),
         f"{1000 * mine.get('later call', mine['first call']):,.0f} ms",
     ]
@@ -115,6 +115,7 @@ def _chart(found: dict[str, Found]) -> alt.Chart:
                     title="time of a later call over that of rankwise (1 = equal)"),
             y=alt.Y("peer:N", sort=[*NAMES.values()], title=None),
             color=alt.Color("size:N", sort=[*SIZES.values()], title=None,
+                            legend=alt.Legend(orient="top"),
                             scale=alt.Scale(range=["#8fb8de", "#3b7dbf", "#14375e"])),
             row=alt.Row("task:N", sort=[*TASKS.values()], title=None,
                         header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top")),

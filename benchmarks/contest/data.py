@@ -32,6 +32,10 @@ def write_data(size: str, folder: Path) -> dict[str, int]:
     lists = workload.scored(workload.movielens(users))
     # Above 0: TorchMetrics 1.9 finds nothing relevant among scores below.
     lists = replace(lists, recs=lists.recs.with_columns(pl.col("score") + workload.LIST_LENGTH))
+    # Every user has a relevant item: RecBole divides by their number.
+    everybody = pl.DataFrame({"user": np.arange(users), "item": np.zeros(users, np.int64)})
+    without = everybody.join(lists.truth, on="user", how="anti")
+    lists = replace(lists, truth=pl.concat([lists.truth, without]))
     train = _train(users, lists.truth)
     rows = {}
     for name, frame in {"recs": lists.recs, "truth": lists.truth, "train": train}.items():

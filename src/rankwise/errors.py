@@ -142,7 +142,7 @@ class ConfigError(UsageError):
         How many mistakes there are.
     where : str, optional
         The file.
-    mistakes : sequence of str
+    mistakes : sequence of str, default=()
         One line each.
 
     Examples

@@ -1,4 +1,4 @@
-"""Every command that a help text, the demo or the README shows runs as it stands."""
+"""Every command that a help text or the demo shows runs as it stands; pages have tests/test_pages.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from itertools import chain
-from pathlib import Path
 
 import click
 import pytest
@@ -17,8 +16,6 @@ from rankwise.cli.demo import NEXT
 from rankwise.cli.main import cli
 
 pytestmark = pytest.mark.slow  # every test starts processes
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 def examples():
@@ -31,16 +28,7 @@ def examples():
     }
 
 
-def readme():
-    """Return the commands of README that follow the demo."""
-    section = README.read_text(encoding="utf-8").split("## Your own files")[1].split("## ")[0]
-    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    head, *lines = block.splitlines()
-    assert head.startswith("cd rankwise-demo")
-    return lines
-
-
-SHOWN = list(dict.fromkeys(chain(NEXT, readme(), *examples().values())))
+SHOWN = list(dict.fromkeys(chain(NEXT, *examples().values())))
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_folds(folder):
     [
         (["--by", "time", "--n", "2"], 2, "takes no --n"),
         (["--test-ratio", "2"], 2, "must lie between 0 and 1"),
-        (["--by", "folds", "--folds", "99"], 3, "99 folds need as many rows"),
+        (["--by", "folds", "--folds", "99"], 3, "99 folds need at least 9 rows"),
         (["--column", "timestamp=when"], 3, "no column 'when'"),
         (["--by", "users", "--validation-ratio", "0.2"], 2, "takes no --validation-ratio"),
         (["--by", "last", "--n", "2", "--test-ratio", "0.2"], 2, "--n or --test-ratio"),

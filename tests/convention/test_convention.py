@@ -349,7 +349,7 @@ def test_entries_that_cannot_be_read_name_their_convention():
         rw.Convention("x", measures={"zzz": "nosuch"})
     with pytest.raises(ParameterError, match="means several measures"):
         rw.Convention("x", measures={"zzz": "ndcg,map"})
-    with pytest.raises(MeasureError, match="does not read as a measure"):
+    with pytest.raises(MeasureError, match="not the text of a measure"):
         rw.conventions()["recbole"].parse("ndcg@[5")
     for name in ("all", "default"):
         with pytest.raises(ParameterError, match="names something else"):

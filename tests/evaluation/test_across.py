@@ -152,4 +152,4 @@ def test_nobody_who_counts_has_a_list():
     lists, truth = {"u": ["a"]}, {"v": {"a": 1}, "u": {"a": 0}}
     row = rw.across_conventions(lists, truth, "mrr", conventions=["default"]).table.to_dicts()[0]
     assert row["value"] is None
-    assert row["why"] == "no user that counts has a list"
+    assert row["why"] == "no evaluated user has a recommendation list"

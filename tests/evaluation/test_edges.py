@@ -60,7 +60,7 @@ def test_threshold_without_relevance():
 
 
 def test_nobody_in_common():
-    with pytest.raises(rw.RankwiseError, match="no user that counts has a list"):
+    with pytest.raises(rw.RankwiseError, match="no evaluated user has a recommendation list"):
         rw.evaluate({"x": [1]}, TRUTH, "mrr")
 
 

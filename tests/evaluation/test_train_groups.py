@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from pages import code_and_output, printed_by
 from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import ParameterError
 from rankwise.evaluation.settings import Settings
@@ -191,11 +189,6 @@ def test_a_model_and_lists_without_truth():
     assert asked.slices.equals(evaluate(by="activity").slices)
     alone = rw.evaluate(LISTS, None, CELLS[1:], train=TRAIN, by="activity")
     assert alone.slices["users"].to_list() == [2, 2, 2, 1]
-
-
-def test_the_page_prints_what_it_says():
-    ((code, expected),) = code_and_output(Path(__file__).parents[2] / "docs" / "knowledge.md")
-    assert printed_by(code, {}) == expected
 
 
 BY = ["activity", "popularity", "group"]

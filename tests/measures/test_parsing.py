@@ -52,8 +52,8 @@ def test_objects_and_text_agree():
         ("ndgc@10", MeasureError, "did you mean 'ndcg'?"),
         ("ndcg@0", ParameterError, "whole number from 1"),
         ("ndcg@-3", ParameterError, "whole number from 1"),
-        ("ndcg@1.5", MeasureError, "does not read as a measure"),
-        ("ndcg@[5,5]", ParameterError, "stands twice"),
+        ("ndcg@1.5", MeasureError, "not the text of a measure"),
+        ("ndcg@[5,5]", ParameterError, "duplicate cut-off"),
         ("ndcg(gian=exponential)@10", ParameterError, "did you mean 'gain'?"),
         ("ndcg(gain=cubic)@10", ParameterError, "one of linear, exponential, binary"),
         ("ndcg(log_base=1)@10", ParameterError, "log_base must be above 1"),
@@ -63,11 +63,11 @@ def test_objects_and_text_agree():
         ("map(normaliser=k)", MeasureError, "needs a cut-off"),
         ("ndcg(ideal=full)", MeasureError, "needs a cut-off"),
         ("rmse@10", ParameterError, "has no cut-off"),
-        ("__import__('os').system('true')", MeasureError, "does not read as a measure"),
-        ("ndcg@10 + map@10", MeasureError, "does not read as a measure"),
-        ("ndcg[0]", MeasureError, "does not read as a measure"),
-        ("", MeasureError, "does not read as a measure"),
-        ("ndcg@(", MeasureError, "does not read as a measure"),
+        ("__import__('os').system('true')", MeasureError, "not the text of a measure"),
+        ("ndcg@10 + map@10", MeasureError, "not the text of a measure"),
+        ("ndcg[0]", MeasureError, "not the text of a measure"),
+        ("", MeasureError, "not the text of a measure"),
+        ("ndcg@(", MeasureError, "not the text of a measure"),
         ("user_coverage(as_share=3)", ParameterError, "true or false"),
     ],
 )
@@ -78,7 +78,7 @@ def test_what_does_not_read(text, error, said):
 
 
 def test_asking_twice_is_an_error():
-    with pytest.raises(MeasureError, match="asked for twice"):
+    with pytest.raises(MeasureError, match="duplicate measure"):
         parse_all(["ndcg@[5,10]", "nDCG@10"])
 
 

@@ -117,7 +117,7 @@ def test_values_that_are_no_means():
              (("few", few), ("many", many))}  # fmt: skip
     assert rw.compare(plain).table["measure"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["measure"].to_list() == ["recall@5", "gini@5"]
-    said = "not compared: gini@5: it is no mean of users (evaluate with jackknife=64)"
+    said = "not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)"
     assert said in repr(rw.compare(plain))
     with pytest.raises(MeasureError, match="jackknife=64"):
         rw.compare(plain, measures="gini@5")
@@ -184,7 +184,7 @@ def test_force_compares_all_the_same():
     [
         ({"baseline": "z"}, "there is no result 'z'"),
         ({"baseline": ["a"]}, r"there is no result \['a'\]"),
-        ({"measures": 5}, "does not read as a measure"),
+        ({"measures": 5}, "not the text of a measure"),
         ({"margin": "x"}, "a margin is a number, or a share"),
         ({"margin": {"recall@2": "x"}}, "a margin is a number, or a share"),
         ({"alpha": 5}, "alpha must lie between 0 and 1"),
@@ -481,7 +481,7 @@ def test_a_comparison_for_each_group_corrected_over_groups():
     )
     assert found["recall@2", "B", "x"]["verdict"] == "better"
     assert found["recall@2", "B", "y"]["verdict"] == "undecided"
-    assert "no mean of users" in found.settings["not_compared"]["gini@2"]
+    assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
     with pytest.raises(MeasureError, match="no single row"):
         _ = found["B"]
 
@@ -538,7 +538,7 @@ def test_a_group_for_each_user_is_refused():
 
 
 def test_tests_of_all_pairs_without_users_values():
-    """Holm stands in for them, even where only one of the results has no mean of users."""
+    """Holm stands in for them, even where only one of the results has not a mean over users."""
     runs = {"a": grouped(0, jackknife=8), "b": grouped(0.4, jackknife=8)}
     found = rw.compare(runs, primary="gini@2", correction="max_t")
     assert found.table.filter(pl.col("primary"))["p_adjusted"].is_not_nan().all()

@@ -97,7 +97,7 @@ def test_intervals_of_groups():
         with pytest.raises(ParameterError) as caught:
             result.interval("recall@5", **options)
         assert said in str(caught.value)
-    with pytest.raises(MeasureError, match="a group of them has no interval"):
+    with pytest.raises(MeasureError, match="a group of users has no interval"):
         result.interval("gini@5", by="team", group="x")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import code_and_output, printed_by
+from pages import check
 
 pytest.importorskip("rankwise.spark")
 
@@ -16,11 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_says_what_is_printed(spark, tmp_path):
-    names = {"spark": spark, "folder": str(tmp_path)}
-    blocks = code_and_output(ROOT / "docs" / "spark.md")
-    assert len(blocks) >= 5
-    for code, output in blocks:
-        assert printed_by(code, names).strip() == output.strip()
+    page = ROOT / "docs" / "spark.md"
+    assert check(page, tmp_path, spark=spark, folder=str(tmp_path)) >= 5
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_nothing_to_evaluate_is_said_as_it_is():
     metrics = Collection("recall@1")
     metrics.update(torch.rand(2, 3), torch.tensor([-1, -1]))
     assert metrics.compute()["recall@1"].isnan()
-    with pytest.raises(EmptyError, match="no user that counts has a list"):
+    with pytest.raises(EmptyError, match="no evaluated user has a recommendation list"):
         metrics.result()
 
 

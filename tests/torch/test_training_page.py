@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import code_and_output, printed_by
+from pages import check
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -14,12 +14,8 @@ pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
-def test_the_blocks_print_what_the_page_says():
-    namespace: dict[str, object] = {}
-    blocks = code_and_output(PAGE)
-    assert len(blocks) == 6
-    for code, expected in blocks:
-        assert printed_by(code, namespace) == expected
+def test_the_blocks_print_what_the_page_says(tmp_path):
+    assert check(PAGE, tmp_path) == 6
 
 
 def test_what_waits_is_named():

@@ -65,7 +65,7 @@ class Block:
     limit : int or None
         The rank at which lists end, if rows that tie with their last item are there too.
     weight : array of float, shape (n_items,), or None
-        How much each relevant item counts; None: all the same. ``user_weight``, shape (U,),
+        How much each relevant item counts; None: all equally. ``user_weight``, shape (U,),
         multiplies it.
     """
 

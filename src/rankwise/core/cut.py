@@ -150,8 +150,8 @@ def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
     user = encoded.users.decode(lists.user[owner])[0]
     item = encoded.items.decode(lists.items[[row]])[0]
     return DuplicateError(
-        "an item stands twice in one list",
+        "duplicate item in a recommendation list",
         where=f"recommendations, user {user!r}",
         found=f"item {item!r} more than once",
-        hint='drop the repetition, or keep the best-ranked with duplicates="first"',
+        hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
     )

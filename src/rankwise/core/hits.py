@@ -76,7 +76,7 @@ class Hits:
     groups : TiedGroups or None
         None without ties.
     weight : array of float, shape (m,), or None
-        How much each relevant item counts; None: all the same. ``probability`` then includes it;
+        How much each relevant item counts; None: all equally. ``probability`` then includes it;
         ``unweighted_probability`` is the probability without weights.
     """
 

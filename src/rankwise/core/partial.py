@@ -176,9 +176,9 @@ def _check_once(ids: pl.Series | None) -> None:
     again = ids.eq(ids.shift(1)).fill_null(value=False)
     if again.any():
         raise DuplicateError(
-            "a user's list came in two pieces",
+            "the rows of a user came in two chunks",
             where=f"user {ids.filter(again)[0]!r}",
-            hint="hand over all rows of a user in one piece (sort the table by user)",
+            hint="pass all rows of a user in one chunk (sort the table by user)",
         )
 
 

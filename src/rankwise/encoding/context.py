@@ -85,12 +85,12 @@ def _baseline(
     repeated = repeated_rows(lists.items, lists.starts)
     if len(repeated):
         raise repeated_item(
-            "an item stands twice in one list of the baseline",
+            "duplicate item in a list of the baseline",
             table,
             lists,
             repeated,
             ids,
-            hint='drop the repetition, or keep the best-ranked with duplicates="first"',
+            hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
         )
     return _user_items(lists, ids.users.size), counts["duplicates_dropped"]
 

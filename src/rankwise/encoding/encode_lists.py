@@ -72,12 +72,12 @@ def encode_truth(
         if duplicates == "error":
             _confirm_repeats(table, ids)
             raise repeated_item(
-                "an item stands twice for one user in the truth",
+                "duplicate item of a user in the truth",
                 table,
                 truth,
                 repeated,
                 ids,
-                hint='drop the repetition, or keep the most relevant with duplicates="first"',
+                hint='drop the duplicate, or keep the most relevant with duplicates="first"',
             )
         frame = table.frame
         if "relevance" in frame.columns:

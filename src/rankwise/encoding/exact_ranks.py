@@ -44,7 +44,7 @@ def encode_ranks(
         lost = lost.join(table.unranked.cast(kind), on=["user", "item"], how="anti")  # type: ignore[arg-type]
     if len(lost):
         raise InputError(
-            "these ranks were found for another truth",
+            "these ranks were computed for another ground truth",
             where=f"user {lost['user'][0]!r}, item {lost['item'][0]!r}",
             found=f"{len(lost)} rows of the truth without a rank",
             hint="pass rw.rank_relevant and rw.evaluate the same truth",

@@ -99,7 +99,7 @@ def place_propensity(table: Table, column: str, row: Ints) -> Propensity:
     if bad.any():
         first = int(bad.arg_true()[0])
         raise ScoreError(
-            "a propensity is a chance above 0 and at most 1",
+            "a propensity is a probability above 0 and at most 1",
             where=f"{table.source}, column {column!r}, item {table.frame['item'][first]!r}",
             found=f"{table.frame[column][first]} ({int(bad.sum())} such items)",
         )

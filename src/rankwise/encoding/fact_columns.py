@@ -113,7 +113,7 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
     values = table.frame[column]
     if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
         raise ColumnError(
-            f"column {column!r} does not hold one group a row",
+            f"column {column!r} does not hold one group per row",
             where=table.source,
             found=str(values.dtype),
         )

@@ -1,4 +1,4 @@
-"""Measures under every convention: the spread of a number, and whose number it is."""
+"""Metrics under every convention: the spread of a value, and the conventions that give a value."""
 
 from __future__ import annotations
 
@@ -40,37 +40,42 @@ def across_conventions(
     baseline: Any = None,
     **options: Unpack[TableOptions],
 ) -> AcrossConventions:
-    """Evaluate measures under many conventions, side by side.
+    """Evaluate metrics under many conventions, side by side.
 
-    The spread of the values is the error bar of a number that is copied from a paper without saying
-    how it was computed.
+    The spread of the values shows how uncertain a published number is if the paper does not say how
+    it was computed.
 
     Parameters
     ----------
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
     measures : str or list of str
-        The measures, as text, which each convention reads in its language.
+        The metrics as text; each convention defines what their names mean.
     conventions : sequence of str or Convention, optional
         The conventions; by default all of `rankwise.conventions`.
     train, items, users, baseline : table or path, optional
         As in `rankwise.evaluate`.
     relevance_threshold, columns, threads : optional
-        As in `rankwise.evaluate`, for all.
+        As in `rankwise.evaluate`, under all conventions.
 
     Returns
     -------
     AcrossConventions
-        With a row for every measure and every convention whose library has it. Where the library
-        computes something that rankwise does not, or the tables lack what the measure needs, the
-        value is null, and the row says why.
+        Its ``table`` has one row per metric and convention whose library has the metric. The value
+        is null, and the row says why, if rankwise does not compute what the library computes, or
+        an input that the metric needs is missing.
 
     Raises
     ------
     UsageError
-        If no convention knows a measure, or there is no such convention.
+        If no convention has one of the metrics, or a convention is unknown.
     InputError
         If the tables cannot be evaluated as they are.
+
+    See Also
+    --------
+    convention_of : Find the conventions that give a value.
+    explain : Explain the difference between two conventions.
 
     Examples
     --------
@@ -101,36 +106,41 @@ def convention_of(
     baseline: Any = None,
     **options: Unpack[TableOptions],
 ) -> AcrossConventions:
-    """Find the conventions, and the cut-offs, under which a measure has a given value.
+    """Find the conventions and cut-offs under which a metric has a given value.
 
     Parameters
     ----------
     number : float or str
-        The value, with as many digits as are known: ``"0.2317"``, or ``"23.17%"``, is met by what
-        rounds to it.
+        The value, with all digits that are known: ``"0.2317"`` or ``"23.17%"``. Every value that
+        rounds to it is a match.
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
     measure : str
-        The measure. Without a cut-off it is tried at all ``cutoffs``, and of the whole list; with
-        one, or several (``"recall@1,3"``), only there.
+        The metric. Without a cut-off it is tried at all ``cutoffs``, and without one (the whole
+        list); with cut-offs (``"recall@1,3"``), only at these.
     cutoffs : iterable of int, default=(1, 3, 5, 10, 20, 50, 100)
-        The cut-offs that are tried.
+        The cut-offs to try.
     conventions, train, items, users, baseline, relevance_threshold, columns, threads : optional
         As in `across_conventions`.
 
     Returns
     -------
     AcrossConventions
-        With the rows that give the number; none if no convention does.
+        Its ``table`` has one row per match, and none if no convention gives the value.
 
     Raises
     ------
     ParameterError
-        If the number is none.
+        If ``number`` is not a number.
     UsageError
-        If no convention knows the measure, or there is no such convention.
+        If no convention has the metric, or a convention is unknown.
     InputError
         If the tables cannot be evaluated as they are.
+
+    See Also
+    --------
+    across_conventions : Evaluate metrics under many conventions.
+    explain : Explain the difference between two conventions.
 
     Examples
     --------

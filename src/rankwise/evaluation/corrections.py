@@ -92,7 +92,7 @@ def correct(
         Assume that a true rank is never more probable than the one before it. Intervals are then
         much narrower, and wrong if the assumption is. Every row says that it was made.
     seed : int, default=0
-        Random seed of the five folds of users that the intervals are computed with.
+        Random seed of the five folds of users from which the intervals are computed.
     columns : mapping, optional
         The column of ``truth`` for each role, e.g. ``{"user": "uid"}``.
 
@@ -247,7 +247,7 @@ def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
     again = relevant.filter(relevant.is_duplicated())
     if len(again):
         raise DuplicateError(
-            "an item stands twice for one user in the truth",
+            "duplicate item of a user in the truth",
             where=f"{truth.source}, user {again['user'][0]!r}",
             found=f"item {again['item'][0]!r} more than once",
         )

@@ -1,9 +1,9 @@
-r"""Measures at every cut-off at once, from exact ranks.
+r"""Metrics at every cut-off at once, from exact ranks.
 
-A measure that adds up over the list, :math:`S_u(k) / N_u(\min(k, |R_u|))`, changes for a user only
+A metric that is a sum over the list, :math:`S_u(k) / N_u(\min(k, |R_u|))`, changes for a user only
 at the ranks of relevant items and at the first :math:`|R_u|` cut-offs. These steps are added up
-over all users, rank by rank; the curve is their running sum. It costs as many operations as there
-are relevant items, and no more for a million cut-offs than for one.
+over all users, rank by rank; the curve is their running sum. The cost is proportional to the number
+of relevant items, whatever the number of cut-offs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def curve(
     relevance_threshold: float | None = None,
     columns: Columns | None = None,
 ) -> pl.DataFrame:
-    """Compute measures at every cut-off from 1 up, from exact ranks.
+    """Compute metrics at every cut-off k = 1, 2, …, from exact ranks.
 
     Parameters
     ----------
@@ -53,21 +53,35 @@ def curve(
         From `rankwise.rank_relevant`.
     truth : table, path, mapping or sparse matrix
         The ground truth that the ranks were computed for.
-    measures : str, measure, or a list of them
-        Sums over hits, without a cut-off: recall, precision, hit_rate, mrr, arhr, ncrr, map, mar,
-        cg, dcg, ndcg, rbp. Not with a parameter that divides by the length of the list.
+    measures : str, measure, or a list of them, default=("recall", "ndcg")
+        Metrics that are sums over hits, without a cut-off: recall, precision, hit_rate, mrr, arhr,
+        ncrr, map, mar, cg, dcg, ndcg, rbp. Not with a parameter that divides by the list length.
     upto : int, optional
-        The last cut-off; by default as many as the most candidates of a user.
+        The largest cut-off; by default the size of the largest candidate set.
     relevance_threshold : float, optional
-        Truth rows of at least this relevance are relevant. Without it, all above 0.
+        Rating threshold: minimum relevance of a relevant item. Without it every ground-truth row
+        with a relevance above 0 is relevant.
     columns : mapping, optional
-        Which column of the truth has which role.
+        The column of ``truth`` for each role, e.g. ``{"user": "uid"}``.
 
     Returns
     -------
     polars.DataFrame
-        ``k`` and a column for each measure: the mean over all users with a relevant item. Where
-        candidates were sampled, the names of the columns say so.
+        One row per cut-off: ``k``, and one column per metric with the mean over all users who have
+        a relevant item. If candidates were sampled, column names carry the label.
+
+    Raises
+    ------
+    MeasureError
+        If a metric is not a sum over hits, or has a cut-off of its own.
+    ParameterError
+        If ``ranks`` are not exact ranks, or were computed for another rating threshold.
+    InputError
+        If the ranks were computed for another ground truth, or no user has a relevant item.
+
+    See Also
+    --------
+    rank_relevant : Compute the exact ranks.
 
     Examples
     --------

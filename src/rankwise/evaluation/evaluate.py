@@ -55,49 +55,57 @@ def evaluate(
     Parameters
     ----------
     recommendations : table, path, mapping, array or sparse matrix
-        Recommendation lists, or exact ranks: what `rankwise.rank` and `rankwise.rank_relevant`
-        return, or lists from elsewhere. A table has one row per recommended item, with user and
-        item, and is ordered by its ``rank`` column; without one by decreasing ``score``; without
-        either in the order of its rows. Also ``{user: [items]}``, ``{user: [(item, score)]}``, a
+        Recommendation lists, from `rankwise.rank` or any other source, or exact ranks from
+        `rankwise.rank_relevant`. A table has one row per recommended item, with user and item;
+        lists are ordered by its ``rank`` column, without one by decreasing ``score``, without
+        either by the order of the rows. Also ``{user: [items]}``, ``{user: [(item, score)]}``, a
         dense array of item ids with one row per user, best first, or a SciPy sparse matrix of
         scores.
-    truth : table, path, mapping, sparse matrix or Split
+    truth : table, path, mapping, sparse matrix or Split, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
         ``relevance``; or ``{user: {items}}``, ``{user: {item: relevance}}``, or a sparse matrix of
-        relevances. A `rankwise.splits.Split`,
-        or the folder of one, stands for its test part; its training part is then ``train`` unless
-        that is given, and its card is kept in the result. None is enough for metrics that describe
-        lists (coverage, Gini, novelty, diversity, popularity): users with a list are evaluated.
+        relevances. Of a `rankwise.splits.Split`, or the folder of one, the test part is the ground
+        truth, the training part is ``train`` unless that is given, and the result keeps the card.
+        Without a ground truth only metrics that describe lists are defined (coverage, Gini,
+        novelty, diversity, popularity), and the users with a list are evaluated.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
     train : table, path or mapping, optional
-        Training interactions: the popularity of items, and each user's training history. Their
+        Training interactions, for the popularity of items and each user's training history. Their
         items belong to the catalogue.
     items : table, path, mapping, matrix or iterable of ids, optional
-        The catalogue, and what is known about its items: categories, feature vectors, groups,
-        propensities. ``{"item": [...], "genres": [...]}``, or a matrix with the features of items
-        numbered from 0. Without it the catalogue is every item seen in train, truth and
+        The catalogue, with or without item data: categories, feature vectors, groups,
+        propensities. ``{"item": [...], "genres": [...]}``, or the feature matrix of items that are
+        numbered from 0. By default the catalogue is every item seen in train, truth and
         recommendations.
     users : table, path or mapping, optional
-        One row per user: groups for ``by`` and for measures of groups, a column for ``weights``.
+        One row per user: groups for ``by`` and for metrics of user groups, a column for
+        ``weights``.
     baseline : table, path or mapping, optional
-        The lists of another run, in any form that recommendations may have, for measures of the
+        The lists of another run, in any form that recommendations may have, for metrics of the
         overlap of two runs.
     chunk_rows : int, optional
-        Read a Parquet file of recommendations about this many rows at a time, so that it need
+        Read a Parquet file of recommendations in chunks of about this many rows, so that it need
         not fit in memory. Its rows must be grouped by user.
     %(options)s
 
     Returns
     -------
     Result
+        Values by name, per-user values, counts, and everything needed to reproduce them.
 
     Raises
     ------
     InputError
         If the data cannot be evaluated as it is; the message says where and what to do.
     UsageError
-        If a measure or parameter makes no sense.
+        If a metric or option is unknown or invalid, or an input that a metric needs is missing.
+
+    See Also
+    --------
+    evaluate_model : Request the lists from a model, and evaluate them.
+    Evaluator : Evaluate in chunks, on one machine or many.
+    compare : Compare two results or more.
 
     Examples
     --------
@@ -131,7 +139,7 @@ def evaluate(
 
 
 def without_truth(settings: Settings) -> Settings:
-    """Return settings for lists without a ground truth: the users with a list are evaluated."""
+    """Return the settings without a ground truth: the users with a list are evaluated."""
     for measure in settings.measures:
         if measure.reads_truth:
             raise MeasureError(
@@ -151,7 +159,7 @@ def without_truth(settings: Settings) -> Settings:
 
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
-    """Evaluate tables that are read already, all users in one piece."""
+    """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, train=tables.train, chunk_rows=None)
     assert tables.recommendations is not None
     said = doubts(tables)
@@ -175,7 +183,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
 
 def with_doubts(result: Result, said: list[str]) -> Result:
-    """Return a result that says what a reader should know, also whether most users have no list."""
+    """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
         said = [
             *said, "most users have no list: do recommendations and ground truth name users alike?"
@@ -184,7 +192,7 @@ def with_doubts(result: Result, said: list[str]) -> Result:
 
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
-    """Raise if an option needs all lists, or a training history, and has not got it."""
+    """Raise if an option needs all lists at once, or training interactions, and lacks them."""
     if settings.jackknife is not None and chunk_rows is not None:
         raise ParameterError(
             "jackknife needs lists in one piece",

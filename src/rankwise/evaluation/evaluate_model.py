@@ -1,4 +1,4 @@
-"""`evaluate_model`: a model in, a `Result` out, and everything odd about its lists counted."""
+"""`evaluate_model`: a model in, a `Result` out; malformed lists are counted."""
 
 from __future__ import annotations
 
@@ -50,53 +50,69 @@ def evaluate_model(
 ) -> Result:
     """Request a model's recommendation lists for the users of the ground truth, and evaluate them.
 
-    No lists are requested for users whom ``population`` does not evaluate.
+    Lists are requested only for users whom ``population`` evaluates.
 
     Parameters
     ----------
     model : object
-        With ``recommend(user_id, n)``, which returns items or (item, score) pairs, best first,
-        whose order is taken as it is; or ``recommend(user_ids, n)``, which returns a list for each
-        user, ``{user: list}``, a table, or two arrays (items, scores) with one row per user; or
-        ``predict(user_ids)``, which returns a score for every item, in the order of ``items``.
+        An object with one of these methods. ``recommend(user_id, n)`` returns items or (item,
+        score) pairs, best first; their order is kept. ``recommend(user_ids, n)`` returns one list
+        per user, ``{user: list}``, a table, or two arrays (items, scores) with one row per user.
+        ``predict(user_ids)`` returns a score for every item, in the order of ``items``.
         `rankwise.models` wraps models of other libraries.
     truth : table, path, mapping or sparse matrix
         The ground truth, in any form that `rankwise.evaluate` takes.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics.
     k : int, optional
-        How many items to request; by default the largest cut-off of the measures. Measures
-        without a cut-off see that many.
+        Number of items to request per user; by default the largest cut-off of the metrics.
+        Metrics without a cut-off are computed over lists of this length.
     train : table, path or mapping, optional
-        Training interactions: as in `rankwise.evaluate`, and to count what was seen.
+        Training interactions, as in `rankwise.evaluate`; recommended items that the user has in
+        ``train`` are counted.
     items, users
-        As in `rankwise.evaluate`. For ``predict`` the ids of its columns, by default numbered.
+        As in `rankwise.evaluate`. For ``predict``, ``items`` are the ids of its columns, which by
+        default are numbered from 0.
     exclude_seen : bool, default=False
         Remove items of ``train`` from the lists; correspondingly more items are requested.
     candidates : Candidates, optional
-        What to rank, for ``predict`` alone: a model with ``recommend`` chooses for itself.
+        The candidate sets to rank, from `rankwise.candidates`. Only for ``predict``: a model with
+        ``recommend`` chooses its candidates itself.
     ties : {"expected", "item", "item_desc"}, default="expected"
-        How equal scores are ordered, for ``predict`` alone; see `rankwise.rank`.
+        How tied scores are ordered, only for ``predict``; see `rankwise.rank`.
     failed : {"zero", "leave_out"}, default="zero"
-        A user for whom the model raises or returns malformed output has no list and scores 0
-        (where ``population`` evaluates users without a list); or is left out of the evaluation.
-        Failures are logged and counted either way.
+        What happens to a user for whom the model raises or returns malformed output. ``"zero"``:
+        the user has no list and scores 0 (where ``population`` evaluates users without a list);
+        ``"leave_out"``: the user is not evaluated. Failures are logged and counted either way.
     many : bool, optional
-        Whether ``recommend`` takes many users; by default if its first parameter is called
-        ``users``, ``user_ids``, ``uids``, ``user_list`` or ``queries``. Where a call for many
-        raises, each user is requested alone.
+        Whether ``recommend`` takes many users at once; by default if its first parameter is called
+        ``users``, ``user_ids``, ``uids``, ``user_list`` or ``queries``. If a call for many users
+        raises, the lists are requested user by user.
     batch_size : int, default=1024
-        Users per call.
+        Number of users per call.
     %(options)s
 
     Returns
     -------
     Result
-        Its ``counts`` say for how many users the model failed (``users_model_failed_for``),
-        returned fewer items than requested (``users_with_too_few_items``), or more, of which only
-        the first are evaluated (``users_with_too_many_items``); and how many items were repeated
-        (and dropped), seen in training, or unknown: not in ``items`` if these were given, else, if
-        there is ``train``, neither in it nor in the ground truth. What did not occur has no count.
+        Its ``counts`` hold the number of users for whom the model failed
+        (``users_model_failed_for``), returned too few items (``users_with_too_few_items``) or too
+        many (``users_with_too_many_items``; only the first are evaluated); and the number of items
+        that were repeated (and dropped), seen in training, or unknown. Items are unknown if they
+        are not in ``items``; without ``items``, if they are neither in ``train`` nor in the ground
+        truth. Counts of 0 are left out.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be evaluated as it is, or the model fails for every user.
+    UsageError
+        If a metric or option is unknown or invalid, or the model has none of the methods.
+
+    See Also
+    --------
+    evaluate : Evaluate lists that exist already.
+    rank : Rank a score matrix, or user and item factors.
 
     Examples
     --------
@@ -117,7 +133,7 @@ def evaluate_model(
     n = int(k) if k else max(cutoffs, default=0)
     if not n:
         raise ParameterError(
-            "how many items to ask for follows from the cut-offs, and there is none",
+            "the number of requested items follows from the cut-offs, and there is none",
             hint="pass k=",
         )
     tables = read_inputs(

@@ -1,4 +1,4 @@
-"""Predicted beside true ratings: one table is both the lists and the truth."""
+"""Predicted and true ratings: one table is both the lists and the ground truth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def evaluate_ratings(
     train: Any = None,
     **options: Unpack[RatingOptions],
 ) -> Result:
-    """Evaluate predicted ratings: their errors, and the order that they put rated items in.
+    """Evaluate predicted ratings: their errors, and the ranking of the rated items.
 
     Parameters
     ----------
@@ -47,22 +47,30 @@ def evaluate_ratings(
         A table with user, item, predicted and true rating; ``{user: [(predicted, true), …]}``,
         whose items are numbered; or ``Prediction`` tuples as Surprise's ``test()`` gives them,
         ``(uid, iid, r_ui, est, details)``.
-    measures : str, measure, or a list of them
-        Any. Only rated items are ranked: accuracy is that of re-ranking them.
+    measures : str, measure, or a list of them, default=RATING_MEASURES
+        Any metric. Each user's rated items are the candidate set, so ranking metrics measure the
+        re-ranking of rated items.
     users, items, train
         As in `rankwise.evaluate`.
     %(options)s
 
-    In ``columns`` ``score`` is the prediction and ``relevance`` the true rating. By default every
-    user is evaluated, so that errors are taken over all rows.
+    In ``columns``, ``score`` is the predicted and ``relevance`` the true rating. The default rating
+    threshold is 3.5. By default every user is evaluated, so that errors are means over all rows.
 
     Returns
     -------
     Result
-        Equal predictions are averaged over their orders. Users without relevant items have no
-        accuracy, and are counted. By default `rankwise.compute_metrics` differs in two ways: its
-        ndcg has binary gains (here ``ndcg(gain=binary)``), and it gives those users a precision and
-        a hit rate of 0 (here with ``undefined="zero"``).
+        Metrics are averaged over the orders of equal predictions. Users without relevant items
+        have no accuracy, and are counted. By default `rankwise.compute_metrics` differs in two
+        ways: its ndcg has binary gains (here ``ndcg(gain=binary)``), and its precision and hit rate
+        of users without relevant items are 0 (here with ``undefined="zero"``).
+
+    Raises
+    ------
+    InputError
+        If the ratings cannot be read, or a prediction has no true rating.
+    UsageError
+        If a metric or option is unknown or invalid.
 
     Examples
     --------

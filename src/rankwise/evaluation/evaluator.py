@@ -1,4 +1,4 @@
-"""The evaluator: `rankwise.evaluate` fed in pieces, on one machine or on many."""
+"""`Evaluator`: `rankwise.evaluate` in chunks, on one machine or many."""
 
 from __future__ import annotations
 
@@ -23,12 +23,29 @@ __all__ = ["Evaluator"]
 
 
 class Evaluator:
-    """`rankwise.evaluate` fed in pieces, on one machine or on many.
+    """Evaluate in chunks, on one machine or many: `rankwise.evaluate` as an accumulator.
 
-    All parameters are those of `rankwise.evaluate`, and ``exact``, which says that pieces are
-    exact ranks from `rankwise.rank_relevant`. Truth is given once here, or with every piece; either
-    way all rows of a user belong in one piece. The result has the same bits as one call over
-    everything.
+    The result is bit-identical to that of one call over all chunks. All rows of a user must be in
+    the same chunk.
+
+    Parameters
+    ----------
+    measures : str, measure, or a list of them
+        The metrics, as in `rankwise.evaluate`.
+    truth : table, path, mapping or sparse matrix, optional
+        The ground truth of all users; or pass that of each chunk to `update`.
+    train, items, users, baseline : optional
+        As in `rankwise.evaluate`; all chunks share them.
+    exact : bool, default=False
+        Whether chunks are exact ranks from `rankwise.rank_relevant`.
+    ties, **options
+        As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
+        ``jackknife``, which need all lists at once or change the tables.
+
+    See Also
+    --------
+    evaluate : Evaluate everything in one call; ``chunk_rows`` reads a Parquet file in chunks.
+    read_chunks : Read a Parquet file in chunks, without splitting users.
 
     Examples
     --------
@@ -38,7 +55,7 @@ class Evaluator:
     >>> evaluator.update({"ann": [1, 3]}).update({"bob": [3, 4]}).result()["recall@2"]
     0.5
 
-    On several machines, each with its part of the users; partials are merged:
+    On several machines, each of which evaluates some of the users; their partials are merged:
 
     >>> here = rw.Evaluator(["recall@2"]).update({"ann": [1, 3]}, {"ann": {1}})
     >>> there = rw.Evaluator(["recall@2"]).update({"bob": [3, 4]}, {"bob": {2}})
@@ -67,7 +84,7 @@ class Evaluator:
 
     @classmethod
     def of(cls, settings: Settings, sources: Mapping[str, Any]) -> Self:
-        """Return an evaluator with settings that are read, and the tables all pieces share."""
+        """Return an evaluator from checked settings and the tables that all chunks share."""
         evaluator = cls.__new__(cls)
         evaluator._start(settings, sources)
         return evaluator
@@ -78,16 +95,28 @@ class Evaluator:
 
     @property
     def reference(self) -> Tables:
-        """The tables that all pieces share."""
+        """The tables that all chunks share."""
         return self._job.reference
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
-        """Add the lists of some users; with ``truth``, also what is relevant to them.
+        """Add a chunk: the recommendation lists of some users.
+
+        Parameters
+        ----------
+        recommendations : table, path, mapping, array or sparse matrix
+            The lists, or with ``exact=True`` the ranks, of users who are in no other chunk.
+        truth : table, path, mapping or sparse matrix, optional
+            The ground truth of these users, if the evaluator was made without one.
+
+        Returns
+        -------
+        Evaluator
+            Itself.
 
         Raises
         ------
         InputError
-            If the data cannot be evaluated as it is. The evaluator is then as it was before.
+            If the data cannot be evaluated as it is. The evaluator is left unchanged.
         """
         piece = read_tables(
             self._job.settings.columns, required=("recommendations",),
@@ -98,18 +127,28 @@ class Evaluator:
         return self.merge(work(self._job, piece))
 
     def merge(self, *others: Evaluator | Partial) -> Self:
-        """Add what other evaluators, or partials from elsewhere, have computed.
+        """Add the partials of other evaluators, which may come from other machines.
+
+        Parameters
+        ----------
+        *others : Evaluator or Partial
+            Evaluators, or their `partial`, with the same settings and tables, for other users.
+
+        Returns
+        -------
+        Evaluator
+            Itself.
 
         Raises
         ------
         ParameterError
-            If they answer another question: other settings, or other tables.
+            If their settings or tables differ from those of this evaluator.
         """
         partials: list[Partial] = []
         for other in others:
             if not isinstance(other, Evaluator | Partial):
                 raise ParameterError(
-                    "evaluators and partials are merged", found=f"{type(other).__name__}"
+                    "merge takes evaluators and partials", found=f"{type(other).__name__}"
                 )
             partials += other._partials if isinstance(other, Evaluator) else [other]
         for other in others:
@@ -120,7 +159,7 @@ class Evaluator:
         return self
 
     def partial(self) -> Partial:
-        """Return what has been computed so far, to be sent elsewhere and merged there."""
+        """Return a mergeable partial of everything so far, which can be pickled and sent."""
         return merge(self._partials)
 
     def result(self) -> Result:

@@ -1,4 +1,4 @@
-"""Why two libraries give different numbers for the same lists, choice by choice."""
+"""`explain`: why two conventions give different values for the same lists, choice by choice."""
 
 from __future__ import annotations
 
@@ -44,40 +44,47 @@ def explain(
     baseline: Any = None,
     **options: Unpack[TableOptions],
 ) -> Explanation:
-    """Explain why a measure has another value under one convention than under another.
+    """Explain why a metric has different values under two conventions, choice by choice.
 
-    The measure is evaluated under both, and under mixtures in which some choices are those of the
-    first convention and some those of the second. What a choice moves is its Shapley value: the
-    mean of what switching it changes, over all orders in which the choices can be switched. These
-    add up to the difference, and interactions are shared equally.
+    The metric is evaluated under both conventions, and under mixtures that take some choices from
+    the first and some from the second. The effect of a choice is its Shapley value: the mean change
+    of the metric when this choice is switched, over all orders of switching the choices. Effects
+    add up to the difference; interactions are shared equally.
 
-    Choices that change nobody's value when they are switched alone, in either definition, are
-    listed with an effect of 0 and take no part in the mixtures. With more than eight other choices
-    orders are drawn, with a fixed seed, in place of all.
+    Choices that change no user's value when they are switched alone, in either convention, are
+    listed with an effect of 0 and are not part of the mixtures. With more than eight other choices
+    a sample of the orders is drawn, with a fixed seed.
 
     Parameters
     ----------
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
     measure : str
-        One measure at one cut-off, by a name that both conventions have: ``"ndcg@10"``.
+        One metric at one cut-off, by a name that both conventions have: ``"ndcg@10"``.
     first, second : str or Convention
-        The conventions, of `rankwise.conventions` or your own; ``"default"`` is rankwise's.
+        Names from `rankwise.conventions`, or conventions of your own; ``"default"`` is rankwise's.
     train, items, users, baseline : table or path, optional
         As in `rankwise.evaluate`.
     relevance_threshold, columns, threads : optional
-        As in `rankwise.evaluate`, for both.
+        As in `rankwise.evaluate`, under both conventions.
 
     Returns
     -------
     Explanation
+        ``first`` and ``second`` are the values under both conventions; the table ``choices`` has
+        one row per choice in which they differ, with its effect.
 
     Raises
     ------
     MeasureError
-        If a convention does not have the measure.
+        If a convention does not have the metric.
     ParameterError
-        If several values are asked for, or choices of the conventions do not go together.
+        If more than one value is requested, or the choices of the conventions cannot be combined.
+
+    See Also
+    --------
+    across_conventions : Evaluate metrics under many conventions.
+    conventions : The built-in conventions.
 
     References
     ----------

@@ -66,7 +66,7 @@ def _item_type(truth: Table) -> type | None:
 def _no_lists(lists: ModelLists) -> EmptyError:
     first = next(iter(lists.failed.items()), None)
     return EmptyError(
-        "the model recommended nothing to anybody",
+        "the model returned no recommendations for any user",
         found=f"{len(lists.failed)} of {len(lists.failed) + len(lists.users)} users failed"
         + (f", the first, {first[0]!r}, with {first[1]}" if first else ""),
     )

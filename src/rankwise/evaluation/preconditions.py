@@ -21,7 +21,7 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
         waived = plan.waived(leaf)
         if (leaf.reads.rows - waived) & _WHOLE_LISTS:
             raise MeasureError(
-                f"{leaf} describes whole lists, and exact ranks are those of judged items alone",
+                f"{leaf} describes whole lists, and exact ranks exist only for judged items",
                 hint="rank lists with rw.rank, and evaluate those",
             )
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:

@@ -57,9 +57,9 @@ def _option(default: Any, text: str, *, moves_numbers: bool = True, **more: Any)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that is asked of an evaluation, checked once.
+    """The metrics and options of an evaluation, checked once.
 
-    Options that cannot move a number (threads, block size, progress) do not count in comparisons.
+    Options that cannot change a value (threads, block size, progress) are ignored by ``==``.
     """
 
     measures: tuple[Measure, ...]
@@ -68,103 +68,103 @@ class Settings:
     adjusted: bool = field(default=False, compare=False)
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, UserRule], ...] = ()
-    """The rules of measures, by name without cut-offs, that differ from those of the others."""
+    """By name without cut-offs: the rules of measures that differ from the common rule."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = _option(
-        None, "The convention whose numbers are wanted. The name of one "
-        "(`rankwise.conventions` lists them), or a `rankwise.Convention`: measures that are given "
-        "as text are read in its language, and its choices hold unless an option says otherwise.",
+        None, "Convention whose definitions are used. A name (see `rankwise.conventions`) or a "
+        "`rankwise.Convention`: metrics that are given as text mean what they mean in that "
+        "library, and its choices hold for every option that is not given.",
         metavar="NAME", type="str or Convention", by_default="rankwise's defaults",
     )  # fmt: skip
     relevance_threshold: float | None = _option(
-        None, "Minimum relevance of a relevant item. Without it every ground-truth row above 0 is "
-        "relevant.", flag="--threshold",
+        None, "Rating threshold: minimum relevance of a relevant item. Without it every "
+        "ground-truth row with a relevance above 0 is relevant.", flag="--threshold",
     )  # fmt: skip
     relevance: Relevance = _option(
-        "positive", "Which rows of the ground truth are relevant without a threshold. Those with a "
-        "relevance above 0; or any row, as in libraries that know no grades.",
+        "positive", "Which ground-truth rows are relevant if there is no rating threshold. "
+        "``\"positive\"``: those with a relevance above 0; ``\"any\"``: all of them.",
     )  # fmt: skip
     population: Population = _option(
-        "truth", "Which users are evaluated. Users with a relevant item (``\"truth\"``); those of "
-        "them who also have a recommendation list (``\"both\"``); users with a list "
-        "(``\"recommended\"``); users with a row in the ground truth, even if nothing in it is "
-        "relevant (``\"judged\"``), those of them who have a list (``\"judged_both\"``); or users "
-        "with a relevant item or a list (``\"all\"``). One population for all measures, unless a "
-        "convention has another one for some.",
+        "truth", "Which users are evaluated. ``\"truth\"``: users with a relevant item; "
+        "``\"both\"``: users with a relevant item and a recommendation list; "
+        "``\"recommended\"``: users with a list; ``\"judged\"``: users with a row in the ground "
+        "truth, relevant or not; ``\"judged_both\"``: those of them who have a list; ``\"all\"``: "
+        "users with a relevant item or a list. The population is the same for all metrics, unless "
+        "a convention has another one for some.",
     )  # fmt: skip
     undefined: Undefined = _option(
-        "skip", "Value of accuracy measures for an evaluated user without relevant items. None, "
-        "0, or NaN for the mean as well.",
+        "skip", "Value of accuracy metrics for an evaluated user without relevant items. "
+        "``\"skip\"``: none; ``\"zero\"``: 0; ``\"nan\"``: NaN, as is then the mean.",
     )  # fmt: skip
     without_list: WithoutList = _option(
-        "skip", "Value of list metrics for an evaluated user without a recommendation list. None, "
-        "or 0, for metrics that describe lists (diversity, novelty, popularity, …). Accuracy "
-        "metrics of such a user are 0 either way.",
+        "skip", "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
+        "without a recommendation list. ``\"skip\"``: none; ``\"zero\"``: 0. Accuracy metrics of "
+        "these users are 0 either way.",
     )  # fmt: skip
     ties: Ties | None = _option(
-        None, "How equal scores are ordered. ``\"expected\"`` (the mean over all orders; the "
-        "default where scores order the lists), ``\"input\"``, ``\"item\"``, ``\"item_desc\"``, "
-        "``\"optimistic\"``, ``\"pessimistic\"``. Measures that describe lists take tied items in "
-        "order of item id unless told otherwise.", by_default="expected where scores order",
-        type="str",
+        None, "How tied scores are ordered. ``\"expected\"``: the mean over all orders (default "
+        "where lists are ordered by score); ``\"input\"``: as given; ``\"item\"``, "
+        "``\"item_desc\"``: by item id; ``\"optimistic\"``, ``\"pessimistic\"``: relevant items "
+        "first or last. Metrics that describe lists order ties by item id unless ``\"input\"`` or "
+        "``\"item_desc\"`` is given.", by_default="expected where scores order", type="str",
     )  # fmt: skip
     duplicates: Duplicates = _option(
-        "error", "What to do with an item that occurs twice in one list. Or twice for one user in "
-        "the ground truth: raise, or keep the best-ranked (ground truth: the most relevant) and "
-        "count what was dropped.",
+        "error", "What to do with a duplicate item in a list, or in a user's ground truth. "
+        "``\"error\"``: raise; ``\"first\"``: keep the best-ranked row (ground truth: the most "
+        "relevant), and count the rows that are dropped.",
     )  # fmt: skip
     ranks: Ranks = _option(
-        "close", "What to do with gaps between the ranks of a list. Items below a gap move up, or "
-        "keep their ranks (as RecTools does), for which measures of accuracy alone are defined. "
-        "Lists with gaps are counted.",
+        "close", "What to do with gaps between the ranks of a list. ``\"close\"``: items below a "
+        "gap move up; ``\"keep\"``: they keep their ranks (as in RecTools), for which only "
+        "accuracy metrics are defined. Lists with gaps are counted.",
     )  # fmt: skip
     order_by: OrderBy = _option(
-        "rank", "What orders lists that have ranks and scores. Ranks; or scores, and ranks are not "
-        "read.",
+        "rank", "What orders lists that have both ranks and scores. With ``\"score\"`` ranks are "
+        "ignored.",
     )  # fmt: skip
     ids: IdType = _option(
-        "typed", "How ids are compared. As they are; or as text: integers match text that is "
-        "written alike, and ``\"10\"`` comes before ``\"9\"`` where ids order tied items.",
+        "typed", "How ids are compared. ``\"typed\"``: as they are; ``\"text\"``: as text, so that "
+        "1 matches ``\"1\"``, and 10 comes before 9 where item ids order ties.",
     )  # fmt: skip
     score_precision: ScorePrecision = _option(
-        "float64", "Precision of the scores that order lists. In 32 bits scores tie that differ in "
-        "the eighth digit alone.",
+        "float64", "Precision of the scores that order lists. In float32 scores that differ only "
+        "in the eighth digit are tied.",
     )  # fmt: skip
     catalogue: CatalogueRule = _option(
-        "items", "Which items are the catalogue. Those of ``items``, without it every item seen; "
-        "or those of ``train`` alone.",
+        "items", "Which items form the catalogue. ``\"items\"``: those of ``items``, or every item "
+        "seen if it is not given; ``\"train\"``: those of ``train`` only.",
     )  # fmt: skip
     exclude_seen: bool = _option(
         False, "Remove items of each user's training history from the lists. Items below them "
-        "move up; both are counted, and so are relevant items that can then not be found. "
-        "(`rankwise.rank` removes them before the lists are cut.)",
+        "move up. Removed items are counted, as are relevant items that can no longer be found. "
+        "(`rankwise.rank` excludes seen items before it cuts the lists.)",
     )  # fmt: skip
     warm_and_cold: bool = _option(
-        False, "Also evaluate warm and cold users and items. Users with and without training "
-        "history, and relevant items that are in training and that are not, as slices.",
+        False, "Also evaluate warm and cold-start users and items separately. Slices are users "
+        "with and without training history, and relevant items that occur in training or not.",
     )  # fmt: skip
     by: tuple[str, ...] = _option(
         (), "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
         "``popularity``. These two are terciles of the training users: by their number of distinct "
-        "training items, and by the mean number of training users of these items; the groups are "
+        "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
-        "disparity, whose cells are groups of users already, has no slices.", metavar="COLUMN",
+        "disparity has no slices: its cells are groups of users already.", metavar="COLUMN",
         type="str or list of str",
     )  # fmt: skip
     weights: str | Mapping[Any, float] | None = _option(
-        None, "Weight of each user. A column of ``users``, or ``{user: weight}``. Measures that "
-        "sum over items (coverage, Gini, REO, …) take none.", metavar="COLUMN",
+        None, "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
+        "sum over items (coverage, Gini, REO, …) cannot be weighted.", metavar="COLUMN",
         type="str or mapping", hash=False,
     )  # fmt: skip
     jackknife: int | None = _option(
         None, "Number of jackknife groups for confidence intervals of metrics that are not "
-        "per-user means. Coverage, Gini, entropy, measures of groups, …: their value is computed "
+        "per-user means. The value of coverage, Gini, entropy, metrics of groups, … is computed "
         "without each group of users, for `Result.interval` and for comparisons. 64 is plenty; "
-        "memory for sums by item is that many catalogues.", metavar="GROUPS", least=2,
+        "memory grows with groups times items.", metavar="GROUPS", least=2,
     )  # fmt: skip
     columns: Mapping[str, str | None] | None = _option(
-        None, "Which column has which role, where names do not say so. ``{\"user\": \"uid\"}``, "
+        None, "Column of each role, where its name is not recognised. ``{\"user\": \"uid\"}``, "
         "``{\"truth.relevance\": \"stars\"}``; None leaves a role without a column.",
         type="mapping of str to str or None", moves_numbers=False,
     )  # fmt: skip
@@ -173,8 +173,8 @@ class Settings:
         moves_numbers=False, by_default="one per processor",
     )  # fmt: skip
     block_size: int | None = _option(
-        None, "Users per block. Chosen from the sizes by default; the result does not depend on "
-        "it.", moves_numbers=False, by_default="by the sizes",
+        None, "Users per block. By default it follows from the size of the data; the result does "
+        "not depend on it.", moves_numbers=False, by_default="from the size of the data",
     )  # fmt: skip
     progress: bool | None = _option(
         None, "Show a progress bar on stderr. By default on a terminal, after a second.",
@@ -274,7 +274,7 @@ class Settings:
 
     @cached_property
     def rules(self) -> UserRules:
-        """Who each measure is averaged over, and what users count whom it is not defined for."""
+        """The population of each measure, and the value of users for whom it is undefined."""
         rule = UserRule(self.population, self.undefined, self.without_list)
         return UserRules(rule, dict(self.exceptions))
 
@@ -299,7 +299,7 @@ class Settings:
         widest = population_of_all(wanted)
         if widest is None:
             raise ParameterError(
-                "these measures are averaged over users that one evaluation does not have",
+                "one evaluation cannot average these measures: their populations differ",
                 found=", ".join(sorted(wanted)), hint="evaluate them in two calls",
             )  # fmt: skip
         return widest
@@ -344,7 +344,7 @@ def check_population(users: object) -> None:
     """Raise if a population was given in place of the users table."""
     if isinstance(users, str) and users in get_args(Population):
         raise ParameterError(
-            "users= takes a table of users; who counts is population=",
+            "users= takes a table of users; population= selects the users who are evaluated",
             found=f"users={users!r}",
             hint=f'write population="{users}"',
         )

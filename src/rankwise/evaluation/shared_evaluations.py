@@ -186,7 +186,7 @@ class SharedEvaluations:
     def _outcome(self, definition: Definition, parts: Sequence[UsersOfReading]) -> Outcome:
         rule = UserRule(*definition.choices[: len(_OF_USERS)])
         if not any(users.has_list(rule.population) for users in parts):
-            return Outcome(why="no user that counts has a list")
+            return Outcome(why="no evaluated user has a recommendation list")
         return Outcome(*value_and_users(definition.measure, rule, parts))
 
     def _computable(
@@ -221,7 +221,7 @@ class SharedEvaluations:
         return replace(raw, measures=tuple(measures.values()))
 
     def _others(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
-        """Return what is no plain mean of users: one evaluation for each way of choosing."""
+        """Return values that are not plain means over users: one evaluation per set of choices."""
         choices: dict[tuple[Any, ...], dict[int, Definition]] = {}
         everybody = _Part(self.tables, tied=not self._tied_users.is_empty())
         for place, one in wanted.items():

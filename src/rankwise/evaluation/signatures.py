@@ -17,8 +17,8 @@ __all__ = ["options_text", "takes_options"]
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _SHORTHANDS = {
     "k": "k : int or list of int, optional\n"
-    "    Cut-offs of the measures that name none: ``k=10`` makes ``ndcg@10`` of ``ndcg``.",
-    "threshold": "threshold : float, optional\n    The same as ``relevance_threshold``.",
+    "    Cut-offs of metrics that are given without one: with ``k=10``, ``ndcg`` is ``ndcg@10``.",
+    "threshold": "threshold : float, optional\n    Alias of ``relevance_threshold``.",
 }
 """Options that other libraries have under these names; they end up in measures and settings."""
 

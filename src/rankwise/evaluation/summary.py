@@ -213,9 +213,9 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
     """Raise if no evaluated user has a recommendation list."""
     if not with_list:
         raise EmptyError(
-            "no user that counts has a list",
+            "no evaluated user has a recommendation list",
             found=f"{merged.counts.get('lists', 0)} lists, "
-            f"{users} users that count (population={settings.population!r})",
+            f"{users} evaluated users (population={settings.population!r})",
             hint="do recommendations and truth name users in the same way?",
         )
 

@@ -46,7 +46,7 @@ Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class UserColumns:
-    """Some users: their columns, weights (None: all the same), and groups by column."""
+    """Some users: their columns, weights (None: all equally), and groups by column."""
 
     users: pl.DataFrame
     weights: Floats | None = None

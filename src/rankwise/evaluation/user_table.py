@@ -70,7 +70,7 @@ class UserTable:
         if len(bad):
             weight = bad["weight"][0]
             raise InputError(
-                "every user that counts needs a weight of 0 or more",
+                "every evaluated user needs a weight of 0 or more",
                 where=f"{self.weights.source}, user {bad['user'][0]!r}",
                 found=f"{'no weight' if weight is None else weight} ({len(bad)} such users)",
             )
@@ -120,7 +120,7 @@ def _check_column(users: Table | None, name: str) -> None:
         )
     if users.frame[name].dtype.is_nested():
         raise ColumnError(
-            f"column {name!r} does not hold one group a row",
+            f"column {name!r} does not hold one group per row",
             where=users.source,
             found=str(users.frame[name].dtype),
         )
@@ -133,5 +133,5 @@ def _check_once(users: Table) -> None:
             "a user stands twice in the table of users",
             where=users.source,
             found=f"user {ids.filter(ids.is_duplicated())[0]!r}",
-            hint="keep one row a user",
+            hint="keep one row per user",
         )

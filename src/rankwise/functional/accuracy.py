@@ -38,7 +38,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_written(share: float) -> Fraction:
-    """Return a share as the fraction that it is written as: 0.29 of 50 is 14.5, and not less."""
+    """Return a share as an exact fraction of its decimal digits: 0.29 of 50 is exactly 14.5."""
     return Fraction(repr(float(share))).limit_denominator(10**11)
 
 
@@ -73,7 +73,7 @@ def relevances(judged: Judged) -> Mapping[Hashable, float]:
             raise TypeError
         return dict.fromkeys(judged, 1.0)
     except TypeError:
-        raise InputError("relevant items come as a set, or as a dict of item to relevance",
+        raise InputError("relevant items must be a set, or a dict of item to relevance",
                          found=repr(judged)[:60]) from None  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
         raise InputError("a recommendation list holds items, best first",
                          found=repr(recommended)[:60]) from None  # fmt: skip
     if repeated:
-        raise DuplicateError("an item stands twice in the list", found=repr(list(recommended)))
+        raise DuplicateError("duplicate item in the list", found=repr(list(recommended)))
     return list(recommended)[:k]
 
 
@@ -106,12 +106,12 @@ def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
     """Return the scores of the list, after checking that they are finite and in its order."""
     values = list(scores)
     if len(values) != len(recommended):
-        raise ParameterError("scores are those of the list, one per item",
+        raise ParameterError("scores must have one entry per item of the list",
                              found=f"{len(values)} scores, {len(recommended)} items")  # fmt: skip
     if not all(map(is_number, values)):
         raise ScoreError("a score is not a finite number", found=repr(values)[:60])
     if values != sorted(values, reverse=True):
-        raise ScoreError("scores increase along the list, whose best item is the first",
+        raise ScoreError("scores must not increase along the list, which has the best item first",
                          found=repr(values)[:60])  # fmt: skip
     return values
 

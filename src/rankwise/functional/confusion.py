@@ -43,7 +43,7 @@ def confusion_at_k(
 def accuracy_at_k(
     recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
 ) -> float:
-    """Share of the catalogue that is classified correctly: (TP + TN) / |I|.
+    """Share of the catalogue that is classified correctly: (TP + TN) / ``|I|``.
 
     >>> accuracy_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
     0.9

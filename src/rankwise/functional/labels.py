@@ -31,7 +31,7 @@ def _ranked(y_true: Values, y_score: Values, k: int | None) -> list[list[float]]
     check_k(k)
     if len(y_true) != len(y_score):
         raise ParameterError(
-            "labels and scores must be of one length", found=f"{len(y_true)} and {len(y_score)}"
+            "labels and scores must have the same length", found=f"{len(y_true)} and {len(y_score)}"
         )
     if not all(math.isfinite(score) for score in y_score):
         raise ScoreError("a score is NaN or infinite", found=repr(list(y_score)))

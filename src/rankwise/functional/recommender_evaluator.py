@@ -103,7 +103,7 @@ class RecommenderEvaluator:
                 _LOG.warning("the model failed for user %r: %r", user, error)
         if not lists:
             raise EmptyError(
-                "the model recommended nothing to anybody",
+                "the model returned no recommendations for any user",
                 found=f"{len(self.failed)} users failed"
                 + (f", the first with {next(iter(self.failed.values()))!r}" if self.failed else ""),
             )

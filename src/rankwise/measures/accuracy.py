@@ -1,9 +1,8 @@
 r"""Accuracy of recommendation lists: what share of the relevant items is found, and how early.
 
-Notation: :math:`L_u^k` is the top ``k`` of user u's recommendation list, :math:`R_u` the user's
-relevant items in the ground truth, :math:`rel_i` 1 if the item at rank i is relevant, else 0.
-Unless a docstring states otherwise, the result is the mean over users. Users without relevant items
-have no value.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
+users; users without relevant items have no value.
 """
 
 from __future__ import annotations
@@ -32,12 +31,14 @@ class Precision(HitSum):
 
     .. math:: P@k = |R_u \cap L_u^k| / k
 
-    Range [0, 1]; higher is better. A list shorter than k scores as if filled up with misses.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, 1]; higher is better.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
-        ``"length"`` divides by min(k, list length), which does not penalise short lists.
+        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``:
+        divide by min(k, list length), which does not penalise short lists.
 
     References
     ----------
@@ -76,12 +77,14 @@ class Recall(HitSum):
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
 
-    Range [0, 1]; higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, 1]; higher is better.
 
     Parameters
     ----------
     denominator : {"relevant", "capped"}, default="relevant"
-        ``"capped"`` divides by min(k, \|R_u\|), so that a top k of relevant items alone scores 1.
+        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k
+        with only relevant items scores 1.
 
     References
     ----------
@@ -113,6 +116,7 @@ class F(Composed):
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
+    :math:`m_1` and :math:`m_2` are the values of the two measures, by default precision and recall;
     0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
     values of the two measures.
 
@@ -173,6 +177,7 @@ class HitRate(RunningSum):
 
     .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
 
+    1 for a user with one of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
     Range [0, 1]; higher is better.
 
     References
@@ -199,18 +204,20 @@ class AveragePrecision(HitSum):
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
 
-    Range [0, 1]; higher is better.
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
+    norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
+    items. Range [0, 1]; higher is better.
 
     Parameters
     ----------
     normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
-        The divisor of the sum: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with
-        tied scores, the expected sum over the expected number of hits), the number of items in the
-        top k, or the smaller of that and \|R_u\|.
+        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores,
+        the expected sum over the expected number of hits), the number of items in the top k, or the
+        smaller of this number and \|R_u\|.
     ties : {"expected", "blocks"}, default="expected"
-        Where scores tie and the ties of the evaluation are ``"expected"``: the mean over all orders
-        of tied items, or the precision at the end of the tied block for all of its relevant items
-        (as in scikit-learn).
+        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
+        over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
+        the precision at the end of the block (as in scikit-learn).
 
     References
     ----------
@@ -270,7 +277,9 @@ class LabelRankingAveragePrecision(AveragePrecision):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
 
-    Relevant items outside the list count 0. Range [0, 1]; higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0. Range [0, 1];
+    higher is better.
 
     References
     ----------
@@ -293,7 +302,9 @@ class AverageRecall(HitSum):
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    Range [0, 1]; higher is better. An ideal list scores (\|R_u\| + 1) / (2 \|R_u\|), not 1.
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
+    Range [0, 1]; higher is better. An ideal list scores less than 1 if :math:`|R_u| > 1`:
+    :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
 
     References
     ----------
@@ -322,7 +333,8 @@ class RPrecision(HitSum):
 
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
 
-    Range [0, 1]; higher is better.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of
+    the list. Range [0, 1]; higher is better.
 
     References
     ----------

@@ -51,10 +51,11 @@ class _Area(Weightable, Pooled):
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are candidates; recommended and relevant items
-        always are. ``"excluded"`` needs ``train``.
+        Whether items of the user's training history are excluded from the candidates; recommended
+        and relevant items are always candidates. ``"excluded"`` needs ``train``.
     negatives : {"exact", "one_more"}, default="exact"
-        ``"one_more"`` takes :math:`n_u + 1` for :math:`n_u` (as Elliot and WarpRec do).
+        The number of irrelevant candidates: :math:`n_u`, or :math:`n_u + 1` (as in Elliot and
+        WarpRec).
     """
 
     counts_candidates = True
@@ -130,7 +131,12 @@ class AUC(_Area):
 
     .. math:: \frac{1}{\sum_u |R_u|} \sum_u \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    The mean over the relevant items of all users, so a user's weight is the number of its relevant
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
+    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
+    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
+    tied at its end.
+
+    The mean over the relevant items of all users: the weight of a user is the number of relevant
     items. A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores
     0.5. The catalogue is ``items``, or by default all items seen.
 
@@ -158,6 +164,11 @@ class GAUC(_Area):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
+    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
+    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
+    tied at its end.
+
     A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores 0.5.
     The catalogue is ``items``, or by default all items seen.
 
@@ -180,6 +191,11 @@ class LAUC(_Area):
     r"""Limited area under the ROC curve: only the relevant items in the top k count.
 
     .. math:: \frac{1}{\min(|R_u|, k)} \sum_{i \in R_u \cap L_u^k} \frac{n_u - a_i}{n_u}
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items; :math:`n_u` candidates are not relevant: the catalogue minus the user's training
+    items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
+    counts one half. A user without a list scores 0.
 
     Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
 

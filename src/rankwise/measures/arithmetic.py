@@ -51,7 +51,7 @@ def gain_of(kind: Gain, relevance: Array) -> Array:
         refuse(
             relevance < 0,
             lambda: ScoreError(
-                "an item of negative relevance is relevant, and has no gain",
+                "an item of negative relevance counts as relevant, but has no gain",
                 where="truth",
                 found=f"{float(xp.min(relevance)):g}",
                 hint="raise the threshold to 0, shift the scale, or use gain=binary",

@@ -28,14 +28,15 @@ class CalibrationError(OverCategories):
     .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
 
     In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
-    top k. An item counts in equal shares for its categories; items without categories are left
-    out, and users without other items in history or list have no value. Range [0, inf); lower is
-    better calibrated. Needs ``train``, and ``items`` with categories.
+    top k. An item counts in equal shares for its categories; items without categories are left out.
+    Users without a categorised item in the training history or in the top k have no value. The mean
+    over users with a list. Range [0, inf); lower is better calibrated. Needs ``train``, and
+    ``items`` with categories.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        The weight of p in its mixture with q, in (0, 1): it keeps the logarithm finite.
+        The weight of p in its mixture with q, in (0, 1), which keeps the logarithm finite.
     categories : str, default="categories"
         The column of ``items`` with the categories.
 
@@ -59,7 +60,7 @@ class CalibrationError(OverCategories):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "alpha", 0 < self.alpha < 1, "lies in (0, 1)")
+        check_parameter(self, "alpha", 0 < self.alpha < 1, "must lie in (0, 1)")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -84,9 +85,9 @@ class CategoryEntropy(OverCategories):
     .. math:: -\sum_c q_c \log q_c
 
     :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its
-    categories, and items without categories are left out. Users none of whose items has a category
-    have no value. Range [0, inf), at most the logarithm of the number of categories; higher is more
-    diverse. Needs ``items`` with categories.
+    categories, and items without categories are left out. Users without a categorised item in the
+    top k have no value. The mean over users with a list. Range [0, inf), at most the logarithm of
+    the number of categories; higher is more diverse. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -141,7 +142,8 @@ class CategoryCount(OverCategories):
 
     .. math:: |C(L_u^k)|
 
-    :math:`C` is the set of all categories of a set of items. Range [0, number of categories];
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
+    categories of a set of items. The mean over users with a list. Range [0, number of categories];
     higher is more diverse. Needs ``items`` with categories.
 
     Parameters

@@ -30,7 +30,8 @@ class TP(_Count):
 
     .. math:: \sum_u |L_u^k \cap R_u|
 
-    Range [0, inf); higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); higher is better.
 
     References
     ----------
@@ -55,7 +56,8 @@ class FP(_Count):
 
     .. math:: \sum_u |L_u^k \setminus R_u|
 
-    Range [0, inf); lower is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); lower is better.
 
     References
     ----------
@@ -80,7 +82,8 @@ class FN(_Count):
 
     .. math:: \sum_u |R_u \setminus L_u^k|
 
-    Range [0, inf); lower is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); lower is better.
 
     References
     ----------
@@ -105,7 +108,9 @@ class TN(Pooled):
 
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
-    Range [0, inf); higher is better. The catalogue I is ``items``, or by default all items seen.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); higher is better. The catalogue :math:`I` is ``items``, or by
+    default all items seen.
 
     References
     ----------

@@ -1,8 +1,8 @@
 r"""Rates of the confusion matrix of one list: accuracy, Matthews correlation, fall-out.
 
-For user u the catalogue :math:`I` is divided into TP, the relevant items in the top k, FP, the
-other items in the top k, FN, the other relevant items, and TN, all other items. With tied scores
-these numbers are expected values. Users without relevant items have no value.
+For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not
+relevant, in the top k), FN (relevant, not in the top k) or TN (neither). With tied scores these
+numbers are expected values. Users without relevant items have no value.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class ListAccuracy(_OfConfusion):
 
     .. math:: \frac{TP + TN}{|I|}
 
-    Close to 1 for any short list of a large catalogue. Range [0, 1]; higher is better. The
-    catalogue is ``items``, or by default all items seen.
+    TP is the number of relevant items in the top k, TN the number of items of the catalogue
+    :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
+    catalogue. Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items
+    seen.
 
     References
     ----------
@@ -86,7 +88,10 @@ class MatthewsCorrelation(_OfConfusion):
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
 
-    0 where a factor of the denominator is 0. Range [-1, 1]; higher is better; 0 for a random list.
+    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
+    top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
+    numbers. 0 where a factor of the denominator is 0. Range [-1, 1]; higher is better; 0 for a
+    random list.
     The catalogue is ``items``, or by default all items seen.
 
     References
@@ -117,14 +122,15 @@ class FallOut(_OfConfusion):
 
     .. math:: \frac{FP}{FP + TN}
 
+    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
     Users for whom every item is relevant have no value. Range [0, 1]; lower is better. The
     catalogue is ``items``, or by default all items seen.
 
     Parameters
     ----------
     negatives : {"catalogue", "listed"}, default="catalogue"
-        The irrelevant items: those of the catalogue, or those of the whole recommendation list (as
-        in TorchMetrics, where a list without any has the value 0).
+        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the
+        recommendation list, at any rank (as in TorchMetrics, where a list without any scores 0).
 
     References
     ----------

@@ -29,7 +29,8 @@ class ItemCoverage(Catalogue):
 
     .. math:: |\bigcup_u L_u^k|
 
-    Range [0, number of items]; higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of items];
+    higher is better.
 
     References
     ----------
@@ -59,13 +60,14 @@ class CatalogCoverage(Catalogue):
 
     .. math:: |\bigcup_u L_u^k| / |I|
 
-    Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
-    Recommended items outside ``items`` do not count; the result reports their number.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
+    ``items``, or by default all items seen. Range [0, 1]; higher is better. Recommended items
+    outside ``items`` do not count; the result reports their number.
 
     Parameters
     ----------
     padding : int, default=0
-        Items added to the catalogue that are never recommended, as RecBole's padding item.
+        The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
 
     References
     ----------
@@ -87,7 +89,7 @@ class CatalogCoverage(Catalogue):
     def __post_init__(self) -> None:
         """Check the padding."""
         super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "is 0 or more")
+        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
@@ -108,7 +110,8 @@ class UserCoverage(_OfAllUsers):
 
     .. math:: |\{u : L_u^k \neq \emptyset\}|
 
-    Range [0, number of users]; higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of users];
+    higher is better.
 
     Parameters
     ----------
@@ -146,7 +149,8 @@ class NumRetrieved(_OfAllUsers):
 
     .. math:: \min(k, |L_u|)
 
-    Range [0, k]; higher is better.
+    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
+    without a list counts 0. Range [0, k]; higher is better.
 
     References
     ----------
@@ -172,7 +176,7 @@ class UserCoverageAtN(_OfAllUsers):
 
     .. math:: |\{u : |L_u| \ge k\}|
 
-    Range [0, number of users]; higher is better.
+    :math:`L_u` is the recommendation list of user u. Range [0, number of users]; higher is better.
 
     References
     ----------

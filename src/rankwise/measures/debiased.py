@@ -30,7 +30,10 @@ class IPSRecall(IPS):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
-    Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Range [0, inf); higher is better. Needs ``train``, or propensities
+    in ``items``.
 
     References
     ----------
@@ -53,7 +56,10 @@ class SNIPSRecall(SNIPS):
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
-    Range [0, 1]; higher is better. Needs ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Range [0, 1]; higher is better. Needs ``train``, or propensities
+    in ``items``.
 
     References
     ----------
@@ -77,7 +83,9 @@ class IPSDCG(IPS):
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
-    Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
+    that item: the probability that an interaction with it is observed, clipped. Range [0, inf);
+    higher is better. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -98,8 +106,11 @@ class SNIPSDCG(ByPropensity, RunningSum):
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
-    Range [0, 1]; higher is better. An ideal list of more than one relevant item scores less than
-    1, because the denominator is not discounted. Needs ``train``, or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
+    of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
+    is observed, clipped. Range [0, 1]; higher is better. An ideal list of more than one relevant
+    item scores less than 1, because the denominator is not discounted. Needs ``train``, or
+    propensities in ``items``.
 
     References
     ----------
@@ -129,13 +140,14 @@ class SNIPSDCG(ByPropensity, RunningSum):
 @preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased",
         plain=plain.ips_recall_at_k)  # fmt: skip
 class StratifiedRecall(Stratified):
-    r"""Popularity-stratified recall, ``stratified(recall)``: popular relevant items count less.
+    r"""Popularity-stratified recall, ``stratified(recall)``: popular items have smaller weights.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1]; higher is
-    better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1];
+    higher is better. Needs ``train``.
 
     References
     ----------

@@ -35,6 +35,23 @@ _VALUES = {
 }  # fmt: skip
 
 
+_AVERAGED = {
+    "mean": "mean over users",
+    "weighted mean": "weighted mean over users",
+    "sum": "sum over users",
+    "pooled": "one value of all users' rows together (micro-average); per user as well",
+    "all lists": "one value of all lists together, no value per user",
+    "composed": "a function of other metrics' values",
+    "groups": "a function of the means of user groups",
+    "distribution": "a function of all users' values, such as a quantile",
+}
+_DEFINED_FOR = {
+    "relevance": "users with a relevant item (without a list: 0)",
+    "list": "users with a list",
+    "user": "all evaluated users",
+}
+
+
 class Parameter(NamedTuple):
     """A parameter of a measure: its values in words, its default, and what it does."""
 
@@ -98,6 +115,13 @@ class Description:
     def needs(self) -> list[str]:
         """The extra inputs beyond recommendations and ground truth, at default parameters."""
         return extra_inputs(self.cls())
+
+    @property
+    def averaged(self) -> str:
+        """Who enters the value, and how users' values become one."""
+        made: Any = self.cls()
+        over = _DEFINED_FOR.get(getattr(made, "defined_for", ""), "")
+        return _AVERAGED[made.value_kind] + (f": {over}" if over else "")
 
     @property
     def plain(self) -> str:

@@ -68,8 +68,8 @@ class _WithSource(_Disparity):
     Parameters
     ----------
     interactions : {"train", "truth"}, default="train"
-        The interactions behind :math:`B_S`: those of training, or the relevant items of the ground
-        truth (as in WarpRec before 2.0).
+        The interactions that :math:`B_S` counts: the training interactions, or the relevant items
+        of the ground truth (as in WarpRec before 2.0).
     """
 
     interactions: Literal["train", "truth"] = "train"
@@ -92,13 +92,13 @@ class _WithSource(_Disparity):
 @measure("bias_disparity_source", "bias_disparity_bs", range=(0, math.inf), higher_is_better=None,
          cutoff="none", family="fairness", plain=plain.preference_ratios)  # fmt: skip
 class BiasDisparitySource(_WithSource):
-    r"""Bias of users' interactions: preference of a user group for an item group.
+    r"""Bias of users' interactions: how strongly a user group prefers an item group.
 
     .. math:: B_S(G, C) = \frac{\text{share of the interactions of } G \text{ that are in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; I is the catalogue. Range [0, inf); above 1, G
-    prefers C; neither direction counts as better. Needs ``train`` and a column of groups in both
+    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
+    G prefers C; neither direction counts as better. Needs ``train`` and a column of groups in both
     ``items`` and ``users``.
 
     References
@@ -125,14 +125,14 @@ class BiasDisparitySource(_WithSource):
 @measure("bias_disparity_recommendation", "bias_disparity_br", range=(0, math.inf),
          higher_is_better=None, family="fairness", plain=plain.preference_ratios)  # fmt: skip
 class BiasDisparityRecommendation(_Disparity):
-    r"""Bias of recommendations: exposure of a user group to an item group.
+    r"""Bias of recommendations: how strongly a user group is recommended an item group.
 
     .. math:: B_R(G, C) = \frac{\text{share of the top } k \text{ of } G \text{ that is in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; I is the catalogue. Range [0, inf); above 1, G is
-    recommended C more often than at random; neither direction counts as better. Needs a column of
-    groups in both ``items`` and ``users``.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
+    G is recommended C more often than by random recommendations; neither direction counts as
+    better. Needs a column of groups in both ``items`` and ``users``.
 
     References
     ----------
@@ -166,10 +166,10 @@ class BiasDisparity(_WithSource):
 
     .. math:: \frac{B_R(G, C) - B_S(G, C)}{B_S(G, C)}
 
-    The relative change from ``bias_disparity_source`` to ``bias_disparity_recommendation``. One
-    cell per user group G and item group C; NaN where :math:`B_S` is 0. Range [-1, inf); 0 keeps the
-    preference of the users; neither direction counts as better. Needs ``train`` and a column of
-    groups in both ``items`` and ``users``.
+    The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`,
+    ``bias_disparity_recommendation``. One cell per user group G and item group C; NaN where
+    :math:`B_S` is 0. Range [-1, inf); 0 keeps the preference of the users; neither direction counts
+    as better. Needs ``train`` and a column of groups in both ``items`` and ``users``.
 
     References
     ----------

@@ -43,8 +43,9 @@ class Gini(Catalogue):
 
     .. math:: \frac{\sum_{j=1}^{n} (2j - n - 1)\, c_j}{m \sum_j c_j}
 
-    with counts in ascending order. Range [0, 1]; lower is more equal. The catalogue is ``items``,
-    or by default all items seen. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items;
+    m is n - 1 by default. Range [0, 1]; lower is more equal. The catalogue is ``items``, or by
+    default all items seen. NaN if nothing was recommended.
 
     Parameters
     ----------
@@ -52,13 +53,13 @@ class Gini(Catalogue):
         ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
         and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
     corrected : bool, default=True
-        Whether m = n - 1 over the catalogue, so that a single item gives 1; otherwise m = n, and it
-        gives 1 - 1/n.
+        Whether m = n - 1 over the catalogue: the value is then 1 if only one item is recommended.
+        With false, m = n, and the value is then 1 - 1/n.
     padding : int, default=0
-        Items added to the catalogue that are never recommended, as RecBole's padding item.
+        The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
     exposure : {"count", "log"}, default="count"
-        What a recommendation adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)` at rank i, so
-        that exposure at the top of lists weighs more.
+        What a recommendation at rank i adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)`, which
+        gives exposure at the top of lists more weight.
 
     References
     ----------
@@ -83,7 +84,7 @@ class Gini(Catalogue):
     def __post_init__(self) -> None:
         """Check the padding."""
         super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "is 0 or more")
+        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -119,12 +120,13 @@ class Gini(Catalogue):
 @measure("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False,
          plain=plain.herfindahl_index)  # fmt: skip
 class Herfindahl(Catalogue):
-    r"""Herfindahl index of the items' recommendation counts: probability that two are of one item.
+    r"""Herfindahl index: probability that two random recommendations are of the same item.
 
     .. math:: \sum_j p_j^2, \quad p_j = c_j / \sum_i c_i
 
-    Range [1 / number of items, 1]; lower is more even. NaN if nothing was recommended. The number
-    of items that would share the recommendations equally is 1 over it.
+    :math:`c_j` is the number of users with item j in the top k. Range [1 / number of items, 1];
+    lower is more even. NaN if nothing was recommended. Its inverse is the effective number of
+    items: as many items with equal counts have the same index.
 
     References
     ----------
@@ -157,7 +159,8 @@ class ShannonEntropy(Catalogue):
 
     .. math:: -\sum_j p_j \log p_j, \quad p_j = c_j / \sum_i c_i
 
-    Range [0, log of the number of items]; higher is more even. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with item j in the top k. Range [0, log of the number of
+    items]; higher is more even. NaN if nothing was recommended.
 
     Parameters
     ----------
@@ -226,9 +229,10 @@ class Personalization(Accumulated):
     .. math:: 1 - \frac{2}{U (U - 1)} \sum_{u < v}
               \frac{|L_u^k \cap L_v^k|}{\sqrt{|L_u^k| \, |L_v^k|}}
 
-    1 minus the mean cosine similarity; for lists of k items, the cosine is the overlap over k. It
-    is computed from sums over items, in linear time. Range [0, 1]; higher is more personalised.
-    NaN for fewer than two users with a list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a
+    list. This is 1 minus the mean cosine similarity; for lists of k items, the cosine is the number
+    of common items over k. It is computed from sums over items, in linear time. Range [0, 1];
+    higher is more personalised. NaN for fewer than two users with a list.
 
     References
     ----------

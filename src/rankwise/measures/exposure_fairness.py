@@ -1,4 +1,4 @@
-r"""Fair exposure of groups of items: attention goes down the list, and groups share it.
+r"""Fair exposure of groups of items: attention decreases down the list and is shared by groups.
 
 Attention at rank i is :math:`\gamma^{i - 1}`, where :math:`\gamma` is the patience of users, or
 :math:`1 / \log_2(i + 1)`. The groups are a column of ``items``, named by ``item_group``; items
@@ -101,11 +101,12 @@ class ExpectedExposureLoss(_ExpectedExposure):
 
     .. math:: \sum_a (\epsilon_a - \epsilon^*_a)^2
 
-    :math:`\epsilon_a` is the exposure of group a, the mean over users of
-    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` in the top k; :math:`\epsilon^*_a` that of ideal
-    lists, in which a user's relevant items share the first :math:`\min(k, |R_u|)` positions
-    equally. Over users with a list and relevant items. Range [0, inf); lower is fairer. Needs a
-    column of groups in ``items``.
+    :math:`\epsilon_a` is the exposure of group a: the mean over users of
+    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
+    :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where the user's relevant
+    items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
+    users with a list and relevant items. Range [0, inf); lower is fairer. Needs a column of groups
+    in ``items``.
 
     References
     ----------
@@ -131,8 +132,9 @@ class ExpectedExposureDisparity(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a^2
 
-    :math:`\epsilon_a` is the exposure of group a, as for ``ee_l``. Range [0, inf); lower is more
-    equal. Needs a column of groups in ``items``.
+    :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant
+    items of :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
+    Range [0, inf); lower is more equal. Needs a column of groups in ``items``.
 
     References
     ----------
@@ -157,9 +159,10 @@ class ExpectedExposureRelevance(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a \, \epsilon^*_a
 
-    Exposure and target are those of ``ee_l``, which is EE-D minus twice EE-R plus a constant of the
-    data. (Raj & Ekstrand report twice this value.) Range [0, inf); higher is better. Needs a column
-    of groups in ``items``.
+    :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists,
+    both as for ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand
+    report twice this value.) Range [0, inf); higher is better. Needs a column of groups in
+    ``items``.
 
     References
     ----------
@@ -185,18 +188,21 @@ class AWRF(_OverGroups, PerUser):
     .. math:: 1 - \Delta(d, \hat p), \quad
               d_a = \frac{\sum_{i \in L_u^k \cap a} w_i}{\sum_b \sum_{i \in L_u^k \cap b} w_i}
 
-    :math:`w_i` is the attention at the rank of item i, :math:`\hat p` the target. Users none of
-    whose items has a group have no value. Range [0, 1]; higher is fairer. Needs a column of groups
-    in ``items``.
+    :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the
+    attention at the rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance.
+    The mean over users with a list; users without an item that has a group have no value. Range
+    [0, 1]; higher is fairer. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     target : {"catalogue", "equal"}, default="catalogue"
-        The share of each group in the items that have one, or the same share for all groups.
+        The target share of a group: its share of the catalogue's items that have a group, or the
+        same share for all groups.
     weight : {"log", "geometric"}, default="log"
         Attention at rank i: :math:`1 / \log_2(i + 1)`, or :math:`\gamma^{i - 1}`.
     distance : {"absolute", "squared"}, default="absolute"
-        :math:`\Delta`: half the sum of the absolute, or of the squared differences.
+        :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of
+        their squares.
 
     References
     ----------

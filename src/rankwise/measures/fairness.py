@@ -32,9 +32,10 @@ class REO(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap R_u \cap a|}{\sum_u |R_u \cap a|}
 
-    Population standard deviation over the item groups a that have relevant items. Range [0, inf);
-    lower is more equal; NaN for fewer than two groups. The cells are :math:`P_a`. Needs a column of
-    groups in ``items``.
+    :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of
+    user u, :math:`R_u` are the user's relevant items. std is the population standard deviation over
+    the groups that have relevant items. Range [0, inf); lower is more equal; NaN for fewer than two
+    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
 
     References
     ----------
@@ -62,15 +63,17 @@ class RSP(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
-    over users with a list; :math:`H_u` is the user's training history, except items in the list.
-    Population standard deviation over item groups. Range [0, inf); lower is more equal; NaN for
-    fewer than two groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are
+    over users with a list. :math:`L_u^k` is the top k of the recommendation list of user u,
+    :math:`H_u` the user's training history, except items in the list. std is the population
+    standard deviation over groups. Range [0, inf); lower is more equal; NaN for fewer than two
+    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are candidates; ``"excluded"`` takes them out
-        of the denominator and needs ``train``.
+        Whether items of the user's training history are excluded from the candidates, and thereby
+        from the denominator, or included. ``"excluded"`` needs ``train``.
 
     References
     ----------

@@ -39,7 +39,7 @@ class _Gained(HitSum):
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The relevance itself, :math:`2^{rel} - 1`, 1 for all relevant items, or
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
         :math:`2^{rel + 1} - 1` (as in WarpRec).
     """
 
@@ -64,8 +64,8 @@ class _Discounted(_Gained):
         The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
         ``discount="log"``.
     discount : {"log_plus_one", "log"}, default="log_plus_one"
-        A gain at rank i is divided by :math:`\log_b(i + 1)`, or by :math:`\max(1, \log_b i)`:
-        down to rank b nothing is discounted (Järvelin & Kekäläinen 2002; LensKit).
+        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
+        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
     """
 
     log_base: float = 2.0
@@ -108,7 +108,8 @@ class CG(_Gained):
 
     .. math:: CG@k = \sum_{i \le k} g_i
 
-    Range [0, inf); higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
+    higher is better.
 
     References
     ----------
@@ -126,13 +127,14 @@ class CG(_Gained):
 class DCG(_Discounted):
     r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
 
-    .. math:: DCG@k = \sum_{i \le k} g_i / \log_b(i + 1)
+    .. math:: DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    Range [0, inf); higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
+    higher is better.
 
     References
     ----------
-    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4).
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4);
     Burges et al. 2005, Learning to Rank using Gradient Descent, ICML (exponential gain).
 
     Examples
@@ -148,16 +150,18 @@ class DCG(_Discounted):
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
-    .. math:: nDCG@k = DCG@k / IDCG@k
+    .. math:: nDCG@k = \frac{DCG@k}{IDCG@k},
+              \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    IDCG is the ideal DCG: that of the user's relevant items in decreasing gain, at the same
-    cut-off k. Range [0, 1]; higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
+    the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
+    Range [0, 1]; higher is better.
 
     Parameters
     ----------
     ideal : {"relevant", "full"}, default="relevant"
-        ``"full"`` fills all k ranks of the ideal list with the user's largest gain, whether or not
-        the user has that many relevant items; it needs a cut-off.
+        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
+        the user has fewer relevant items (``"full"``, which needs a cut-off).
 
     References
     ----------
@@ -200,7 +204,8 @@ class NDCGBinary(NDCG):
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
-    Range [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u. Range [0, 1]; higher is better.
 
     References
     ----------
@@ -218,18 +223,18 @@ class NDCGBinary(NDCG):
 class RBP(HitSum):
     r"""Rank-biased precision: after each item, the user reads on with probability p.
 
-    .. math:: RBP = (1 - p) \sum_i g_i \, p^{i - 1}
+    .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
 
-    :math:`g_i` is 1 for relevant items or, with ``max_relevance``, relevance / max_relevance. Range
-    [0, 1]; higher is better. No finite list of relevant items reaches 1, unless it is divided by
-    the value of the ideal list.
+    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
+    max_relevance), else 0. Range [0, 1]; higher is better. Even an ideal list scores less than 1,
+    except with ``normaliser="ideal"``.
 
     Parameters
     ----------
     p : float, default=0.8
-        The persistence of the user, in (0, 1).
+        The persistence of the user: the probability of reading on, in (0, 1).
     normaliser : {"none", "ideal"}, default="none"
-        ``"ideal"`` divides by the value of a list with the relevant items first, in decreasing
+        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing
         gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
@@ -290,13 +295,14 @@ class ERR(PerUser):
     .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
-    :math:`g_i` is the relevance itself. Range [0, 1]; higher is better.
+    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
+    relevance, 0 if it is not relevant. Range [0, 1]; higher is better.
 
     Parameters
     ----------
     max_relevance : float, default=1.0
         :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
-        The default is that of binary relevance; graded relevance needs it.
+        The default is for binary relevance. A hit of larger relevance raises an error.
 
     References
     ----------

@@ -51,7 +51,7 @@ class ListedUsers(ItemNumber):
 class AvailableCount(ItemNumber):
     """For every item the number of users with a list who could have been recommended it.
 
-    What a user has seen in training could not, unless it is in the list all the same.
+    What a user has seen in training could not, unless it is in the list anyway.
     """
 
     inputs = (HistoryCount(), RepeatCount())

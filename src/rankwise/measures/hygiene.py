@@ -29,12 +29,12 @@ class _OfList(PerUser):
 @measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none",
          plain=plain.duplicate_rate)  # fmt: skip
 class DuplicateRate(_OfList):
-    r"""Share of the recommendation list that repeats an item from further up.
+    r"""Share of the recommendation list that repeats an item from a higher rank.
 
     .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
 
-    Range [0, 1]; lower is better. Needs ``duplicates="first"``: by default, a repeated item raises
-    an error.
+    The mean over users with a list. Range [0, 1]; lower is better. Needs ``duplicates="first"``: by
+    default, a repeated item raises an error.
 
     References
     ----------
@@ -64,7 +64,8 @@ class Unsatisfied(PerUser):
 
     .. math:: |\{u : |L_u| < k\}|
 
-    Range [0, number of users]; lower is better. Users without a list count.
+    :math:`L_u` is the recommendation list of user u; users without a list count. Range [0, number
+    of users]; lower is better.
 
     Parameters
     ----------
@@ -103,7 +104,8 @@ class Repeated(_OfList):
 
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
-    :math:`H_u` is the user's training history. Range [0, 1]; lower is better unless repeated
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
+    history. The mean over users with a list. Range [0, 1]; lower is better unless repeated
     consumption is wanted. Needs ``train``.
 
     References
@@ -128,12 +130,13 @@ class Repeated(_OfList):
 @measure("cold_item_share", range=(0, 1), higher_is_better=None,
          plain=plain.cold_item_share_at_k)  # fmt: skip
 class ColdItemShare(_OfList):
-    r"""Share of the top k that is cold-start items: items without training interactions.
+    r"""Share of cold-start items in the top k: items without training interactions.
 
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
-    :math:`n_i` is the number of training users of item i. Range [0, 1]; neither direction counts as
-    better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i. The mean over users with a list. Range [0, 1]; neither direction
+    counts as better. Needs ``train``.
 
     References
     ----------
@@ -162,14 +165,16 @@ class Overlap(_OfList):
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`B_u` is the user's list in ``baseline``, the recommendations of another run; users
-    without one have no value. Range [0, 1]; neither direction counts as better. Equal to 1 minus
-    ``unexpectedness``. Needs ``baseline``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
+    user's list in ``baseline``, the recommendations of another run. The mean over users with both
+    lists. Range [0, 1]; neither direction counts as better. Equal to 1 minus ``unexpectedness``.
+    Needs ``baseline``.
 
     Parameters
     ----------
     denominator : {"length", "k", "union"}, default="length"
-        The number of items in the top k, k, or the number of items in either top k.
+        The divisor: the number of items in the top k, k, or the number of items in at least one of
+        the two (``"union"``, the Jaccard index).
 
     References
     ----------
@@ -203,8 +208,9 @@ class MeanScore(_OfList):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
-    Range (-inf, inf), in the unit of the scores :math:`s_{ui}`; neither direction counts as better.
-    Needs recommendations with scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
+    item i. The mean over users with a list. Range (-inf, inf), in the unit of the scores; neither
+    direction counts as better. Needs recommendations with scores.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Interpolated precision: the best precision at a recall, or further down the list."""
+"""Interpolated precision: the best precision among the ranks with at least a given recall."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class InterpolatedPrecision(PerUser):
 
     .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
 
-    0 if the recall at k is below the level. Range [0, 1]; higher is better. Tied items are taken in
-    order of item id.
+    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
+    level. Range [0, 1]; higher is better. Tied items are taken in order of item id.
 
     Parameters
     ----------
     level : float or None, default=None
-        The recall, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
+        The recall level, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
     rounding : {"exact", "trec_eval"}, default="exact"
-        The number of hits that a level asks for: at least level times R, R being the number of
-        relevant items; or :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point, as in
-        trec_eval. For multiples of 0.1 this is the same rule, except at 0.7 of 3, where trec_eval
-        asks for 2 hits.
+        The number of hits that reaches a level, with R the number of relevant items: ``"exact"``
+        is at least level times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in
+        floating point. For multiples of 0.1 both agree, except at level 0.7 with R = 3, where
+        trec_eval requires 2 hits instead of 3.
 
     References
     ----------
@@ -56,7 +56,7 @@ class InterpolatedPrecision(PerUser):
         """Check the parameters."""
         super().__post_init__()
         allowed = self.level is None or 0 <= self.level <= 1
-        check_parameter(self, "level", allowed, "lies in [0, 1]")
+        check_parameter(self, "level", allowed, "must lie in [0, 1]")
 
     def value(self, block: Block, k: int) -> Array:
         """Return interpolated precision, shape (U,)."""

@@ -29,9 +29,10 @@ class IntraListDiversity(PerUser):
 
     .. math:: \frac{2}{n (n - 1)} \sum_{i < j} d(i, j), \quad i, j \in L_u^k, \; n = |L_u^k|
 
-    Range [0, inf), [0, 1] for Jaccard and [0, 2] for cosine; higher is
-    more diverse. Needs ``items`` with categories or features; an item without them has no
-    categories, or a zero vector, whose cosine distance to every other item is 1.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. The mean
+    over users with a list. Range [0, inf), [0, 1] for Jaccard and [0, 2] for cosine; higher is more
+    diverse. Needs ``items`` with categories or features; an item without them has no categories, or
+    a zero vector, whose cosine distance to every other item is 1.
 
     Parameters
     ----------
@@ -39,10 +40,10 @@ class IntraListDiversity(PerUser):
         Cosine and Euclidean distances are between feature vectors, Jaccard between sets of
         categories. A callable takes the feature vectors of n items, shape (n, d), and returns the
         distances, shape (n, n): ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``.
-        Results name it ``"module:function"``; that text alone runs no code, and cannot be
-        evaluated.
+        Results name it as ``"module:function"``; this text is never run: to evaluate, pass the
+        function itself.
     single : {"zero", "one", "skip"}, default="zero"
-        The value of a list of one item: 0, 1, or none.
+        The value of a list with one item: 0, 1, or no value.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
     categories : str, default="categories"
@@ -106,7 +107,7 @@ class IntraListDiversity(PerUser):
         if self.distance in NAMED:
             return NAMED[str(self.distance)]()
         raise ParameterError(
-            f"{self.name}: a distance that is named in text is not run",
+            f"{self.name}: a distance named in text is never run",
             found=f"distance={self.distance!r}",
             hint="pass the function itself: rw.IntraListDiversity(distance=function) @ 10",
         )

@@ -112,16 +112,20 @@ class ItemMADRanking(_GroupMeans):
               m_a = \mathrm{mean}_{i \in a} \;
               \mathrm{mean}_{u : i \in L_u^k} \frac{g_{ui}}{\log_2(rank_{ui} + 1)}
 
-    The gain is 0 where the item is not relevant; items never recommended are left out. Range
-    [0, inf); lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for fewer than two groups. Needs a group in ``items``.
+    :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the
+    users who have it in the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is
+    not relevant, :math:`rank_{ui}` its rank. The outer mean is over all pairs of groups. Items
+    never recommended are left out. Range [0, inf); lower is more equal. The cells are :math:`m_a`.
+    Tied items are taken in order of item id. NaN for fewer than two groups. Needs a column of
+    groups in ``items``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The relevance itself, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1` (as in WarpRec).
     discount : {"log", "none"}, default="log"
-        ``"none"`` leaves the logarithm out (WarpRec).
+        Whether gains are divided by the logarithm; ``"none"``: they are not (as in WarpRec).
 
     References
     ----------
@@ -154,9 +158,11 @@ class ItemMADRating(_GroupMeans):
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{i \in a} \; \mathrm{mean}_{u : i \in L_u^k \cap R_u} s_{ui}
 
-    Over recommended items that are relevant, with their scores. Range [0, inf), in the unit of the
+    :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score
+    :math:`s_{ui}` over the users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k
+    :math:`L_u^k`. The outer mean is over all pairs of groups. Range [0, inf), in the unit of the
     scores; lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for fewer than two groups. Needs a group in ``items``, and scores.
+    id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
 
     References
     ----------

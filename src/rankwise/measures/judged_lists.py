@@ -1,4 +1,4 @@
-"""Judged items of lists: how many there are, and measures of lists that hold them alone."""
+"""Judged items of lists: their share, and measures of lists reduced to them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class Judged(PerUser):
 
     .. math:: |L_u^k \cap J_u| / |L_u^k|
 
-    :math:`J_u` are the judged items of user u. Where it is low, measures mostly count unjudged
-    items as irrelevant. Range [0, 1]; neither direction counts as better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
+    judged items: those with a ground truth row. Where the share is low, accuracy measures mostly
+    count unjudged items as irrelevant. Range [0, 1]; neither direction counts as better. The mean
+    over users with a list.
 
     References
     ----------
@@ -54,18 +56,19 @@ class Judged(PerUser):
 @measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy",
          plain=plain.condensed)  # fmt: skip
 class Condensed(OfMeasure, PerUser):
-    r"""A measure of condensed lists: unjudged items are taken out before ranks count.
+    r"""A measure of condensed lists: unjudged items are removed before ranks are counted.
 
     .. math:: m@k \left(L_u \cap J_u\right)
 
-    :math:`J_u` are the items of user u with a row in the ground truth, relevant or not, in the
-    order of the list. Tied items are taken in order of item id. Range [0, inf), that of the
-    measure; higher is better.
+    :math:`m` is the measure, :math:`L_u` the recommendation list of user u, reduced to the judged
+    items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
+    Tied items are taken in order of item id. Range [0, inf), the range of the measure; higher is
+    better.
 
     Parameters
     ----------
     of : measure, default=ndcg
-        A measure of users that reads hits alone: ndcg, map, recall, precision, mrr, rbp, err.
+        A per-user measure that reads only hits: ndcg, map, recall, precision, mrr, rbp, err.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""The kinds of measure, by what their values are made of.
+"""The kinds of measure, by how their values are computed.
 
 * `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum. With
-  a plain definition alone (``@measure(…, plain=…)``) it is called user by user.
+  only a plain definition (``@measure(…, plain=…)``), that is called user by user.
 * `rankwise.measures.hit_sums`: a value for every user that is a sum over hits, divided by a norm.
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
   The same function gives one user's value, a group's and everyone's.
@@ -128,7 +128,7 @@ class Pooled(Measure):
 
     @property
     def mean_of_users(self) -> bool:
-        """Whether the value is the mean of users' values, and not that of the sums of all users."""
+        """Whether the value is the mean of per-user values, not the value of all users' sums."""
         return False
 
     @property
@@ -137,7 +137,7 @@ class Pooled(Measure):
         return "mean" if self.mean_of_users else "pooled"
 
     def user_weights(self, sums: Sums) -> Array | None:
-        """Return the weight of each user in that mean; None: all the same."""
+        """Return the weight of each user in that mean; None: all equally."""
         return None
 
 
@@ -190,7 +190,7 @@ class Catalogue(Accumulated):
 
 
 class OfMeasure(Measure):
-    """Computed from what another measure, ``of``, reads; the cut-off is that of this one."""
+    """Computed from the inputs of another measure, ``of``; only this measure has a cut-off."""
 
     of: Measure
 
@@ -199,7 +199,7 @@ class OfMeasure(Measure):
         super().__post_init__()
         if self.of.k:
             raise ParameterError(
-                f"{self.name}: what is {self.done} takes its own cut-off",
+                f"{self.name}: the {self.done} measure must not have its own cut-off",
                 found=str(self.of),
                 hint=f"write {self.name}(…)@10",
             )
@@ -208,7 +208,7 @@ class OfMeasure(Measure):
             raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
 
     done: ClassVar[str] = "measured"
-    """What is done to the measure, for messages."""
+    """A participle for messages: "the weighted measure must not have …"."""
 
     def _check_of(self) -> None:
         """Raise if the measure is not of a kind that this one works with."""
@@ -224,7 +224,7 @@ class OfMeasure(Measure):
 
 
 class OfParts(Measure):
-    """Made of other measures, which leave the cut-off to it."""
+    """Made of other measures; only this measure has a cut-off."""
 
     @property
     def reads_truth(self) -> bool:
@@ -242,13 +242,13 @@ class OfParts(Measure):
     def _check_part(self, part: Measure) -> None:
         if part.k:
             raise ParameterError(
-                f"{self.name}: its parts take its own cut-off",
+                f"{self.name}: the cut-off is that of the whole metric, not of its parts",
                 found=str(part),
                 hint=f"write {self.name}(…)@10",
             )
         if part.cells_only:
             raise ParameterError(
-                f"{self.name}: {part.name} has several values and none of its own", found=str(part)
+                f"{self.name}: {part.name} has only values of groups", found=str(part)
             )
         has_values = isinstance(part, PerUser | Pooled) or (
             isinstance(part, Composed) and part.of == "users"
@@ -258,7 +258,7 @@ class OfParts(Measure):
             raise ParameterError(
                 f"{self.name}: {part.name} has no value for a single user",
                 found=str(part),
-                hint="take a measure of users, or of=means where there is that choice",
+                hint="use a metric with per-user values, or of=means if this metric has it",
             )
 
 

@@ -1,8 +1,8 @@
-"""What a measure is: its parameters, what is known about it, and the kinds there are.
+"""The base class of all measures, and the decorator that registers a class as a measure.
 
-A measure is a small frozen object. Its parameters are its fields; what is true of all of its kind
-(name, range, direction, what it needs) are class attributes that `measure` sets. The mathematics
-is one method, which one depends on the kind: see `rankwise.measures.kinds`.
+A measure is a small frozen object. Its parameters are its fields; its name, range, direction and
+other properties of the class are class attributes that `measure` sets. The mathematics is one
+method, whose name depends on the kind of measure: see `rankwise.measures.kinds`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["WHOLE_LIST", "Measure", "ValueKind", "measure", "show_value"]
 ValueKind: TypeAlias = Literal[
     "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups", "distribution"
 ]
-"""What a value is made of: a mean over users, a sum over users, a function of sums over users,
-of all lists together, of other values, of the means of user groups, or of all users' values."""
+"""How a value is computed: a mean over users, a sum over users, or a function of sums over users,
+of all lists together, of other values, of the means of user groups, or of all per-user values."""
 WHOLE_LIST = 2**62
-"""The cut-off that stands for none: larger than any list, small enough to add to."""
-LARGEST = 10_000_000  # cut-off: some measures keep a number for every place up to it
+"""The cut-off in place of none: larger than any list, small enough to add numbers to."""
+LARGEST = 10_000_000  # largest cut-off: some measures keep a number for every rank up to it
 
 _M = TypeVar("_M", bound="type[Measure]")
 
@@ -80,15 +80,15 @@ class Measure(Registered):
     fixed: ClassVar[Mapping[str, Any]] = {}
     """The parameters that a preset fixes, with their values."""
     counts_candidates: ClassVar[bool] = False
-    """Whether it needs the history only to count candidates, which exact ranks know."""
+    """Whether it needs the history only to count candidates; exact ranks have their number."""
     reads_below_k: ClassVar[bool] = False
-    """Whether it compares places further down than any cut-off."""
+    """Whether it compares ranks below any cut-off."""
     cells_only: ClassVar[bool] = False
-    """Whether it has cells alone, and no value of its own."""
+    """Whether it has only cells, one value per group, and no overall value."""
 
     def __post_init__(self) -> None:
         if type(self) is Measure:
-            raise TypeError("a measure is made from one of its kinds")
+            raise TypeError("Measure is a base class: derive from PerUser, Pooled or another kind")
         for parameter in fields(self):
             if parameter.name != "k":
                 value = _as_measures(parameter.default, getattr(self, parameter.name))
@@ -116,11 +116,11 @@ class Measure(Registered):
         return {}  # the same measure at other cut-offs, which are asked for again and again
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is remembered beside the parameters."""
+        """Return the parameters and cut-offs, without cached values."""
         return {**self.parameters, "k": self.k}
 
     def __str__(self) -> str:
-        """Write the measure as the parser reads it, without what is at its default."""
+        """Write the measure as the parser reads it, without parameters at their default."""
         return self._text
 
     @cached_property
@@ -155,28 +155,28 @@ class Measure(Registered):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Every parameter with its value, the defaults too."""
+        """Every parameter with its value, including defaults."""
         names = [parameter.name for parameter in fields(self) if parameter.name != "k"]
         return {name: getattr(self, name) for name in names}
 
     @property
     def parts(self) -> tuple[Measure, ...]:
-        """The measures that must be worked out first; none but for composed measures."""
+        """The measures whose values are computed first; none except for composed measures."""
         return ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """All that is read beyond hits, lengths of lists and numbers of relevant items."""
+        """The inputs beyond hits, lengths of lists and numbers of relevant items."""
         return ()
 
     @cached_property
     def reads(self) -> Inputs:
-        """The inputs, sorted by who provides them."""
+        """The inputs, grouped by provider."""
         return Inputs.of(self.inputs)
 
     @property
     def value_kind(self) -> ValueKind:
-        """What the value is made of: each kind of measure knows."""
+        """How the value is computed; each kind of measure defines it."""
         raise NotImplementedError
 
     @property
@@ -185,11 +185,11 @@ class Measure(Registered):
         return True
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
-        """Say what the value rests on, for measures of which that must be known."""
+        """Return diagnostics of the value, such as the effective sample size of its weights."""
         return {}
 
     def require_cutoff(self) -> None:
-        """Raise if the measure says nothing without a cut-off and has none."""
+        """Raise if the measure needs a cut-off and has none."""
         if self.cutoff == "required" and not self.k:
             raise MeasureError(
                 f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10"
@@ -208,7 +208,7 @@ def measure(
     family: str | None = None,
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[_M], _M]:
-    """Make a class a measure: a frozen dataclass with what is known about it, registered.
+    """Make a class a measure: a registered frozen dataclass with these class attributes.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def measure(
     range : tuple of float
         The smallest and the largest value.
     higher_is_better : bool or None
-        The direction; None where a measure describes and does not judge.
+        The better direction; None if neither direction is better.
     cutoff : {"optional", "required", "none"}
         Whether ``@k`` may, must or must not be given.
     family : str, optional
@@ -247,7 +247,7 @@ def measure(
 
 
 def _describe_inherited(cls: type[Measure]) -> None:
-    """Add the parameters to a docstring that only docstrings of base classes describe."""
+    """Add parameters that only base classes document to the docstring of a measure."""
     text = inspect.cleandoc(cls.__doc__ or "")
     head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
     parameters = {parameter.name for parameter in fields(cls)}
@@ -267,7 +267,7 @@ def _annotations(cls: Any) -> dict[str, Any]:
 
 
 def _check(owner: Measure, name: str, value: object) -> None:
-    """Hold a parameter against its annotation."""
+    """Raise unless the value of a parameter matches its annotation."""
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
     choices = typing.get_args(kind)
@@ -294,7 +294,7 @@ def _check(owner: Measure, name: str, value: object) -> None:
 
 
 def _as_measures(default: object, value: Any) -> Any:
-    """Turn lists into tuples, and where measures are wanted names into measures."""
+    """Turn lists into tuples, and names into measures where the default is a measure."""
     if isinstance(value, list):
         value = tuple(value)
     wanted = default[0] if isinstance(default, tuple) and default else default
@@ -329,13 +329,13 @@ def _cutoffs(owner: Measure, k: Any) -> Cutoffs:
             raise ParameterError(
                 f"{owner.name}: a cut-off is a whole number from 1 to {LARGEST:,}",
                 found=f"k={cutoff!r}",
-                hint=f"without a cut-off {owner.name} is of the whole list"
+                hint=f"without a cut-off, {owner.name} is computed on the whole list"
                 if owner.cutoff != "required" and whole and cutoff > LARGEST
                 else None,
             )
     plain = tuple(operator.index(cutoff) for cutoff in given)
     if len(set(plain)) < len(plain):
-        raise ParameterError(f"{owner.name}: a cut-off stands twice", found=f"k={_show_k(plain)}")
+        raise ParameterError(f"{owner.name}: duplicate cut-off", found=f"k={_show_k(plain)}")
     return plain
 
 

@@ -1,4 +1,4 @@
-"""Micro-averages: the sums of all users over one another, instead of the mean of users' values."""
+"""Micro-averages: sums over all users divided by one another, instead of means over users."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class MicroAverage(OfMeasure, Pooled):
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
 
-    :math:`S_u / N_u` is the measure: for recall, hits over relevant items. Users with many relevant
-    items weigh more. Only users with relevant items count. Range [0, inf), that of the measure;
-    higher is better.
+    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
+    of relevant items. Users with many relevant items weigh more. Only users with relevant items
+    count. Range [0, inf), the range of the measure; higher is better.
 
     Parameters
     ----------
     of : measure, default=recall(denominator=capped)
-        A measure that is a sum over hits divided by something: recall, precision, map, ndcg, rbp.
-        The default, hits over min(k, \|R_u\|), is what implicit calls precision.
+        A measure that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
+        default, hits over min(k, relevant items), is called precision by the library implicit.
 
     References
     ----------

@@ -37,17 +37,17 @@ class _Objectives(Composed):
         if given:
             if len(given) != len(self.measures):
                 raise ParameterError(
-                    f"{self.name}: {name} has a number for each of the measures",
+                    f"{self.name}: {name} must have one number per measure",
                     found=f"{len(given)} numbers for {len(self.measures)} measures",
                 )
             return given
         ends = []
         for part in self.measures:
             if part.higher_is_better is None:
-                raise self._missing(name, part, "is not better either way")
+                raise self._missing(name, part, "has no better direction")
             end = part.range[1 if part.higher_is_better == best else 0]
             if math.isinf(end):
-                raise self._missing(name, part, "has no bound there")
+                raise self._missing(name, part, "has an infinite range")
             ends.append(float(end))
         return tuple(ends)
 
@@ -55,7 +55,7 @@ class _Objectives(Composed):
         return ParameterError(
             f"{self.name} needs {name}: {part.name} {why}",
             found=str(self),
-            hint=f"write {name}=[…] with a number for each of the measures",
+            hint=f"write {name}=[…] with one number per measure",
         )
 
 
@@ -66,8 +66,8 @@ class EuclideanDistance(_Objectives):
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    Range [0, inf); lower is better. Measures are not rescaled: the one with the largest scale
-    dominates.
+    :math:`s_j` is the value of measure j, :math:`u_j` its ideal value. Range [0, inf); lower is
+    better. Measures are not rescaled: the one with the largest scale dominates.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ class EuclideanDistance(_Objectives):
     utopia : list of float, optional
         The ideal value of each measure. Default: the best end of its range.
     of : {"users", "means"}, default="users"
-        ``"users"``: for every user, then the mean. ``"means"``: once, from the measures' results.
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
+        from the measures' values over all users.
 
     References
     ----------
@@ -116,7 +117,8 @@ class Hypervolume(_Objectives):
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    Range [0, inf); higher is better. 0 as soon as one measure is no better than its nadir.
+    :math:`s_j` is the value of measure j, :math:`n_j` its nadir, the worst acceptable value. Range
+    [0, inf); higher is better. 0 if at least one measure is no better than its nadir.
 
     Parameters
     ----------
@@ -127,7 +129,8 @@ class Hypervolume(_Objectives):
     directions : list of bool, optional
         Whether higher is better, for each measure. Default: the measure's own direction.
     of : {"users", "means"}, default="users"
-        ``"users"``: for every user, then the mean. ``"means"``: once, from the measures' results.
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
+        from the measures' values over all users.
 
     References
     ----------
@@ -153,7 +156,7 @@ class Hypervolume(_Objectives):
         self._point("nadir", self.nadir, best=False)
         if self.directions and len(self.directions) != len(self.measures):
             raise ParameterError(
-                "hypervolume: directions has an entry for each of the measures",
+                "hypervolume: directions must have one entry per measure",
                 found=f"{len(self.directions)} for {len(self.measures)} measures",
             )
 

@@ -50,9 +50,10 @@ class _NovelHits(HitSum):
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        :math:`p_i` is :math:`n_i / |U|`, or :math:`n_i / N` (as WarpRec and Elliot compute it).
+        :math:`p_i` is the number of training users of item i over the number of training users, or
+        over the number of training interactions (as in WarpRec and Elliot).
     relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
-        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (WarpRec).
+        A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (as in WarpRec).
     """
 
     inputs = (POPULARITY,)
@@ -85,7 +86,9 @@ class EFD(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    Range [0, inf); higher is better. Needs ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
+    training users who have it. An item never seen in training counts as seen by one user. Range
+    [0, inf); higher is better. Needs ``train``.
 
     References
     ----------
@@ -112,7 +115,9 @@ class EPC(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    Range [0, inf), [0, 1] where relevance is binary; higher is better. Needs ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
+    training users who have it. Range [0, inf), [0, 1] for ``relevance="binary"``; higher is better.
+    Needs ``train``.
 
     References
     ----------
@@ -181,20 +186,23 @@ class Novelty(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
 
-    Range [0, inf); higher is more novel. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i, :math:`|U|` the number of all training users. The mean over users with
+    a list. Range [0, inf); higher is more novel. Needs ``train``.
 
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        The probability of an item: :math:`n_i / |U|` or :math:`n_i / N`.
+        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of
+        training interactions.
     discount : {"none", "log"}, default="none"
         ``"log"`` weights the item at rank i by :math:`1 / \log_2(i + 1)`.
     denominator : {"length", "k"}, default="length"
-        The number of items in the top k, or k. With a discount, the sum of the discounts of these
-        ranks.
+        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the
+        discounts of these ranks.
     cold : {"rarest", "skip", "zero"}, default="rarest"
-        What an item without training users counts: as if it had one; nothing, its rank left out of
-        the denominator; or 0.
+        How an item without training users counts: as if it had one; not at all, neither in the sum
+        nor in the divisor; or as 0.
 
     References
     ----------
@@ -228,15 +236,17 @@ class Surprisal(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
 
-    Range [0, 1]; higher is more novel. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i, :math:`|U|` the number of all training users. The mean over users with
+    a list. Range [0, 1]; higher is more novel. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"length", "k"}, default="length"
-        The number of items in the top k, or k.
+        The divisor: the number of items in the top k, or k.
     cold : {"rarest", "skip", "zero"}, default="rarest"
-        What an item without training users counts: as if it had one; nothing, its rank left out of
-        the denominator; or 0.
+        How an item without training users counts: as if it had one; not at all, neither in the sum
+        nor in the divisor; or as 0.
 
     References
     ----------
@@ -268,13 +278,14 @@ class Unexpectedness(_ListMean):
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`B_u` is the user's list in ``baseline``; users without a baseline list have no value.
-    Range [0, 1]; higher is less expected. Needs ``baseline``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
+    user's list in ``baseline``. The mean over users with both lists. Range [0, 1]; higher is less
+    expected. Needs ``baseline``.
 
     Parameters
     ----------
     denominator : {"length", "k"}, default="length"
-        The number of items in the top k, or k.
+        The divisor: the number of items in the top k, or k.
 
     References
     ----------

@@ -1,8 +1,8 @@
 r"""Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
-A mean hides whom a recommender fails. Here :math:`m_{(1)} \le \dots \le m_{(n)}` are the values of
-the n users who have one, of any measure that has a value for each user. Weights of users do not
-apply: with ``weights=`` these measures raise.
+A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the
+per-user values of a measure, for the n users who have one. With user weights (``weights=``) these
+measures raise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _OfMeasure(OverUsers):
     Parameters
     ----------
     of : measure, default=ndcg
-        The measure: any that has a value for each user.
+        Any measure with per-user values.
     """
 
     of: Measure = NDCG()  # noqa: RUF009 - frozen, so that all may share it
@@ -53,17 +53,18 @@ class _OfMeasure(OverUsers):
 @measure("quantile", range=(-math.inf, math.inf), higher_is_better=True, family="fairness",
          plain=plain.quantile_of_users)  # fmt: skip
 class Quantile(_OfMeasure):
-    r"""Quantile of a measure over users: q = 0.5 is the median, q = 0.1 what 10 % fall below.
+    r"""Quantile of a measure over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
-    Interpolated linearly, as by default in NumPy. Range (-inf, inf), that of the measure; higher is
-    better where it is for the measure.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
+    number, t is in [0, 1): linear interpolation, the default of NumPy. Range (-inf, inf), the range
+    of the measure; higher is better where it is for the measure.
 
     Parameters
     ----------
     q : float, default=0.1
-        The share of users who have a lower value, in [0, 1].
+        The share of users with a lower value, in [0, 1].
 
     References
     ----------
@@ -85,7 +86,7 @@ class Quantile(_OfMeasure):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "q", 0 <= self.q <= 1, "lies in [0, 1]")
+        check_parameter(self, "q", 0 <= self.q <= 1, "must lie in [0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the quantile of values in ascending order."""
@@ -99,8 +100,9 @@ class Worst(_OfMeasure):
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
-    The users with the lowest values, or the highest where lower values are better. Range
-    (-inf, inf), that of the measure; higher is better where it is for the measure.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
+    in descending order where lower values are better; the mean is over the first w. Range
+    (-inf, inf), the range of the measure; higher is better where it is for the measure.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ class Worst(_OfMeasure):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "share", 0 < self.share <= 1, "lies in (0, 1]")
+        check_parameter(self, "share", 0 < self.share <= 1, "must lie in (0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the mean of the worst of values in ascending order."""
@@ -139,17 +141,17 @@ class Worst(_OfMeasure):
 @measure("geometric_mean", "gmean", range=(0, math.inf), higher_is_better=True, family="fairness",
          plain=plain.geometric_mean_of_users)  # fmt: skip
 class GeometricMean(_OfMeasure):
-    r"""Geometric mean of a measure over users, which badly served users pull down most.
+    r"""Geometric mean of a measure over users, dominated by the users with the lowest values.
 
     .. math:: \exp \frac{1}{n} \sum_j \ln \max(m_{(j)}, floor)
 
-    Range [floor, inf); higher is better where it is for the measure. ``geometric_mean(map)`` is
-    gm_map of trec_eval.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. Range [floor, inf); higher is better
+    where it is for the measure. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
     floor : float, default=1e-05
-        Smaller values count as this one, above 0.
+        Smaller values are raised to this number, above 0.
 
     References
     ----------

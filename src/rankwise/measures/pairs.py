@@ -23,13 +23,14 @@ class BPref(Weightable, PerUser):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
-    :math:`N_u` ground-truth items of the user are not relevant, and :math:`n_i` of them are ranked
-    above item i; items without a ground-truth row are skipped. Range [0, 1]; higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`N_u` ground truth items of the user are not relevant, and :math:`n_i` of them are ranked
+    above item i; items without a ground truth row are skipped. Range [0, 1]; higher is better.
 
     Parameters
     ----------
     without_judged : {"one", "undefined"}, default="one"
-        The term of a recommended relevant item for a user none of whose items is judged not
+        The term of a recommended relevant item for a user without ground truth items that are not
         relevant: 1 (as in trec_eval), or the user has no value (as in ranx). Without a recommended
         relevant item the value is 0 either way.
 
@@ -119,14 +120,16 @@ class PartialAUC(Weightable, PerUser):
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
 
-    :math:`a_i` irrelevant items are ranked above item i; relevant items that are not in the list
-    are below all of them. Range [0, 1]; higher is better. With tied scores ``positives="top"``
-    takes a tied item at its mean position.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`a_i` irrelevant items are ranked above item i; relevant items outside the list count 0.
+    Range [0, 1]; higher is better.
 
     Parameters
     ----------
     positives : {"all", "top"}, default="all"
-        ``"top"`` takes only the first min(k, \|R_u\|) relevant items, and divides by their number.
+        The relevant items that count: all, or the first min(k, \|R_u\|) in the list, whose sum is
+        then divided by min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a
+        tied item by its mean position among the relevant items.
 
     References
     ----------
@@ -163,9 +166,10 @@ class ListAUC(PerUser):
     .. math:: \frac{1}{|L_u \cap R_u| \, |L_u \setminus R_u|} \sum_{i \in L_u \cap R_u}
               |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
 
-    The probability that a relevant item of the list ranks above one that is not relevant; tied
-    scores count one half. Users whose list lacks one of the two have no value. For an area over all
-    candidates see ``gauc``. Range [0, 1]; higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    The value is the probability that a relevant item of the list ranks above an irrelevant one;
+    tied scores count one half. Users whose list has only relevant or only irrelevant items have no
+    value. Range [0, 1]; higher is better. For the area over all candidates, see ``gauc``.
 
     References
     ----------

@@ -192,7 +192,7 @@ def _value(node: ast.expr, text: str, language: Language) -> Any:
 
 def _unreadable(text: str) -> UsageError:
     return MeasureError(
-        "this does not read as a measure",
+        "this is not the text of a measure",
         found=text if isinstance(text, str) and len(text) < 200 else repr(text)[:200] + "…",
         hint="write name@k, name@[5,10] or name(parameter=value)@k",
     )

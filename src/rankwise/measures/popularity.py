@@ -1,9 +1,7 @@
 r"""Popularity bias: how far recommendations favour items that are popular in training.
 
-:math:`n_i` is the number of training users of item i. The short head are the most popular items
-that together hold ``pop_ratio`` of the training interactions, up to and including the one at which
-their sum first exceeds that share; the long tail T is the rest. Items of equal popularity are in
-order of item id.
+:math:`n_i` is the number of training users of item i. The most popular items are the short head
+(`_HeadAndTail` says how many), all others the long tail.
 """
 
 from __future__ import annotations
@@ -41,10 +39,12 @@ class _HeadAndTail(Measure):
     Parameters
     ----------
     pop_ratio : float, default=0.8
-        The share of the training interactions, or of the items, that the short head holds.
+        The size of the short head, in (0, 1).
     ratio_of : {"interactions", "items"}, default="interactions"
-        ``"items"``: the short head are the most popular ``pop_ratio`` of the items that occur in
-        training, rounded half up, at least one.
+        ``"interactions"``: the short head are the most popular items, up to and including the one
+        at which their share of the training interactions first exceeds ``pop_ratio``. ``"items"``:
+        they are a share ``pop_ratio`` of the items that occur in training, rounded half up, at
+        least one. Equally popular items are in order of item id; all other items are the long tail.
     """
 
     pop_ratio: float = 0.8
@@ -58,7 +58,7 @@ class _HeadAndTail(Measure):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "lies in (0, 1)")
+        check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "must lie in (0, 1)")
 
 
 @measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
@@ -68,7 +68,9 @@ class ARP(PerUser):
 
     .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
 
-    Range [0, inf); neither direction counts as better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i. The mean over users with a list. Range [0, inf); neither direction
+    counts as better. Needs ``train``.
 
     Parameters
     ----------
@@ -105,9 +107,10 @@ class PopularityQuantile(PerUser):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{r_i}{|\{j : n_j > 0\}|}
 
-    :math:`r_i` is the rank of item i by ascending popularity among the items that occur in
-    training; equally popular items share their mean rank, and an item that does not occur counts 0.
-    Range [0, 1]; neither direction counts as better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of
+    training users of item j, :math:`r_i` the rank of item i by ascending popularity among the items
+    that occur in training: equally popular items share their mean rank, other items count 0. The
+    mean over users with a list. Range [0, 1]; neither direction counts as better. Needs ``train``.
 
     References
     ----------
@@ -153,7 +156,8 @@ class ACLT(_LongTail):
 
     .. math:: |L_u^k \cap T|
 
-    Range [0, inf), at most k; higher is less biased. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
+    users with a list. Range [0, inf), at most k; higher is less biased. Needs ``train``.
 
     References
     ----------
@@ -181,7 +185,8 @@ class APLT(_LongTail):
 
     .. math:: |L_u^k \cap T| / k
 
-    Range [0, 1]; higher is less biased. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
+    users with a list. Range [0, 1]; higher is less biased. Needs ``train``.
 
     Parameters
     ----------
@@ -227,14 +232,15 @@ class PopRSP(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P_{head}, P_{tail})}{\mathrm{mean}(P_{head}, P_{tail})},
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
-    Population standard deviation. Range [0, 1]; lower is more equal. The two P are the cells
-    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the
+    list of user u; std is the population standard deviation. Range [0, 1]; lower is more equal. The
+    two rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"items", "available"}, default="items"
-        The number of items of the group, or the number of pairs of a user with a list and an item
-        of the group that is not in the user's training history (as in WarpRec from 2.0 on).
+        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a
+        list and an item of the group outside the user's training history (as in WarpRec from 2.0).
 
     References
     ----------
@@ -269,14 +275,16 @@ class PopREO(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P^+_{head}, P^+_{tail})}{\mathrm{mean}(P^+_{head}, P^+_{tail})},
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
-    Population standard deviation. Range [0, 1]; lower is more equal. The two P are the cells
-    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u,
+    :math:`R_u` are the user's relevant items; std is the population standard deviation. Range
+    [0, 1]; lower is more equal. The two rates are the cells ``item_group=short_head`` and
+    ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     of : {"hits", "recommended"}, default="hits"
-        ``"recommended"`` counts all recommended items of a group, relevant or not (as WarpRec
-        before 2.0 does): P is then not a probability.
+        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec
+        before 2.0): the rates are then not probabilities.
 
     References
     ----------
@@ -310,8 +318,10 @@ class PopularityLift(Pooled):
     .. math:: \frac{\sum_u \mathrm{mean}_{i \in L_u^k} n_i}
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
-    Over users with a list and a training history. Range [-1, inf): above 0 the lists are more
-    popular than the histories; neither direction counts as better. Needs ``train``.
+    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of
+    user u, :math:`H_u` the user's training history; the sums are over users with both. Range
+    [-1, inf): above 0, lists are more popular than histories; neither direction counts as better.
+    Needs ``train``.
 
     References
     ----------

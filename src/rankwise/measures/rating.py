@@ -50,7 +50,7 @@ class _MeanLoss(_MeanOverRows, _OfScores):
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The mean over all rows, or the mean of every user's value.
+        The mean over all rows of all users, or the mean over users of the value of each user.
     """
 
     average: Literal["rows", "users"] = "rows"
@@ -77,7 +77,8 @@ class MAE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
 
-    Range [0, inf); lower is better. In the unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the unit of the ratings; lower is better. Needs scores.
 
     References
     ----------
@@ -101,7 +102,8 @@ class MSE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
 
-    Range [0, inf); lower is better. In the squared unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the squared unit of the ratings; lower is better. Needs scores.
 
     References
     ----------
@@ -122,12 +124,14 @@ class RMSE(_MeanLoss):
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
 
-    Range [0, inf); lower is better. In the unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the unit of the ratings; lower is better. Needs scores.
 
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The root of the mean over all rows, or the mean of every user's value.
+        The root of the mean over all rows of all users, or the mean over users of the value of each
+        user.
 
     References
     ----------
@@ -153,7 +157,9 @@ class R2(_OfScores):
 
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
 
-    Undefined where the ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
+    the mean rating. NaN if the ratings do not vary. Range (-inf, 1]; higher is better. Needs
+    scores.
 
     References
     ----------
@@ -187,7 +193,8 @@ class ExplainedVariance(_OfScores):
 
     .. math:: 1 - Var(r - \hat r) / Var(r)
 
-    Undefined where the ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
+    ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
 
     References
     ----------
@@ -228,13 +235,14 @@ class LogLoss(_MeanOverRows):
 
     .. math:: -\frac{1}{n} \sum y \ln \hat p + (1 - y) \ln(1 - \hat p)
 
-    y is 1 for the relevant items of a list, 0 for its other items. Range [0, inf); lower is better.
-    Needs scores in [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0. Range [0, inf); lower is better. Needs scores in [0, 1], or logits.
 
     Parameters
     ----------
     scores : {"probabilities", "logits"}, default="probabilities"
-        What the scores are. A logit z is the probability :math:`1 / (1 + e^{-z})`, and not clipped.
+        Whether scores are probabilities, or logits: a logit z stands for the probability
+        :math:`1 / (1 + e^{-z})`, which is not clipped.
     epsilon : float, default=1e-15
         Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
 
@@ -282,8 +290,9 @@ class FCP(_OfScores):
     .. math:: n_c / (n_c + n_d)
 
     :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
-    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; both are summed
-    over users. Undefined without such pairs. Range [0, 1]; higher is better. Needs scores.
+    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
+    rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
+    pairs. Range [0, 1]; higher is better. Needs scores.
 
     References
     ----------

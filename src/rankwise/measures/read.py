@@ -77,14 +77,16 @@ def parse_all(
                 hint='write "ndcg@10" or rankwise.NDCG() @ 10',
             )
     if not out:
-        raise MeasureError("no measure was asked for", hint='pass measures=["ndcg@10"], say')
+        raise MeasureError(
+            "no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]'
+        )
     cells: set[str] = set()
     for measure in out:
         if cutoffs:
             measure.require_cutoff()
         twice = cells.intersection(measure.cells)
         if twice:
-            raise MeasureError("a measure was asked for twice", found=min(twice))
+            raise MeasureError("duplicate measure", found=min(twice))
         cells.update(measure.cells)
     return tuple(out)
 
@@ -99,7 +101,7 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
     for text in texts if isinstance(texts, Iterable) else [texts]:
         if not isinstance(text, str):
             raise MeasureError(
-                "measures are text here: every convention reads them in its language",
+                "measures must be text here: each convention has its own notation",
                 found=f"{text!r} ({type(text).__name__})", hint='write "ndcg@10"',
             )  # fmt: skip
         for part in _top_level(text):
@@ -111,7 +113,9 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
             else:
                 out.append(f"{name}@{cutoffs}" if name else part)
     if not out:
-        raise MeasureError("no measure was asked for", hint='pass measures=["ndcg@10"], say')
+        raise MeasureError(
+            "no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]'
+        )
     return out
 
 

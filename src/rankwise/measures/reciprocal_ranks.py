@@ -24,7 +24,8 @@ class ReciprocalRank(RunningSum):
 
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
 
-    0 where no relevant item is in the top k. Range [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
+    is in the top k. Range [0, 1]; higher is better.
 
     References
     ----------
@@ -50,7 +51,8 @@ class ARHR(HitSum):
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
-    The same as ``mrr`` for users with one relevant item. Range [0, inf); higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
+    one relevant item. Range [0, inf); higher is better.
 
     References
     ----------
@@ -75,7 +77,9 @@ class NCRR(ARHR):
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
 
-    nDCG with binary relevance and the discount 1 / i. Range [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i. Range
+    [0, 1]; higher is better.
 
     References
     ----------

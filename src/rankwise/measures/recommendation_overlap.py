@@ -1,4 +1,4 @@
-"""Rank-biased overlap: how much two rankings agree, the top weighing most."""
+"""Rank-biased overlap: how much two rankings agree, with most weight at the top."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ __all__ = ["RankBiasedOverlap"]
 class RankBiasedOverlap(PerUser):
     r"""Rank-biased overlap of the top k with the baseline's top k.
 
-    .. math:: (1 - p) \sum_{d=1}^{l} p^{d - 1} \frac{X_d}{d}
+    .. math:: (1 - p) \left(\sum_{d=1}^{l} p^{d - 1} \frac{X_d}{d}
+              + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
+              + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
-    :math:`X_d` items are in the top d of both lists, :math:`l` is the length of the longer list,
-    cut at k. Users without a baseline list have no value. Range [0, 1]; 1 for equal lists; neither
-    direction counts as better. Needs ``baseline``.
+    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
+    :math:`s` that of the shorter, both cut at k. Users without a baseline list have no value. Range
+    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``baseline``.
 
     Parameters
     ----------
     p : float, default=0.9
         The persistence of the reader, in (0, 1): the first :math:`1 / (1 - p)` ranks weigh most.
     form : {"extrapolated", "lower"}, default="extrapolated"
-        ``"lower"`` is the sum above, which no continuation of the lists can fall below;
-        ``"extrapolated"`` (equation 32 of the paper) goes on below with the agreement at the end.
+        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both
+        lists continue to agree as they do at their ends. ``"lower"`` is the first sum alone, times
+        :math:`1 - p`: a lower bound for all continuations of the lists.
 
     References
     ----------

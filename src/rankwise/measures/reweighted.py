@@ -1,8 +1,9 @@
 r"""Debiasing by weights, for any measure that is a sum over relevant items.
 
-Let a measure of user u be :math:`\sum_{i \in R_u} c_{ui}`, as recall, nDCG, average precision or
-AUC are. Weighted, it is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`; its normalisation, such as the
-ideal DCG, stays unweighted, so that values can exceed 1 where items of large weight rank high.
+Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
+:math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
+The normalisation inside :math:`c_{ui}`, for example by the ideal DCG, stays unweighted: values
+exceed 1 if items of large weight rank high.
 Self-normalised weights have the mean 1 for every user:
 :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 """
@@ -32,7 +33,7 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
     Parameters
     ----------
     of : measure, default=recall
-        The measure that is weighted.
+        The measure to weight.
     """
 
     normalised: ClassVar[bool] = True
@@ -45,7 +46,7 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over relevant items",
                 found=str(self.of),
-                hint="recall, precision, ndcg, map, rbp, auc and their kin are",
+                hint="recall, precision, ndcg, map, rbp, auc and related metrics are",
             )
 
     @property
@@ -100,10 +101,11 @@ class IPS(ByPropensity, _Reweighted):
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
-    :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items (recall, precision,
-    ndcg, map, rbp, auc, …). Propensities are :math:`p_i = (n_i / \max_j n_j)^{power}`, where
-    :math:`n_i` is a training count, or given. ``result.diagnostics`` shows how much depends on few
-    weights. Range [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
+    u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
+    :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
+    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Range
+    [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -130,10 +132,11 @@ class SNIPS(ByPropensity, _Reweighted):
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
-    :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Its scale is kept:
-    equal propensities change nothing. Where the measure weights users by their number of relevant
-    items, as auc does, users are weighted by the total weight of these. Range [0, inf), that of
-    recall [0, 1]; higher is better. Needs ``train``, or propensities in ``items``.
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
+    mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
+    relevant items, users are weighted by the total weight of these items. Range [0, inf), [0, 1]
+    for recall; higher is better. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -156,19 +159,19 @@ class SNIPS(ByPropensity, _Reweighted):
 @measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased",
          plain=plain.weighted_sum)  # fmt: skip
 class Stratified(ByStratum, _Reweighted):
-    r"""Popularity-stratified form of a measure: popular items count less.
+    r"""Popularity-stratified form of a measure: popular items have smaller weights.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    :math:`\sum_i c_{ui}` is the measure: any that is a sum over relevant items. Items never seen in
-    training count as seen once. Range [0, inf), that of recall [0, 1]; higher is better. Needs
-    ``train``.
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Range
+    [0, inf), [0, 1] for recall; higher is better. Needs ``train``.
 
     Parameters
     ----------
     average : {"users", "weights"}, default="users"
-        The mean over users, unweighted or weighted by the total weight of their relevant items.
+        The mean over users: unweighted, or weighted by the total weight of their relevant items.
 
     References
     ----------

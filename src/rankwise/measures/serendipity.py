@@ -40,11 +40,13 @@ class Serendipity(Pooled):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
 
-    where :math:`pop_i` is the item's popularity rank, counted in distinct popularities; for items
-    never seen in training the second fraction is 0. With ``form="history"``, 1 minus the item's
-    mean cosine with the user's training items:
+    :math:`L_u^k` is the top k of the recommendation list of user u; :math:`rel_i` is 1 if the item
+    at rank i is relevant, else 0; :math:`|I|` is the size of the catalogue; :math:`pop_i` is the
+    item's popularity rank, where equally popular items share one rank and the next rank is one
+    more. For items never seen in training the second fraction is 0. With ``form="history"``, an
+    item counts 1 minus its mean cosine with the user's training items :math:`H_u`:
 
-    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k}
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
 
     Range [0, 2], and [0, 1] where cosines are not negative; higher is better. Needs ``train``.
@@ -53,12 +55,14 @@ class Serendipity(Pooled):
     Parameters
     ----------
     form : {"popularity", "history"}, default="popularity"
-        As in RecTools, or as in recommenders. With ``"history"``, users without a training history
-        have no value.
+        The first formula (as in RecTools), or the second (as in recommenders), in which users
+        without a training history have no value.
     relevance : {"binary", "none"}, default="binary"
-        ``"binary"`` counts relevant items only, ``"none"`` all items (recommenders' default).
+        ``"binary"`` counts only relevant items; ``"none"`` counts all items, as if :math:`rel_i`
+        were 1 (the default of recommenders), for all users with a list.
     similarity : {"cooccurrence", "features"}, default="cooccurrence"
-        For ``"history"``: cosines of the items' columns of training users, or of feature vectors.
+        For ``form="history"``: cosines between the items' columns of training users, or between
+        their feature vectors.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
 

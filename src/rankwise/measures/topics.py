@@ -1,7 +1,7 @@
 r"""Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
-Categories come from a column of ``items``: lists, text such as ``"war|drama"``, or a column for
-each category, named together as ``categories="genre_*"``.
+Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or
+from one column per category, named together as ``categories="genre_*"``.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ class SubtopicRecall(OverCategories):
 
     .. math:: \frac{|C(L_u^k) \cap C(R_u)|}{|C(R_u)|}
 
-    :math:`C` is the set of all categories of a set of items. Users whose relevant items have no
-    category have no value. Range [0, 1]; higher is better. Tied items are taken in order of item
-    id. Needs ``items`` with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`C` is the set of all categories of a set of items. Users whose relevant
+    items have no category have no value. Range [0, 1]; higher is better. Tied items are taken in
+    order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
     of : {"list", "hits"}, default="list"
-        Whose categories count as covered: those of all items in the top k, or of the relevant
+        The items whose categories count as covered: all items in the top k, or only the relevant
         items among them (as in WarpRec).
     categories : str, default="categories"
         The column of ``items`` with the categories.
@@ -105,16 +106,18 @@ class AlphaNDCG(OverCategories):
     .. math:: \alpha\text{-}DCG@k = \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)}
               \sum_{c \in C(i)} (1 - \alpha)^{m_{c,i}}
 
-    :math:`m_{c,i}` is the number of relevant items above rank i with category c. Normalised by the
-    :math:`\alpha\text{-}DCG` of an ideal list, built greedily from the relevant items: always the
-    item that adds most. (A list that beats the greedy one, which need not be optimal, scores 1.)
-    Users whose relevant items have no category have no value. Range [0, 1]; higher is better. Tied
-    items are taken in order of item id. Needs ``items`` with categories.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories;
+    :math:`m_{c,i}` is the number of relevant items above rank i with category c. The value is this
+    sum divided by the same sum for the ideal list, which is built greedily from the relevant items:
+    the next item is always the one that adds most. (A list that beats the greedy one, which need
+    not be optimal, scores 1.) Users whose relevant items have no category have no value. Range
+    [0, 1]; higher is better. Tied items are taken in order of item id. Needs ``items`` with
+    categories.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        The share of its gain that a category loses at each repetition, in [0, 1].
+        The share of its gain that a category loses with each repetition, in [0, 1].
     categories : str, default="categories"
         The column of ``items`` with the categories.
 
@@ -137,7 +140,7 @@ class AlphaNDCG(OverCategories):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "alpha", 0 <= self.alpha <= 1, "lies in [0, 1]")
+        check_parameter(self, "alpha", 0 <= self.alpha <= 1, "must lie in [0, 1]")
 
     @property
     def inputs(self) -> tuple[Input, ...]:

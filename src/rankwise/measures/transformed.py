@@ -1,4 +1,4 @@
-r"""Values of other measures turned round or divided, as some libraries report them."""
+r"""Complements and ratios of other measures' values, as some libraries report them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ class Complement(Composed):
 
     .. math:: 1 - m
 
-    Of every user where the measure has a value for each user, otherwise of the one value. Range
-    (-inf, inf), that of the measure turned round; lower is better where higher is better for the
-    measure, and the other way round. What the measure means is the same under every convention.
+    :math:`m` is the value of the measure: for every user, then averaged over users, if the measure
+    has per-user values. Range (-inf, inf), 1 minus the range of the measure; lower is better where
+    higher is better for the measure, and vice versa. No convention changes the definition of the
+    measure.
 
     Parameters
     ----------
     measure : measure, default=gini
-        The measure: ``complement(gini)@10`` is the Gini diversity index of Elliot.
+        Any measure: ``complement(gini)@10`` is the Gini diversity index of Elliot.
 
     References
     ----------
@@ -80,18 +81,20 @@ class Ratio(Composed):
 
     .. math:: m_1 / m_2
 
-    Range (-inf, inf); neither direction counts as better. NaN where the second is 0. What the
-    measures mean is the same under every convention.
+    :math:`m_1` and :math:`m_2` are the values of the two measures. NaN where the second is 0. Range
+    (-inf, inf); neither direction counts as better. No convention changes the definitions of the
+    measures.
 
     Parameters
     ----------
     first : measure, default=shannon_entropy
-        The measure that is divided.
+        The dividend.
     second : measure, default=item_coverage
-        The measure that it is divided by: with the defaults the entropy per recommended item, which
-        RecBole calls Shannon entropy.
+        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon
+        entropy.
     of : {"means", "users"}, default="means"
-        ``"means"``: once, from the measures' results. ``"users"``: for every user, then the mean.
+        ``"means"``: computed once, from the measures' values over all users. ``"users"``: computed
+        for every user, then averaged over users.
 
     References
     ----------

@@ -34,12 +34,15 @@ class UserMADRanking(_MeanDifference):
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
 
-    Range [0, 1]; lower is more equal. NaN for fewer than two groups. Needs a group in ``users``.
+    :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The
+    cells are :math:`m_a`. Range [0, 1]; lower is more equal. NaN for fewer than two groups. Needs a
+    column of groups in ``users``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of nDCG.
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1`.
 
     References
     ----------
@@ -72,8 +75,10 @@ class UserMADRating(_MeanDifference):
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{u \in a} \, \mathrm{mean}_{i \in L_u^k} s_{ui}
 
-    Range [0, inf), in the unit of the scores; lower is more equal. NaN for fewer than two groups.
-    Needs a group in ``users``, and scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
+    item i, :math:`m_a` the mean of user group a; the outer mean is over all pairs of groups. The
+    cells are :math:`m_a`. Range [0, inf), in the unit of the scores; lower is more equal. NaN for
+    fewer than two groups. Needs a column of groups in ``users``, and scores.
 
     References
     ----------
@@ -113,7 +118,9 @@ class GroupGap(_AnyMeasure):
 
     .. math:: \max_a m_a - \min_a m_a
 
-    Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a group in ``users``.
+    :math:`m_a` is the mean of the measure over the users of group a; these means are the cells.
+    Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a column of groups in
+    ``users``.
 
     Parameters
     ----------
@@ -149,8 +156,9 @@ class GroupRatio(_AnyMeasure):
 
     .. math:: \min_a m_a / \max_a m_a
 
-    Range [0, 1] for measures that are not negative; higher is more equal. NaN where no group mean
-    is above 0, and for fewer than two groups. Needs a group in ``users``.
+    :math:`m_a` is the mean of the measure over the users of group a; these means are the cells.
+    Range [0, 1] for measures without negative values; higher is more equal. NaN where no group mean
+    is above 0, and for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------

@@ -2,7 +2,8 @@ r"""Weights of relevant items, shared by all debiased measures.
 
 A weighted measure defines the weight of every item and reports how much its value depends on few
 of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
-items, the share of the largest, the clip and the share of the relevant items that it changed.
+items, the share of the largest weight, the clip, and the share of relevant items with a clipped
+propensity.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ByWeight(Measure):
                 f"{self.name}: a relevant item has no propensity",
                 where="items",
                 found=f"{int(xp.sum(xp.astype(missing, xp.int64)))} such rows",
-                hint="give every item of the truth a propensity, or take those of training counts",
+                hint="give every ground truth item a propensity, or use propensity=popularity",
             ),
         )
         return weight
@@ -69,14 +70,15 @@ class ByWeight(Measure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ByPropensity(ByWeight):
-    """Relevant items count 1 / propensity, the probability that they are observed.
+    """Relevant items count 1 / propensity: 1 over the probability that they are observed.
 
     Parameters
     ----------
     propensity : {"popularity", "given"}, default="popularity"
-        Estimated from training counts, or given in the column ``propensity`` of ``items``.
+        Where propensities come from: estimated as (training users of the item / the largest such
+        number) to the power of ``power``, or given in the column ``propensity`` of ``items``.
     power : float, default=0.5
-        The exponent of the training counts, 0 or more.
+        The exponent of the estimate, 0 or more; 0 gives all items the same propensity.
     clip : float, default=0.1
         The smallest propensity, in (0, 1]; smaller values are raised to it.
     """
@@ -88,8 +90,8 @@ class ByPropensity(ByWeight):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "clip", 0 < self.clip <= 1, "lies in (0, 1]")
-        check_parameter(self, "power", 0 <= self.power < math.inf, "is 0 or more")
+        check_parameter(self, "clip", 0 < self.clip <= 1, "must lie in (0, 1]")
+        check_parameter(self, "power", 0 <= self.power < math.inf, "must be 0 or more")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -124,7 +126,8 @@ class ByStratum(ByWeight):
     Parameters
     ----------
     gamma : float, default=1.0
-        How much likelier interactions with popular items are to be observed; 0 weights all alike.
+        How strongly the probability that an interaction is observed grows with popularity, 0 or
+        more; 0 weights all items alike.
     """
 
     gamma: float = 1.0
@@ -137,7 +140,7 @@ class ByStratum(ByWeight):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "is 0 or more")
+        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "must be 0 or more")
 
     def weight(self, known: Block | CatalogueSums) -> Array:
         """Return the weight of every item; items never seen in training count as seen once."""

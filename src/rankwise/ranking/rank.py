@@ -118,9 +118,9 @@ def rank(
     Parameters
     ----------
     %(scores)s
-    k : int
-        The length of the lists; required. Users with fewer candidates get shorter lists and are
-        counted.
+    k : int, optional
+        The length of the lists; required. Users with fewer candidates get shorter lists and
+        are counted.
     exclude : table, path, mapping or sparse matrix, optional
         User-item pairs that are not ranked: usually the training interactions.
     %(candidates)s
@@ -173,7 +173,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
     """Return the top k of a pool's candidates for each of its users."""
     if pool.protocol.replacement:
         raise ParameterError(
-            "candidates drawn with replacement do not make a list: an item would stand there twice",
+            "candidates drawn with replacement do not make a list: an item could be in it twice",
             hint="rw.rank_relevant counts over them, or draw without replacement",
         )
     blocks: list[TopRows] = []
@@ -202,7 +202,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
 def no_candidates(pool: Pool) -> EmptyError:
     """Return the error for a pool in which no user has a candidate."""
     return EmptyError(
-        "no user has anything left to rank",
+        "no user has a candidate left to rank",
         found=f"{len(pool.ranked_users)} users, candidates: {pool.protocol.candidates}",
         hint="is everything excluded? do candidates and item_ids name items alike?",
     )

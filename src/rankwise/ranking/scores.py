@@ -160,12 +160,12 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
         raise InputError(
             "factors of users and items have different lengths",
             found=f"users {user.shape}, items {item.shape}",
-            hint="both have a row each and a column a dimension",
+            hint="both have one row per user or item, and one column per dimension",
         )
     item_bias = None if bias is None else _array("bias", bias, 1)
     if item_bias is not None and len(item_bias) != len(item):
         raise InputError(
-            "bias has one value an item", found=f"{len(item_bias)} values, {len(item)} items"
+            "bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items"
         )
     for name, values in (("users", user), ("items", item), ("bias", item_bias)):
         if values is not None:

@@ -28,7 +28,7 @@ def some_missing(measure: str, found: str) -> ParameterError:
     """Return the error for users who have a value in some results only."""
     return ParameterError(
         f"some users have a value of {measure} in one result, and none in another", found=found,
-        hint='missing="zero" takes it for 0, as for a list that was not delivered; '
+        hint='missing="zero" counts it as 0, as for a list that was not delivered; '
         'missing="common" compares the users who have all values',
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ _SETTINGS = (
     "convention", "relevance_threshold", "exclude_seen", "catalogue", "order_by", "ids",
     "score_precision",
 )  # fmt: skip
-_FORCE = "; force=True compares them all the same"
+_FORCE = "; force=True compares them anyway"
 
 
 def check_comparable(results: Mapping[str, Result]) -> None:
@@ -205,5 +205,5 @@ def _why_not(cell: str, results: Mapping[str, Result], *, in_groups: bool) -> st
     if undefined:
         return f"it is NaN in {', '.join(undefined)}"
     if in_groups:
-        return "it is no mean of users, so groups of them cannot be tested"
-    return "it is no mean of users (evaluate with jackknife=64)"
+        return "it is not a mean over users, so groups of users cannot be tested"
+    return "it is not a mean over users (evaluate with jackknife=64)"

@@ -60,52 +60,50 @@ def compare(
     Parameters
     ----------
     *results : Result, or one mapping of str to Result
-        Two systems or more: one after the other, which are called A, B, … in this order, or by
+        Two or more systems: as separate arguments, which are called A, B, … in this order, or by
         name, ``{name: result, …}``. A system that was trained with several seeds has a list of
         results, one per seed, ``{name: [result, …]}``; one that was evaluated on several data sets
         has a result, or a list, for each, ``{name: {data set: result, …}}``.
     baseline : str, optional
-        Compare every other result with this one; by default with A, and all pairs of results that
-        have names.
+        The name of the result with which all others are compared. By default A, or for results by
+        name all pairs.
     by : str, optional
-        Compare within each group of users, in a column of the table of users that results were
-        evaluated with: ``evaluate(…, users=…, by=…)``. All groups are corrected together. By
-        default all users are compared at once.
+        Compare within each group of users: a column of the users table with which the results were
+        evaluated, ``evaluate(…, users=…, by=…)``. P-values are corrected over all groups together.
+        By default all users are compared at once.
     primary : str, optional
-        The primary measure: its pairs are one family, corrected together. By default ``ndcg@10``,
-        or the first measure with per-user values. All other measures are exploratory: corrected
+        The primary metric: its pairs are one family, corrected together. By default ``ndcg@10``,
+        or the first metric with per-user values. All other metrics are exploratory: corrected
         together by Benjamini and Hochberg, and flagged.
     measures : str or list of str, optional
-        The measures to compare; by default all that every result has. A measure that cannot be
-        compared is then left out, and ``settings["not_compared"]`` says why, unless it is the
-        primary one.
+        The metrics to compare; by default all that every result has. Then, a metric other than the
+        primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
     test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
         The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
     correction : str, default="holm"
-        For the primary measure: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``, ``none``,
-        or one of two that test all pairs together, not over groups: ``max_t`` (sign flips) and
-        ``tukey`` (randomised Tukey, for all pairs).
+        Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
+        ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
+        flips) or ``tukey`` (randomised Tukey, always over all pairs).
     margin : float, str, or mapping of measure to these, optional
         The largest difference that does not matter: a number, or a share of the baseline's mean,
         ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
-        ``p_non_inferior`` says whether a system loses less than that.
+        ``p_non_inferior`` tests whether a system loses less than the margin.
     missing : {"error", "zero", "common"}, default="error"
-        What to do with users who have a value in one result and none in another. Users without a
-        value in any result are left out, and counted.
+        What to do with users who have a value in one result and none in another: raise, count the
+        missing value as 0, or compare the common users. Users without any value are left out.
     seeds : {"auto", "independent", "paired"}, default="auto"
         Whether seed i of one system and seed i of another belong together, because each seed has
-        a random split of its own. ``"auto"``: they do if splits, or the numbers of relevant items
-        of users, differ between seeds; say ``"paired"`` for leave-one-out with other items.
+        its own random split. ``"auto"``: paired if the splits, or users' numbers of relevant
+        items, differ between seeds. Pass ``"paired"`` if each seed leaves out another item.
     clusters : str, optional
-        A column of the table of users, as for ``by``, whose groups are sampled as a whole, so that
-        their users are not independent: households, or the person behind several sessions.
+        A column of the users table, as for ``by``, whose groups are the sampling units, because
+        users of a group are not independent: households, or the person behind several sessions.
     n_resamples : int, optional
-        Number of resamples of resampling tests; by default 10,000, or as many as the pairs need
-        for the smallest p-value to survive its correction.
+        Number of resamples; by default 10,000, or more if the correction over many pairs needs it.
     seed : int, default=0
-        Seed of tests and intervals.
+        Random seed of tests and intervals.
     force : bool, default=False
         Compare despite different candidate sets, splits, ground truths or settings.
 
@@ -118,6 +116,10 @@ def compare(
     ParameterError
         If candidate sets, splits, settings or ground truths differ. Results with unknown candidate
         sets can be compared with all but sampled ones, results without split metadata with any.
+
+    See Also
+    --------
+    decide : Ship, hold or stop, from a comparison.
 
     Examples
     --------

@@ -27,32 +27,36 @@ __all__ = ["Comparison"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """The result of `rankwise.compare`.
+    """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row per measure, group of users (null without ``by``) and pair: both means,
-        ``difference`` (system minus baseline) with its
-        confidence interval, relative ``lift`` with its interval (Fieller), test, p-value,
-        ``p_adjusted``, ``verdict`` (better, worse, different, equivalent, undecided) with the
-        ``error_rate`` that it controls, ``within_margin``, the interval of all pairs of the primary
-        measure together (``low_together``, ``high_together``, by Bonferroni), with a margin
-        ``p_non_inferior`` and the ``users_needed`` to show that nothing is lost, effect sizes
-        d_z and Cliff's delta, wins, ties and losses, users compared, users left out and why, users
-        whose values are not both 0, the minimum detectable difference (power 0.8), and flags.
-        With several seeds: their number (``seeds_baseline``, ``seeds_system``), the standard
-        deviation of the values between them (``deviation_baseline``, ``deviation_system``), their
-        ``share_of_seeds`` in the variance of the difference, and ``seeds_to_halve``, how many more
-        of each system halve its interval. With clusters of users their number, ``clusters``. Over
-        data sets, in the rows without a group: how many ``data_sets``, of which wins, ties and
-        losses are counts, and ``tau``, the standard deviation of the true differences between them.
+        One row per metric, group of users (null without ``by``) and pair. The columns:
+
+        - both means; the ``difference`` (system minus baseline) with its confidence interval, and
+          the interval that holds for all pairs of the primary metric together (``low_together``,
+          ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
+        - the test, its p-value and ``p_adjusted``; the ``verdict`` (better, worse, different,
+          equivalent, undecided) with the ``error_rate`` that it controls, and ``within_margin``
+        - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
+        - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
+          left out (and why), and with values that are not both 0; the minimum detectable
+          difference (power 0.8); flags
+        - with several seeds: their number (``seeds_baseline``, ``seeds_system``), the standard
+          deviation of the values between seeds (``deviation_baseline``, ``deviation_system``), the
+          ``share_of_seeds`` in the variance of the difference, and ``seeds_to_halve``, the number
+          of further seeds of each system that halves the interval
+        - with clusters of users: their number, ``clusters``
+        - over data sets, in the rows without a group: the number of ``data_sets``, which wins, ties
+          and losses then count, and ``tau``, the standard deviation of the true differences
+          between data sets
     values : polars.DataFrame
         One row per value that any result has, one column per system and data set: means over
-        seeds. Where candidates were sampled, the column's name carries the label.
+        seeds. If candidates were sampled, column names carry the label.
     settings : dict
-        Baseline, primary measure, significance level, test, correction, margin, …; and
-        ``not_compared``, which says of each measure that was left out why.
+        Baseline, primary metric, significance level, test, correction, margin, …; and
+        ``not_compared``, the reason for each metric that was left out.
     results : mapping of str to Result
         The results that were compared, those of several seeds or data sets as ``"b, seed 1"`` or
         ``"b, data set"``; empty if the comparison was read from a file.
@@ -77,20 +81,20 @@ class Comparison:
     def plot(self) -> ComparisonPlots:
         """Charts: ``comparison.plot.differences()``, ``.gains(…)``, ``.pareto(…)``, ``.curve(…)``.
 
-        They need the extra ``plot`` (Altair).
+        Install with ``pip install "rankwise[plot]"`` (Altair).
         """
         return ComparisonPlots(self.table, self.settings["primary"], self.results)
 
     @property
     def ranks(self) -> pl.DataFrame:
-        """The ranks of three systems or more on the primary measure, the best first.
+        """The ranks of three or more systems on the primary metric, the best first.
 
         ``system``, ``mean``, ``rank`` (1 is the best observed mean), the confidence interval of the
         true rank, ``rank_low`` to ``rank_high``, and ``may_be_best``: no other system is shown to
-        be better. All intervals hold together with confidence 1 − alpha, and one of the systems
-        that may be the best is the best. Empty for groups of users, for a measure without a
-        direction, and where only some pairs were tested (several seeds or data sets, or values
-        that are not means of users, against a baseline).
+        be better. All intervals hold together with confidence 1 − alpha, as does the claim that the
+        best system is among those that may be the best. Empty for groups of users, for a metric
+        without a better direction, and if only some pairs were tested (several seeds or data sets,
+        or values that are not per-user means, against a baseline).
 
         Examples
         --------
@@ -167,7 +171,7 @@ class Comparison:
         return path
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON: NaN as None, infinity as text."""
+        """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
         data: dict[str, Any] = finite({
             "settings": self.settings,
             "pairs": self.table.to_dicts(),
@@ -178,13 +182,13 @@ class Comparison:
     def export(self, format: Format) -> str:  # noqa: A002
         """Return the comparison as text.
 
-        Markdown and LaTeX are tables of systems by measures: the best in bold, the second
+        Markdown and LaTeX are tables of systems by metrics, with the best in bold, the second
         underlined, marks for significance, and a caption that explains them.
 
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON holds settings and values as well; LaTeX needs the package booktabs.
+            JSON also holds settings and values; LaTeX needs the package booktabs.
         """
         return export(
             format, self.to_dict,
@@ -196,7 +200,7 @@ class Comparison:
         self, *, title: str | None = None, recommendations: Mapping[str, Any] | None = None,
         truth: Any = None, train: Any = None, items: Any = None, audit: Any = None,
     ) -> Report:  # fmt: skip
-        """Return a page about this comparison; the parameters are those of `rankwise.report`."""
+        """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
         given = {"truth": truth, "train": train, "items": items}
         return make_report(self.results, (self.table, self.settings), title=title,
                            runs=recommendations, given=given, audit=audit)  # fmt: skip

@@ -45,39 +45,40 @@ def decide(
 ) -> Decision:
     """Decide whether to ship a system: success, guardrails, and no deterioration.
 
-    * **Ship** if at least one success measure is significantly better (Holm over the success
-      measures), and every guardrail is shown to lose less than its margin, over all users and in
-      every slice that is large enough.
-    * **Stop** if any success, guardrail or deterioration measure is significantly worse, over all
-      users or in a slice (Holm over all of them), unless a guardrail is shown to be within its
-      margin there.
-    * **Hold** otherwise: too little is shown.
+    * **Ship** if at least one success metric is significantly better (Holm over the success
+      metrics), and every guardrail is non-inferior: shown to lose less than its margin, over all
+      users and in every slice that is large enough.
+    * **Stop** if any success, guardrail or deterioration metric is significantly worse, over all
+      users or in a slice (Holm over all of these tests), unless a guardrail is shown to be within
+      its margin there.
+    * **Hold** otherwise: the data show neither.
 
-    Guardrails are not corrected for their number, because all of them have to hold; the users that
-    they need are for a power of 1 − 0.2 / number of guardrails, so that a harmless system passes
-    all of them with probability 0.8.
+    Guardrails are not corrected for their number, because all of them have to hold. The number of
+    users that they need is for a power of 1 − 0.2 / number of guardrails, so that a harmless system
+    passes all of them with probability 0.8.
 
     Parameters
     ----------
     results : Comparison, or mapping of str to Result
         Results by name.
     success : str or list of str
-        The measures of which one has to improve.
+        Success metrics: at least one of them has to improve.
     guardrails : mapping of measure to margin, optional
-        The measures that must not get worse by the margin: a number, or a share such as ``"1%"``.
+        Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
+        baseline such as ``"1%"``.
     deterioration : str or list of str, optional
-        Further measures that must not get significantly worse.
+        Further metrics that must not get significantly worse.
     slices : str or list of str, optional
-        What groups of users were made by, ``evaluate(…, by=…)``: guardrails and deterioration are
-        checked in each group as well.
+        Columns of user groups, as passed to ``evaluate(…, by=…)``: guardrails and deterioration
+        are checked in each group as well.
     min_slice_size : int, default=100
-        Groups with fewer users are not checked, and named.
+        Groups with fewer users are not checked; the decision lists them.
     alpha : float, default=0.05
         The significance level.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result only, as for `rankwise.compare`.
     baseline, system : str, optional
-        Which result is compared with which; by default the second with the first.
+        The names of the two results; by default the first is the baseline, the second the system.
 
     Returns
     -------
@@ -86,7 +87,11 @@ def decide(
     Raises
     ------
     ParameterError, MeasureError
-        If a name is unknown, or a measure has no direction or no per-user values.
+        If a name is unknown, or a metric has no better direction or no per-user values.
+
+    See Also
+    --------
+    compare : All pairs and metrics, without a decision.
 
     References
     ----------
@@ -146,7 +151,7 @@ class _Rule:
             if result.direction(cell) is None:
                 raise MeasureError(f"{name} has no better direction, so it cannot decide")
             if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
-                raise MeasureError(f"{name} is no mean of users, so it cannot decide")
+                raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
         twice = [
             n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1
         ]

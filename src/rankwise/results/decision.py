@@ -1,4 +1,4 @@
-"""A decision: its outcome, the checks that it rests on, and a record with a digest."""
+"""A decision: its outcome, its checks, and a record with a digest."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ CHECKS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision:
-    """What a rule decides about a system, and every check that it rests on.
+    """The result of `rankwise.decide`: ship, hold or stop, with every check behind it.
 
     Attributes
     ----------
     outcome : {"ship", "hold", "stop"}
-        Ship: a success measure is better, and every guardrail holds. Stop: something is worse.
+        Ship: a success metric is better, and every guardrail holds. Stop: a metric is worse.
         Hold: neither is shown.
     reasons : list of str
-        Why, one sentence each.
+        The reasons, one sentence each.
     checks : polars.DataFrame
-        One row per check: its ``role`` (success, guardrail, deterioration), measure, slice, users,
+        One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
         difference with its interval, margin, the p-value that decides, ``outcome`` (passed,
-        failed, not shown), and for guardrails the users needed to show it.
+        failed, not shown), and for guardrails the number of users needed.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -62,12 +62,12 @@ class Decision:
 
     @cached_property
     def text(self) -> str:
-        """The record as canonical JSON: sorted keys, no blanks, with a digest of all the rest."""
+        """The record as canonical JSON: sorted keys, no whitespace, with a digest of the rest."""
         digest = hashlib.sha256(_canonical(self.record).encode()).hexdigest()
         return _canonical({**self.record, "sha256": digest}) + "\n"
 
     def save(self, path: str | Path) -> Path:
-        """Write the record.
+        """Write the record as canonical JSON.
 
         Raises
         ------

@@ -187,7 +187,7 @@ class DesignPairs(Pairs):
         return dict(zip(("lift", "lift_low", "lift_high"), lift, strict=True))
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
-        """Return the row of values that are no means of users: the jackknife is over users."""
+        """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
             return row | {"flags": [*row["flags"], *self._ignored()]}

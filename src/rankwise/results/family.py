@@ -117,7 +117,7 @@ class Pairs:
         )  # fmt: skip
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
-        """Return the row of one pair of values that are no means of users."""
+        """Return the row of one pair of values that are not means over users."""
         return jackknife_row(self.results, cell, pair, self.alpha, self.better(cell))
 
     def _intervals(
@@ -132,7 +132,7 @@ class Pairs:
         return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
 
     def aligned(self, cell: str) -> Aligned | None:
-        """Return the users' values; None if the value is no mean of users."""
+        """Return the users' values; None if the value is not a mean over users."""
         return self._main_aligned if cell == self.main else self._align(cell)
 
     @cached_property

@@ -34,8 +34,8 @@ def interval_of(
 ) -> Interval:  # fmt: skip
     """Return the confidence interval of a value; see `Result.interval`.
 
-    ``user_values`` are the values that it is the mean of; None if it is no mean of users, so that
-    only the jackknife is valid. ``bounds`` are those of one user's value.
+    ``user_values`` are the values that it is the mean of; None if it is not a mean over users:
+    then only the jackknife is valid. ``bounds`` are those of one user's value.
     """
     check_choice("method", method, IntervalMethod)
     if method != "jackknife" and user_values is not None:
@@ -53,9 +53,9 @@ def interval_of(
         )
     if replicates is None or cell not in replicates.columns:
         raise MeasureError(
-            f"{cell} is no mean of users, so its interval needs the jackknife",
+            f"{cell} is not a mean over users, so its interval needs the jackknife",
             found="no jackknife replicates" + (" of it" if replicates is not None else ""),
-            hint="evaluate(…, jackknife=64) works it out without each of 64 groups of users",
+            hint="evaluate(…, jackknife=64) computes it without each of 64 groups of users",
         )
     if method not in ("auto", "jackknife"):
         raise ParameterError(
@@ -69,7 +69,7 @@ def interval_of(
 
 
 def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
-    """Return the smallest and the largest value of a user; infinite for what is no measure."""
+    """Return the smallest and the largest value of a user; infinite for anything else."""
     found = (measure.range for measure in measures if cell in measure.cells)
     return next(found, (-math.inf, math.inf))
 

@@ -175,7 +175,7 @@ def row_of_all_lists(
     cell: str, pair: tuple[str, str], values: tuple[float, float], users: int, tested: TestResult,
     interval: Interval, *, error: float, better: bool | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the row of one pair of ``values`` that are no means of users, the baseline's first."""
+    """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
     before, after = values
     return blank_row() | {
         "measure": cell, "baseline": pair[0], "system": pair[1],
@@ -191,7 +191,7 @@ def row_of_all_lists(
 def verdict(row: Mapping[str, Any], alpha: float) -> str:
     """Return what a row shows: better, worse, different, equivalent or undecided.
 
-    A significant difference is never hidden: within the margin it is better or worse all the same.
+    A significant difference is never hidden: within the margin it is still better or worse.
     """
     if not row["p_adjusted"] < alpha:
         return "equivalent" if row["p_equivalence_adjusted"] < alpha else "undecided"

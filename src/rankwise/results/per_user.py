@@ -1,4 +1,4 @@
-"""Tables of per-user values as results: from other tools or ``rankwise evaluate --per-user``."""
+"""Results from tables of per-user values, of other tools or ``rankwise evaluate --per-user``."""
 
 from __future__ import annotations
 
@@ -26,19 +26,23 @@ _USER_COLUMNS = ("n_relevant", "list_length")
 
 
 def from_per_user(source: Any) -> Result:
-    """Return a table of per-user values as a result.
+    """Make a result from a table of per-user values, so that it can be compared.
 
     Parameters
     ----------
     source : table or path
-        One row per user: a column of user ids and one numeric column per measure; NaN or null
-        where a user has no value. Columns named like measures (``ndcg@10``) have a direction,
-        others have none; columns named like ``group(country)`` hold groups of users.
+        One row per user: a column of user ids and one numeric column per metric; NaN or null
+        where a user has no value. In columns named like metrics (``ndcg@10``) it is known whether
+        higher is better, in others it is not; columns like ``group(country)`` hold groups of users.
+
+    Returns
+    -------
+    Result
 
     Raises
     ------
     ColumnError
-        If there is no column of users, a user twice, or no numeric column.
+        If there is no column of users, a duplicate user, or no numeric column.
 
     Examples
     --------

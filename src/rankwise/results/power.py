@@ -23,15 +23,15 @@ _VAGUE = 4
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many users a comparison needs, and how well the pilot tells it.
+    """The number of users that a comparison needs, with its confidence interval.
 
     Attributes
     ----------
     users : int
         The number of users, if the variance is that of the pilot.
     low, high : int or None
-        Its confidence limits, as the variance in the pilot is an estimate; plan for ``high``. None
-        where the pilot has fewer than 5 users.
+        Its confidence limits, because the variance is estimated from the pilot; plan for ``high``.
+        None if the pilot has fewer than 5 users.
     confidence : float
         The confidence level.
     flags : tuple of str
@@ -57,22 +57,31 @@ def power(
     correlation: float = 0.0,
     alpha: float = 0.05,
 ) -> float:
-    """Return the probability that a comparison over these users detects a difference of means.
+    """Return the power of a comparison: the probability of detecting a difference of means.
 
     Parameters
     ----------
     result : Result
-        Gives the number of users and the standard deviation of their values.
+        The pilot: its number of users, and the standard deviation of their values, are used.
     measure : str or Measure, optional
-        A mean over users; by default ``ndcg@10``, or the first such mean.
+        A metric that is a per-user mean; by default ``ndcg@10``, or the first one.
     difference : float
         The difference of means to detect.
     other : Result, optional
         Another system on the same users, to estimate the standard deviation of differences.
     correlation : float, default=0.0
-        Without ``other``: the correlation of both systems' values; below 0 more users are needed.
+        Without ``other``: the assumed correlation between the values of both systems. The higher
+        it is, the higher the power.
     alpha : float, default=0.05
         The significance level of the test.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    sample_size : The number of users needed for a given power.
 
     Examples
     --------
@@ -97,20 +106,21 @@ def sample_size(
     alpha: float = 0.05,
     confidence: float = 0.95,
 ) -> SampleSize:
-    """Return how many users a comparison needs to detect a difference of means.
+    """Return the number of users that a comparison needs to detect a difference of means.
 
-    The number grows with the variance of differences, which a small pilot hardly knows: from 30
-    users four of ten answers would leave a power below 0.7. The interval of the answer is that of
-    the variance (Bonett 2006); for 95 % it covers 88 to 95 % where most users do not differ.
+    It is proportional to the variance of the differences, of which a small pilot is a poor
+    estimate: with a pilot of 30 users, the power is below 0.7 in four of ten cases. The confidence
+    interval of the number is that of the variance (Bonett 2006); the interval for 95 % covers the
+    true number in 88 to 95 % of cases if most users do not differ.
 
     Parameters
     ----------
     result, measure, difference, other, correlation, alpha
         As for `power`.
     power : float, default=0.8
-        The probability to reach.
+        The power to reach.
     confidence : float, default=0.95
-        The confidence level of the interval of the answer.
+        The confidence level of the interval of the number of users.
 
     Returns
     -------
@@ -153,7 +163,9 @@ def _pilot(
     check_number("correlation", correlation)
     cell = main_measure(result) if measure is None else result.cell(measure)
     if not result.is_mean_of_users(cell):
-        raise MeasureError(f"{cell} is no mean of users, so no number of users can be said")
+        raise MeasureError(
+            f"{cell} is not a mean over users, so the number of users cannot be computed"
+        )
     if other is not None:
         aligned = align_users({"result": result, "other": other}, cell, "common")
         values, factor = Differences(aligned.values[:, 0], aligned.values[:, 1]).d, 1.0

@@ -39,36 +39,35 @@ SCHEMA_VERSION = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Mapping[str, float]):
-    """The result of an evaluation: a mapping of values by name, and everything about them.
+    """The result of an evaluation: a mapping of metric names to values, with per-user values.
 
-    Names are canonical, ``"ndcg@10"``; every name that a measure has finds its value, and under a
-    convention every name that it has there. Two results
-    are equal only if they are the same object.
+    Its keys are canonical names, ``"ndcg@10"``; a value is also found by any alias of its metric,
+    and under a convention by its names there. Two results are equal if they are the same object.
 
     Attributes
     ----------
     measures : tuple of Measure
-        The measures (metrics) evaluated.
+        The metrics that were evaluated.
     values : dict of str to float, also callable
-        The value of every measure at every cut-off, ``{"ndcg@10": 0.31, …}``, and of its cells
-        if it has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
+        The value of every metric at every cut-off, ``{"ndcg@10": 0.31, …}``, and of each cell of a
+        metric that has several values, ``{"reo@10[item_group=a]": 0.2, …}``.
     per_user : polars.DataFrame
         One row per user, in order of id: ``user``, ``n_relevant``, ``list_length``, the groups of
-        ``by`` as ``group(country)``, and one column for every value that is defined per user. NaN
-        where a user has none.
+        ``by`` as ``group(country)``, and one column for every value that is defined per user; NaN
+        where it is undefined.
     counts : dict of str to int
-        Numbers of users, rows, ties, duplicates, …: nothing is dropped without a count here.
+        Numbers of users, rows, ties, duplicates, …: nothing is dropped without being counted.
     slices : polars.DataFrame or None
         One row per group of users, if ``by`` was given.
     provenance : dict
-        Versions, settings, measures in full, inputs with their columns and hashes, facts, date.
+        Versions, settings, metrics with all parameters, inputs with columns and hashes, date.
     diagnostics : dict of str to dict of str to float
-        For debiased measures: effective sample size, largest weight, clip.
+        For debiased metrics: effective sample size, largest weight, clip.
     replicates : polars.DataFrame or None
         With ``jackknife``, every value computed without each group of users.
     kinds : mapping of str to str
-        What each value is made of: ``"mean"`` over users, ``"weighted mean"``, ``"sum"``,
-        ``"pooled"`` over users, of ``"all lists"``, ``"composed"`` of other values, ``"groups"``.
+        How each value is aggregated: ``"mean"`` over users, ``"weighted mean"``, ``"sum"``,
+        ``"pooled"`` over users, over ``"all lists"``, ``"composed"`` of other values, ``"groups"``.
 
     Examples
     --------
@@ -94,13 +93,13 @@ class Result(Mapping[str, float]):
 
     @property
     def protocol(self) -> Protocol | None:
-        """The candidate sets that lists were ranked from; None if unknown."""
+        """The candidate sets from which the lists were ranked; None if unknown."""
         saved = self.provenance.get("candidates")
         return None if saved is None else Protocol.of(saved)
 
     @cached_property
     def convention(self) -> Convention | None:
-        """The convention under which measures were evaluated; None: rankwise's defaults."""
+        """The convention under which metrics were evaluated; None: rankwise's defaults."""
         saved = self.provenance.get("convention")
         return None if saved is None else Convention.of(saved)
 
@@ -111,12 +110,12 @@ class Result(Mapping[str, float]):
 
     @property
     def tested_on(self) -> str:
-        """The split of the ground truth on one line; empty if unknown."""
+        """The split of the ground truth, described on one line; empty if unknown."""
         return "" if self.split is None else in_words(self.split)
 
     @property
     def label(self) -> str:
-        """What every display says of values over sampled candidates; empty for other values."""
+        """The label of values over sampled candidates, in every display; empty for others."""
         return "" if self.protocol is None else self.protocol.label
 
     def __getitem__(self, measure: str | Measure) -> float:
@@ -143,7 +142,7 @@ class Result(Mapping[str, float]):
     __hash__ = object.__hash__
 
     def cell(self, measure: str | Measure) -> str:
-        """Return the key of a value in ``values``, from any name that the measure has."""
+        """Return the key of a value in ``values``, given any name of its metric."""
         name = str(measure)
         if name in self.values:
             return name
@@ -166,15 +165,15 @@ class Result(Mapping[str, float]):
         return name
 
     def direction(self, cell: str) -> bool | None:
-        """Return whether a higher value is better; None if neither is, as for labelled cells.
+        """Return whether a higher value is better; None if neither direction is.
 
-        Of recall's spread over groups a small value is better; of a group's recall it is not.
+        The direction is that of the value: lower is better for the spread of recall over groups.
         """
         measures = (measure for measure in self.measures if cell in measure.cells)
         return next((measure.higher_is_better for measure in measures), None)
 
     def is_mean_of_users(self, cell: str) -> bool:
-        """Return whether a value is the unweighted mean of the users' defined values."""
+        """Return whether a value is the unweighted mean of the per-user values."""
         if self.kinds.get(cell) != "mean":
             return False
         # With undefined="nan" a single user without relevant items leaves no mean.
@@ -191,25 +190,24 @@ class Result(Mapping[str, float]):
         by: str | None = None,
         group: object = None,
     ) -> Interval:
-        """Return the confidence interval of a value, users being sampled.
+        """Return the confidence interval of a value, with users as the random sample.
 
         Parameters
         ----------
         measure : str or Measure
-            The value.
+            The metric at one cut-off.
         confidence : float, default=0.95
             The confidence level.
         method : str, default="auto"
-            For a mean over users ``"t"``, a bootstrap (``"bca"``, ``"percentile"``, ``"basic"``,
+            For per-user means: ``"t"``, a bootstrap (``"bca"``, ``"percentile"``, ``"basic"``,
             ``"studentised"``), or ``"auto"``: t from 1,000 users, BCa below. For other values
-            (coverage, Gini, entropy, measures of groups, pooled ones) only ``"jackknife"`` is
+            (coverage, Gini, entropy, metrics of groups, pooled ones) only ``"jackknife"`` is
             valid, which needs ``rankwise.evaluate(…, jackknife=64)``.
         n_resamples, seed : int, default=10_000, 0
-            Number of bootstrap resamples, and their seed.
+            Number of bootstrap resamples, and their random seed.
         by, group : str, optional
-            The interval of the mean over one group of users, of those that ``slices`` has: the
-            column that ``by`` named when they were evaluated, and the group; None is the group of
-            users without one. By default all users.
+            One of the groups of users in ``slices``: the column that was passed as ``by``, and the
+            group, None for users without one. By default the interval is that of all users.
 
         Examples
         --------
@@ -234,14 +232,16 @@ class Result(Mapping[str, float]):
         users = self.per_user if by is None else within(self.per_user, by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
-            raise MeasureError(f"{cell} is no mean of users, so a group of them has no interval")
+            raise MeasureError(
+                f"{cell} is not a mean over users, so a group of users has no interval"
+            )
         return interval_of(
             cell, self.values[cell], user_values, self.replicates,
             confidence, method, n_resamples, seed, self.measures,
         )  # fmt: skip
 
     def table(self, measure: str | Measure) -> pl.DataFrame:
-        """Return the cells of a measure with several values: their groups, and ``value``.
+        """Return a metric that has several values as a table: its groups, and ``value``.
 
         Examples
         --------
@@ -265,15 +265,15 @@ class Result(Mapping[str, float]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def cells(self, measure: Measure, at: int) -> list[tuple[str, float]]:
-        """Return label and value of everything that a measure has at its ``at``-th cut-off."""
+        """Return the labels and values of a metric at its ``at``-th cut-off."""
         return labelled_values(self.values, measure.cells[at])
 
     @cached_property
     def scores(self) -> pl.DataFrame:
         """One row per value: ``measure, k, cell, value, users, better, label``.
 
-        ``cell`` is null for the measure's own value, ``users`` the number of users with a value,
-        ``label`` says that candidates were sampled, and is null otherwise.
+        ``cell`` is null for a metric with one value; ``users`` is the number of users with a value;
+        ``label`` tells how candidates were sampled, and is null otherwise.
         """
         return tidy_values(self.measures, self.values, self.per_user, self.label)
 
@@ -288,13 +288,13 @@ class Result(Mapping[str, float]):
     def plot(self) -> ResultPlots:
         """Charts: ``result.plot.curve("ndcg")``, ``.per_user("ndcg@10")``, ``.slices("ndcg@10")``.
 
-        They need the extra ``plot`` (Altair).
+        Install with ``pip install "rankwise[plot]"`` (Altair).
         """
         return ResultPlots(self)
 
     @property
     def notes(self) -> list[str]:
-        """Who was evaluated by which rules, what was out of the ordinary, and what was read."""
+        """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
         return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
 
@@ -310,7 +310,7 @@ class Result(Mapping[str, float]):
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.
 
-        NaN becomes None, and infinity ``"inf"``: JSON has no such numbers.
+        NaN becomes None, and infinity ``"inf"``, because JSON has neither.
         """
         data: dict[str, Any] = finite({
             "schema_version": SCHEMA_VERSION,
@@ -330,13 +330,13 @@ class Result(Mapping[str, float]):
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON holds counts and provenance as well. LaTeX has one ``table`` of values, labelled
+            JSON also holds counts and provenance. LaTeX has one ``table`` of values, labelled
             ``tab:rankwise-values``, and one of groups; it needs the package booktabs.
         """
         return export(format, self.to_dict, self._long_table, self._views)
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and the tables that it names into a folder, all or nothing.
+        """Save the result in a folder, atomically; `rankwise.load` reads it.
 
         ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
         ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
@@ -345,7 +345,7 @@ class Result(Mapping[str, float]):
         Raises
         ------
         OutputError
-            If the folder cannot be written; an older result in it is then untouched.
+            If the folder cannot be written; an older result in it is left unchanged.
         """
         path = check_path("folder", folder)
         frames = {"per_user": self.per_user, "replicates": self.replicates}

@@ -1,4 +1,4 @@
-"""Reading results that `Result.save` wrote."""
+"""`load`: read results that `Result.save` wrote."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ __all__ = ["load"]
 
 def load(folder: str | Path) -> Result:
     """Read a result that `Result.save` wrote.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder.
+
+    Returns
+    -------
+    Result
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _refuse_short(rule: LeaveOut, frame: DataFrame) -> None:
             f"a user has too few rows to leave {rule.n} out and keep one",
             where=f"user {row[0]['user']!r}",
             found=f"{row[0]['size']} rows ({row[1]} such users)",
-            hint='say what happens to such users: short="train" keeps their rows in training',
+            hint='choose what happens to these users: short="train" keeps their rows in training',
         )
 
 

@@ -209,7 +209,7 @@ class LeavePOut(FoldSplitter):
 
 def _check_enough(k: int, rows: Rows) -> None:
     if k > len(rows):
-        raise InputError(f"{k} folds need as many rows", found=f"{len(rows)} rows")
+        raise InputError(f"{k} folds need at least {k} rows", found=f"{len(rows)} rows")
 
 
 def _dealt(order: Ints, k: int, notes: dict[str, int] | None = None) -> Callable[[int], Masks]:

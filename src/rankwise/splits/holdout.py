@@ -123,7 +123,7 @@ class LeaveOut(SingleSplitter):
                 f"a user has too few rows to leave {self.n} out and keep one",
                 where=f"user {user!r}",
                 found=f"{by_user.lengths[short][0]} rows ({short.sum()} such users)",
-                hint='say what happens to such users: short="train" keeps their rows in training',
+                hint='choose what happens to them: short="train" keeps their rows in training',
             )
         of_short = {"test": by_user.lengths, "some": by_user.lengths - 1}
         n_test = np.where(short, of_short.get(self.short, 0), self.n)

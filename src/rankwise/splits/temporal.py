@@ -84,7 +84,7 @@ class GlobalTime(SingleSplitter):
     def _check(self) -> None:
         if sum(value is not None for value in (self.share, self.at, self.last)) != 1:
             raise ParameterError(
-                "the moment is said in one way: share=, at= or last=",
+                "give exactly one of share=, at= and last=",
                 found=f"share={self.share!r}, at={self.at!r}, last={self.last!r}",
             )
         if self.share is not None:

@@ -50,9 +50,9 @@ def write(
     path = check_path("folder", folder)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise OutputError(
-            "a split is written into a folder that is new or empty",
+            "a split is written into a new or empty folder",
             where=str(path),
-            hint="files of another split beside it would be read with it",
+            hint="files of another split in it would be read as well",
         )
     if folds and form in ("recbole", "warprec"):
         raise ParameterError(

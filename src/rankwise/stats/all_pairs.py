@@ -28,7 +28,7 @@ class PairTests:
     Attributes
     ----------
     difference, error, t, p : array, shape (k, k)
-        Mean difference, its standard error, t, and p (1 where two systems agree for every user).
+        Mean difference, its standard error, t, and p (1 if two systems agree for every user).
     users : array, shape (k, k)
         Number of users with a value in both.
     """
@@ -43,11 +43,17 @@ class PairTests:
 def paired_t_of_all(values: Any) -> PairTests:
     """Test every pair of systems by the paired t test, at the cost of one matrix product.
 
+    P-values are not corrected for the number of pairs; see `adjust`, `max_t` and `tukey`.
+
     Parameters
     ----------
     values : array, shape (n, k)
         One row per user, one column per system. NaN marks a missing value; each pair is tested on
         the users who have both values.
+
+    Returns
+    -------
+    PairTests
 
     Examples
     --------
@@ -122,11 +128,12 @@ def _with_gaps(x: Floats, gaps: Any) -> tuple[Floats, Floats, Floats, Any]:
 def max_t(
     differences: Any, *, n_resamples: int = 10_000, seed: int = 0, threads: int | None = None
 ) -> Floats:
-    """Return p-values adjusted for all tests together, by the largest of all sign-flipped t.
+    """Return p-values adjusted for all tests together by sign flips: the max-T procedure.
 
-    The single-step procedure of Westfall and Young (1993). All columns share the same signs, so
-    that the dependence of the tests is taken into account; p = (1 + number of draws whose largest
-    |t*| is at least |t|) / (1 + resamples). It controls the family-wise error rate.
+    The single-step procedure of Westfall and Young (1993), which controls the family-wise error
+    rate. All columns share the same signs, so that the dependence of the tests is taken into
+    account; p = (1 + number of resamples whose largest ``|t*|`` is at least ``|t|``) /
+    (1 + resamples).
 
     Parameters
     ----------
@@ -138,7 +145,7 @@ def max_t(
     Returns
     -------
     array, shape (m,)
-        Adjusted p; 1 for a column of zeros.
+        Adjusted p-values; 1 for a column of zeros.
 
     Examples
     --------
@@ -173,24 +180,24 @@ def sign_flip_of_all(
     threads: int | None = None,
     batch: int | None = None,
 ) -> Floats:
-    """Return sign-flip p-values of every pair of systems, for many measures, from the same signs.
+    """Return sign-flip p-values of every pair of systems, for one metric or several.
 
-    Flipping the signs of a user's values flips those of the differences, so one product of signs
-    and values serves all pairs of columns.
+    All pairs share the same random signs: flipping the signs of a user's values flips those of all
+    differences, so one matrix product of signs and values serves all pairs.
 
     Parameters
     ----------
     values : array, shape (n, k) or (n, m, k)
-        n users, k systems, and m measures; without NaN.
+        n users, m metrics and k systems; without NaN.
     family : bool, default=False
-        Adjust for all pairs of a measure together, by the largest t of every draw (max-T).
+        Adjust for all pairs of a metric together, by the largest ``|t|`` of every resample (max-T).
     n_resamples, seed, threads, batch : int, default=1000, 0, None, None
         As for `bootstrap_means`.
 
     Returns
     -------
     array, shape (k, k) or (m, k, k)
-        p = (1 + number at least as extreme) / (1 + resamples); 1 where two systems agree.
+        p = (1 + number at least as extreme) / (1 + resamples); 1 if two systems agree.
 
     Examples
     --------
@@ -200,7 +207,7 @@ def sign_flip_of_all(
     """
     x = numbers("values", values)
     if x.ndim not in (2, 3) or not x.size or not np.isfinite(x).all():
-        raise InputError("values have a row a user, a column a system, and no NaN",
+        raise InputError("values have one row per user, one column per system, and no NaN",
                          found=f"shape {x.shape}")  # fmt: skip
     check_positive(n_resamples=n_resamples)
     cube = x[:, None, :] if x.ndim == 2 else x
@@ -230,15 +237,15 @@ def sign_flip_of_all(
 
 
 def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
-    r"""Return p-values of all pairs of systems, adjusted for all pairs: Tukey's HSD for blocks.
+    r"""Return p-values of all pairs of systems by Tukey's HSD test, with users as blocks.
 
     .. math:: p_{ij} = P(q_{k, \nu} \ge |\bar x_i - \bar x_j| / \sqrt{s^2 / n})
 
-    ``randomised``: the limit for many users of permuting the systems within each user (Carterette
-    2012, Sakai 2018): :math:`s^2` is the mean over users of the variance among systems, and
-    :math:`\nu = \infty`. It assumes equal variances of the systems, and has too many false
-    positives where most systems are nearly the same and one is not: then use `max_t`. ``blocked``:
-    the two-way analysis of variance, :math:`s^2` its residual mean square,
+    ``"randomised"`` is the limit for many users of permuting the systems within each user
+    (Carterette 2012, Sakai 2018): :math:`s^2` is the mean over users of the variance among systems,
+    and :math:`\nu = \infty`. It assumes equal variances of the systems, and has too many false
+    positives if all systems but one are nearly the same: then use `max_t`. ``"blocked"`` is the
+    two-way analysis of variance: :math:`s^2` is its residual mean square, and
     :math:`\nu = (n - 1)(k - 1)`, under the same assumption. SciPy's ``tukey_hsd`` is for
     independent groups, not for systems evaluated on the same users.
 
@@ -252,7 +259,7 @@ def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
     Returns
     -------
     array, shape (k, k)
-        Adjusted p; 1 on the diagonal.
+        P-values adjusted for all pairs; 1 on the diagonal.
     """
     from scipy.stats import studentized_range
 
@@ -285,7 +292,9 @@ def _table(values: Any) -> Floats:
     """Return values as an array of floats, shape (n, k), NaN allowed; raise otherwise."""
     x = numbers("values", values)
     if x.ndim != 2 or not x.size:
-        raise InputError("values have a row a user, a column a system", found=f"shape {x.shape}")
+        raise InputError(
+            "values have one row per user, one column per system", found=f"shape {x.shape}"
+        )
     if np.isinf(x).any():
         raise InputError("a value is infinite")
     return x

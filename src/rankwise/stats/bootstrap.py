@@ -27,9 +27,9 @@ def bootstrap_means(
     threads: int | None = None,
     batch: int | None = None,
 ) -> Floats:
-    """Return the bootstrap means of every column, shape (n_resamples, m).
+    """Return the mean of every column in every bootstrap resample of users.
 
-    All columns share the same resamples of users, so differences of columns are paired.
+    All columns share the same resamples, so differences of columns are paired.
 
     Parameters
     ----------
@@ -40,6 +40,10 @@ def bootstrap_means(
     batch : int, default=None
         Resamples computed at a time, None for 128 per thread; the result does not depend on it.
 
+    Returns
+    -------
+    array, shape (n_resamples, m)
+
     Examples
     --------
     >>> means = bootstrap_means(np.arange(10.0).reshape(5, 2), 100)
@@ -48,7 +52,7 @@ def bootstrap_means(
     """
     data = numbers("columns", columns)
     if data.ndim != 2 or not len(data):
-        raise InputError("columns have a row a user", found=f"shape {data.shape}")
+        raise InputError("columns have one row per user", found=f"shape {data.shape}")
     if not np.isfinite(data).all():
         raise InputError("columns hold NaN or infinite values")
     with_counts = np.column_stack([np.ones(len(data)), data])
@@ -70,21 +74,33 @@ def bootstrap(
     missing: Missing = "error",
     threads: int | None = None,
 ) -> Interval:
-    """Return a bootstrap confidence interval of a mean, or of a mean difference.
+    """Return a bootstrap confidence interval of a mean, or of a mean paired difference.
 
     Parameters
     ----------
-    x, y : array, shape (n,)
-        Values, or pairs of values.
+    x : array, shape (n,)
+        One value per user.
+    y : array, shape (n,), optional
+        Values of another system for the same users; the interval is then that of the mean of x − y.
     method : {"bca", "percentile", "basic", "studentised"}, default="bca"
-        Bias-corrected and accelerated (the acceleration of a mean has a closed form, no jackknife);
-        quantiles of the bootstrap means; the same mirrored; quantiles of their t.
+        ``"bca"``: bias-corrected and accelerated (for a mean the acceleration has a closed form);
+        ``"percentile"``: quantiles of the bootstrap means; ``"basic"``: these mirrored at the
+        estimate; ``"studentised"``: from quantiles of t in the resamples.
     confidence : float, default=0.95
         The confidence level.
     n_resamples, seed, threads : int, default=10000, 0, None
         As for `sign_flip`.
     missing : {"error", "omit"}, default="error"
         Whether a NaN raises or is dropped.
+
+    Returns
+    -------
+    Interval
+
+    See Also
+    --------
+    t_interval : Faster, and as good from about 1,000 users.
+    jackknife : For metrics that are not per-user means.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Intervals where rows are not independent users: clusters, finite populations, groups left out."""
+"""Intervals if rows are not independent users: clusters, finite populations, the jackknife."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MOST = 0.8  # share of the rows in one cluster: above, intervals cover far less
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
-    r"""Return the confidence interval of a mean over rows, several of which belong to one user.
+    r"""Return the cluster-robust confidence interval of a mean over rows, with users as clusters.
 
-    With :math:`a_u` the sum and :math:`m_u` the number of user u's rows, M of all rows,
-    :math:`\theta = \sum a_u / M` has the bias-reduced standard error (CR2)
+    With :math:`a_u` the sum of the values of user u, :math:`m_u` the number of rows of user u and M
+    that of all rows, :math:`\theta = \sum a_u / M` has the bias-reduced standard error (CR2)
 
     .. math:: \frac{1}{M} \sqrt{\sum_u \frac{(a_u - \theta m_u)^2}{1 - m_u / M}}
 
-    and Satterthwaite's degrees of freedom for rows that are equal within users. With clusters of
-    very different sizes the usual n − 1 degrees of freedom promise too much: intervals for 95 %
-    then cover the mean in 76 to 91 % of samples.
+    and Satterthwaite's degrees of freedom for rows that are equal within users. If cluster sizes
+    differ much, the usual n − 1 degrees of freedom make intervals too narrow: at a nominal 95 %
+    they cover the mean in 76 to 91 % of samples.
 
     Parameters
     ----------
@@ -39,6 +39,11 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
         The user of each row.
     confidence : float, default=0.95
         The confidence level.
+
+    Returns
+    -------
+    Interval
+        ``n`` is the number of clusters.
 
     References
     ----------
@@ -105,11 +110,11 @@ def _satterthwaite(size: Floats) -> float:
 
 
 def finite_population(values: Any, population: int, *, confidence: float = 0.95) -> Interval:
-    r"""Return the interval of the mean over a known number of users, from a sample of them.
+    r"""Return the confidence interval of the mean over N known users, from a sample of n of them.
 
     The t interval with the finite population correction, :math:`s / \sqrt n \cdot
-    \sqrt{1 - n / N}`: valid for *these* N users, as where a sample of the logged users was
-    evaluated. For future users there is no such correction.
+    \sqrt{1 - n / N}`. It is valid for *these* N users, for example if a sample of all logged users
+    was evaluated, and too narrow for future users.
 
     Parameters
     ----------
@@ -119,6 +124,10 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
         The number of users N, evaluated or not.
     confidence : float, default=0.95
         The confidence level.
+
+    Returns
+    -------
+    Interval
     """
     check_level("confidence", confidence)
     check_count(population=population)
@@ -137,22 +146,27 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
 
 
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
-    r"""Return the jackknife interval of an estimate, from its values without each of G user groups.
+    r"""Return the jackknife confidence interval of a metric, from its values without each group.
 
-    .. math:: se^2 = \tfrac{G - 1}{G} \textstyle\sum_g (\theta_{(g)} - \bar\theta)^2
+    .. math:: se^2 = \tfrac{G - 1}{G} \sum_g (\theta_{(g)} - \bar\theta)^2
 
-    with t quantiles of G − 1 degrees of freedom. It is valid for metrics that are not per-user
-    means, such as coverage or Gini. There the bootstrap is off by more than the width of its own
-    interval, because each resample omits a third of the users.
+    for G groups of users, with t quantiles of G − 1 degrees of freedom. It is also valid for
+    metrics that are not per-user means, such as coverage or Gini. For these the bias of the
+    bootstrap is larger than its interval, because each resample omits 37 % of the users.
 
     Parameters
     ----------
     estimate : float
         The value over all users.
     replicates : array, shape (G,)
-        The value without each group; groups of about equal size, formed at random.
+        The value without each group; groups are random and of about equal size.
     confidence : float, default=0.95
         The confidence level.
+
+    Returns
+    -------
+    Interval
+        ``n`` is the number of groups.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Intervals that stay valid however often one looks: asymptotic confidence sequences."""
+"""Asymptotic confidence sequences: intervals that are valid at any number of looks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FEWEST = 100
 def confidence_sequence(
     x: Any, y: Any = None, *, planned: int, confidence: float = 0.95, missing: Missing = "error"
 ) -> Interval:
-    r"""Return the interval of a mean difference in a confidence sequence.
+    r"""Return the current interval of an asymptotic confidence sequence of a mean difference.
 
-    A usual interval is valid for one look at the data. With the same ``planned`` number of users at
-    every look, intervals of this sequence contain the true difference at *all* looks with the given
-    confidence, however many there are and whenever one stops:
+    An ordinary confidence interval is valid for a single look at the data. If ``planned`` is the
+    same at every look, the intervals of this sequence contain the true difference at *all* looks
+    together with the given confidence, whatever their number and the stopping rule:
 
     .. math:: \bar d \pm s_d \sqrt{\frac{2 (n \rho^2 + 1)}{n^2 \rho^2}
         \log \frac{\sqrt{n \rho^2 + 1}}{\alpha}}
@@ -33,16 +33,16 @@ def confidence_sequence(
     Parameters
     ----------
     x, y, missing
-        As for `paired_t`; users of earlier looks are among those of later ones.
+        As for `paired_t`. Each look includes the users of all earlier looks.
     planned : int
-        The number of users at which the interval should be narrowest; fixed before the first look.
+        The number of users at which the interval is to be narrowest; fixed before the first look.
     confidence : float, default=0.95
         The confidence level, over all looks.
 
     Returns
     -------
     Interval
-        Infinite limits below 100 pairs, or with too few for their skewness.
+        With infinite limits below 100 pairs, or if there are too few for their skewness.
 
     References
     ----------

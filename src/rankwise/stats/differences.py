@@ -34,20 +34,20 @@ DIGITS = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; it unpacks to its limits, and ``in`` asks whether it holds a value.
+    """A confidence interval; it unpacks to its limits, and ``x in interval`` tests a value.
 
     Attributes
     ----------
     estimate : float
         The point estimate.
     low, high : float
-        The limits; NaN where the data allow none.
+        The limits; NaN if the data allow none.
     confidence : float
         The confidence level: the share of such intervals that contain the true value.
     method : str
         How it was computed.
     n : int
-        Number of values, pairs or clusters it rests on.
+        Number of values, pairs or clusters.
     flags : tuple of str
         Caveats.
 
@@ -84,12 +84,12 @@ class TestResult:
     test : str
         Name of the test.
     difference : float
-        The mean difference, or the quantity that the test is about.
+        The mean difference, or another quantity that the test is about.
     statistic : float
         The test statistic.
     p : float
         Two-sided p-value: the probability, if there is no difference, of a statistic at least as
-        extreme; never 0. NaN where the data allow none.
+        extreme; never 0. NaN if the data allow no test.
     n : int
         Number of pairs.
     flags : tuple of str
@@ -303,7 +303,7 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
     second = np.zeros_like(first) if y is None else column("y", y)
     if len(first) != len(second):
         raise InputError(
-            "pairs need as many values on both sides",
+            "both sides of the pairs need the same number of values",
             found=f"{len(first)} and {len(second)}",
             hint="align both by user first",
         )

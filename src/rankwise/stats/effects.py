@@ -34,15 +34,17 @@ class Effect:
     ----------
     d_z : float
         The mean difference over the standard deviation of the differences, which determines power.
-        NaN where they do not vary.
+        NaN if the differences do not vary.
     d_av : float
-        The mean difference over the root mean of both variances, which compares across studies.
+        The mean difference over the root of the mean of both variances, for comparison with other
+        studies.
     hedges_g : float
         d_z corrected for its small-sample bias.
     dominance : float
-        The share of users for whom x is larger minus the share for whom y is.
+        The share of users for whom x is larger, minus the share for whom y is larger.
     cliffs_delta : float
-        The probability that x of any user is larger than y of any user, minus that of the opposite.
+        The probability that x of a random user exceeds y of a random user, minus that of the
+        opposite.
     rank_biserial : float
         The share of the rank sum of the differences in favour of x, minus that in favour of y.
     wins, ties, losses : int
@@ -62,6 +64,15 @@ class Effect:
 
 def effect(x: Any, y: Any, *, missing: Missing = "error") -> Effect:
     """Return all effect sizes of paired values.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`; y is required.
+
+    Returns
+    -------
+    Effect
 
     Examples
     --------
@@ -95,7 +106,16 @@ def _small_sample(freedom: int) -> float:
 
 
 def cliffs_delta(x: Any, y: Any) -> float:
-    """Return how much more often x is above y than below, over all pairs of users, in O(n log n).
+    """Return Cliff's delta: P(x > y) − P(x < y) over all pairs of an x and a y, in O(n log n).
+
+    Parameters
+    ----------
+    x, y : array, shapes (n,) and (m,)
+        Values of two systems, which need not be for the same users.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -23,7 +23,7 @@ __all__ = ["Equivalence", "equivalence", "equivalence_of", "exact_p", "skewed_t"
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Whether a mean difference is small enough to be negligible.
+    """The result of `equivalence`: whether a mean difference is within the margin.
 
     Attributes
     ----------
@@ -58,13 +58,14 @@ def equivalence(
     largest: float = math.inf,
     missing: Missing = "error",
 ) -> Equivalence:
-    r"""Test whether two means differ by less than a margin.
+    r"""Test the equivalence of two means: whether they differ by less than a margin.
 
-    By two one-sided t tests (TOST), where at least 30 pairs differ and there are enough of them for
-    their skewness (:math:`n \ge 25 \, (\gamma + 2 \sqrt{6 / n})^2`). Elsewhere t would claim
-    equivalence because the rare large differences have not been seen yet. There the exact bound
-    :math:`|E[d]| \le P(d \ne 0) \cdot \text{largest}` decides: the p-value is the binomial
-    probability of so few differing pairs if a share of margin / largest of them differed.
+    Uses two one-sided t tests (TOST) if at least 30 pairs differ and there are enough of them for
+    their skewness (:math:`n \ge 25 \, (\gamma + 2 \sqrt{6 / n})^2`). With fewer pairs t would
+    claim equivalence because rare large differences have not been seen yet. The exact bound
+    :math:`|E[d]| \le P(d \ne 0) \cdot \text{largest}` is then used: the p-value is the binomial
+    probability of at most the observed number of differing pairs, if a share of margin / largest
+    differs.
 
     Parameters
     ----------
@@ -75,8 +76,16 @@ def equivalence(
     alpha : float, default=0.05
         The significance level.
     largest : float, default=inf
-        The largest difference that is possible, 1 for values between 0 and 1. If it is not known,
-        nothing is equivalent where t is not valid.
+        The largest possible difference, 1 for values between 0 and 1. If it is not given,
+        equivalence cannot be shown where t is not valid.
+
+    Returns
+    -------
+    Equivalence
+
+    See Also
+    --------
+    non_inferiority : The one-sided question: whether x is not worse than y by the margin.
 
     Examples
     --------

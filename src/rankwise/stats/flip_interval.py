@@ -30,15 +30,16 @@ def flip_interval(
     missing: Missing = "error",
     threads: int | None = None,
 ) -> Interval:
-    r"""Return the confidence interval of a mean difference that the sign-flip test implies.
+    r"""Return the confidence interval of a mean difference by inverting the sign-flip test.
 
-    It holds every :math:`\delta` for which flipping the signs of :math:`d_i - \delta` does not
-    reject, so the interval and `sign_flip` with the same seed never contradict each other.
+    It consists of all :math:`\delta` for which the sign-flip test of :math:`d_i - \delta` does not
+    reject, so that the interval and `sign_flip` with the same seed never contradict each other.
 
     Parameters
     ----------
-    x, y : array, shape (n,)
-        Values of both for the same users in the same order; without y, x are differences.
+    x : array, shape (n,)
+    y : array, shape (n,), optional
+        Values of two systems for the same users in the same order; without y, x are differences.
     confidence : float, default=0.95
         The confidence level.
     n_resamples, seed, threads : int, default=10000, 0, None
@@ -49,8 +50,8 @@ def flip_interval(
     Returns
     -------
     Interval
-        Its limits are infinite where so few pairs differ that no difference could be rejected,
-        and NaN with fewer than two pairs or if all differences are equal.
+        Its limits are infinite if too few pairs differ for any difference to be rejected, and NaN
+        with fewer than two pairs or if all differences are equal.
 
     References
     ----------

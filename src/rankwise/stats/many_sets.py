@@ -21,7 +21,7 @@ __all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_
 
 @dataclass(frozen=True, eq=False)
 class Friedman:
-    """Whether systems differ over data sets, and which do.
+    """The result of `friedman`: whether systems differ over data sets, and which pairs do.
 
     Attributes
     ----------
@@ -32,8 +32,9 @@ class Friedman:
     pairs : array, shape (k, k)
         Adjusted p-value of each pair by Wilcoxon's signed ranks over data sets.
     critical_difference : float
-        Nemenyi's: mean ranks further apart differ at 0.05. For the critical difference diagram;
-        unlike ``pairs``, its verdict on two systems depends on which other systems are compared.
+        Nemenyi's critical difference: mean ranks that are further apart differ at level 0.05. It is
+        for critical difference diagrams; unlike ``pairs``, its verdict on two systems depends on
+        the other systems.
     """
 
     statistic: float
@@ -44,9 +45,9 @@ class Friedman:
 
 
 def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
-    """Test whether k systems differ over N data sets, and all pairs of systems.
+    """Test whether k systems differ over N data sets (Friedman), and all pairs (Wilcoxon).
 
-    One row per data set, not per user: over users, test means with the paired t test.
+    Values have one row per data set, not per user: over users, compare means by the paired t test.
 
     Parameters
     ----------
@@ -54,6 +55,10 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
         One row per data set, one column per system; at least 3 systems.
     correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
         The correction for the number of pairs; see `adjust`.
+
+    Returns
+    -------
+    Friedman
 
     Examples
     --------
@@ -86,13 +91,13 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
 
 @dataclass(frozen=True)
 class Bayesian:
-    """Posterior probabilities that one system is practically better.
+    """Posterior probabilities that one system is better, worse, or practically equivalent.
 
     Attributes
     ----------
     left, rope, right : float
-        The probability that the median of the differences lies below the region of practical
-        equivalence, in it, or above it.
+        The probability that the median of x − y lies below the region of practical equivalence
+        (ROPE), in it, or above it.
     draws : int
         Number of posterior draws.
     """
@@ -109,13 +114,14 @@ def bayesian_signed_rank(
 ) -> Bayesian:  # fmt: skip
     """Return the Bayesian signed-rank test over data sets (Benavoli et al. 2014), O(n) per draw.
 
-    Each draw weights the differences, and a pseudo-difference of 0 with prior weight 0.5, by a
-    Dirichlet distribution. It counts for the region (above, within or below) that has the largest
-    weight of pairwise means.
+    Each posterior draw gives Dirichlet weights to the differences, and to a pseudo-difference of 0
+    with prior weight 0.5. It counts for the region (below, within or above the region of practical
+    equivalence) in which the pairwise means of differences have the largest weight.
 
     Parameters
     ----------
-    x, y : array, shape (n,)
+    x : array, shape (n,)
+    y : array, shape (n,), optional
         Values of two systems on n data sets.
     rope : float
         Half the width of the region of practical equivalence, 0 or more.
@@ -125,6 +131,10 @@ def bayesian_signed_rank(
         Seed of the random numbers.
     missing : {"error", "omit"}, default="error"
         Whether a pair with a NaN raises or is dropped.
+
+    Returns
+    -------
+    Bayesian
 
     Examples
     --------
@@ -161,22 +171,27 @@ def bayesian_signed_rank(
 def corrected_resampled_t(
     x: Any, y: Any = None, *, test_share: float, missing: Missing = "error"
 ) -> TestResult:
-    r"""Test means over folds or repeated holdouts, whose training parts overlap.
+    r"""Test whether two means over cross-validation folds differ: the corrected resampled t test.
 
     .. math:: t = \bar d / \sqrt{s^2 (1 / J + n_{test} / n_{train})}, \quad J - 1
         \text{ degrees of freedom}
 
-    (Nadeau and Bengio 2003). The plain t test treats folds as independent, and has too many false
-    positives.
+    (Nadeau and Bengio 2003). The training parts of folds and repeated holdouts overlap; the plain
+    t test treats them as independent, and has too many false positives.
 
     Parameters
     ----------
-    x, y : array, shape (J,)
-        One value per fold.
+    x : array, shape (J,)
+    y : array, shape (J,), optional
+        One value per fold; without y, x are differences.
     test_share : float
         The share of rows in the test part of a fold: 0.2 for five folds.
     missing : {"error", "omit"}, default="error"
         Whether a pair with a NaN raises or is dropped.
+
+    Returns
+    -------
+    TestResult
 
     Examples
     --------
@@ -197,9 +212,19 @@ def corrected_resampled_t(
 
 
 def mann_whitney(x: Any, y: Any, *, same_users: Literal[False]) -> TestResult:
-    """Test whether two separate groups of users, as in an A/B test, have the same distribution.
+    """Test whether two separate groups of users have the same distribution (Mann-Whitney U).
 
-    ``same_users=False`` is required: values of two systems for the same users are pairs.
+    Parameters
+    ----------
+    x, y : array, shapes (n,) and (m,)
+        One value per user of each group, as in an A/B test.
+    same_users : False
+        Required, as a reminder: values of two systems for the same users are pairs, for which
+        `paired_t` and `sign_flip` are valid.
+
+    Returns
+    -------
+    TestResult
     """
     from scipy.stats import mannwhitneyu
 
@@ -212,7 +237,19 @@ def mann_whitney(x: Any, y: Any, *, same_users: Literal[False]) -> TestResult:
 
 
 def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
-    """Test whether separate groups of users have the same distribution; see `mann_whitney`."""
+    """Test whether separate groups of users have the same distribution (Kruskal-Wallis H).
+
+    Parameters
+    ----------
+    *groups : array
+        One value per user of each group.
+    same_users : False
+        Required, as for `mann_whitney`.
+
+    Returns
+    -------
+    TestResult
+    """
     from scipy.stats import kruskal
 
     _check_separate("Kruskal-Wallis", same_users)

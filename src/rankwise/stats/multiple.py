@@ -17,9 +17,9 @@ Correction: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", 
 
 
 def adjust(p: Any, method: Correction = "holm") -> Floats:
-    r"""Return p-values adjusted for multiple testing: significant at alpha where below alpha.
+    r"""Return p-values adjusted for multiple testing, to be compared with alpha itself.
 
-    With m tests, p sorted in ascending order:
+    With m tests, and p sorted in ascending order:
 
     * bonferroni: :math:`m p`
     * holm: the running maximum of :math:`(m - j + 1) p_{(j)}` (step-down)
@@ -27,16 +27,20 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
     * bh (Benjamini and Hochberg): the running minimum of :math:`m p_{(j)} / j` from the largest
     * by (Benjamini and Yekutieli): bh times :math:`\sum_{j \le m} 1 / j`
 
-    Bonferroni and Holm control the family-wise error rate under any dependence, Hochberg if tests
-    are independent or positively dependent. bh controls the false discovery rate under the same
-    condition, by under any dependence.
+    Bonferroni and Holm control the family-wise error rate under any dependence, Hochberg only if
+    the tests are independent or positively dependent. ``"bh"`` controls the false discovery rate
+    under that same condition, ``"by"`` under any dependence.
 
     Parameters
     ----------
     p : array, any shape
-        P-values. NaN marks a test that could not be made: it stays NaN and does not count.
+        P-values. NaN marks a test that could not be made: it stays NaN, and is not counted in m.
     method : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
         The correction.
+
+    Returns
+    -------
+    array, shape of p
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether a system loses less than a margin against a baseline, and how many users show it."""
+"""Non-inferiority: whether a system loses less than a margin, and how many users show it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of", "users_to_
 
 @dataclass(frozen=True)
 class NonInferiority:
-    """Whether a mean difference is above −margin.
+    """The result of `non_inferiority`: whether a mean difference is above −margin.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class NonInferiority:
     shown : bool
         Whether p < alpha.
     users_needed : int or None
-        Number of users with which it would be shown with probability 0.8, if the true difference
-        is the observed one; None if that is no better than −margin, does not vary, or cannot be
-        told from so few.
+        Number of users with which it would be shown with probability 0.8 if the true difference
+        is the observed one; None if that is not above −margin, does not vary, or is based on too
+        few users.
     """
 
     difference: float
@@ -55,11 +55,11 @@ def non_inferiority(
     largest: float = math.inf,
     missing: Missing = "error",
 ) -> NonInferiority:
-    """Test whether x is worse than y by less than a margin; large values are good.
+    """Test non-inferiority: whether x is worse than y by less than a margin; higher is better.
 
-    By a one-sided t test, corrected for skewness. Where fewer than 30 pairs differ, or they are too
-    skewed for t, the number of losses decides: a share q of users who lose at most ``largest``
-    each lowers the mean by no more than q times ``largest``.
+    Uses a one-sided t test, corrected for skewness. If fewer than 30 pairs differ, or they are too
+    skewed for t, the number of losses is used: if a share q of the users lose at most ``largest``
+    each, the mean falls by at most q times ``largest``.
 
     Parameters
     ----------
@@ -70,8 +70,16 @@ def non_inferiority(
     alpha : float, default=0.05
         The significance level.
     largest : float, default=inf
-        The largest difference that is possible, 1 for values between 0 and 1. If it is not known,
-        nothing is shown where t is not valid.
+        The largest possible difference, 1 for values between 0 and 1. If it is not given,
+        non-inferiority cannot be shown where t is not valid.
+
+    Returns
+    -------
+    NonInferiority
+
+    See Also
+    --------
+    equivalence : The two-sided question: whether x and y differ by less than the margin.
 
     Examples
     --------

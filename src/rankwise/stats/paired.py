@@ -46,22 +46,28 @@ def smallest_p(n: int) -> float:
 
 
 def paired_t(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    r"""Test whether two means differ, by Student's t of the differences.
+    r"""Test whether two means differ, by the paired t test.
 
     .. math:: t = \bar d / (s_d / \sqrt n), \quad n - 1 \text{ degrees of freedom.}
 
     Parameters
     ----------
-    x, y : array, shape (n,)
-        Values of both for the same users in the same order; without y, x are differences.
+    x : array, shape (n,)
+    y : array, shape (n,), optional
+        Values of two systems for the same users in the same order; without y, x are differences.
     missing : {"error", "omit"}, default="error"
         Whether a pair with a NaN raises or is dropped.
 
     Returns
     -------
     TestResult
-        p is 1 if both sides agree for every user, and that of the sign-flip test, 2 / 2**n, if all
-        differences are equal and not 0, where t would divide by 0.
+        p is 1 if both systems agree for every user. If all differences are equal and not 0, t is
+        undefined, and p is that of the sign-flip test, 2 / 2**n.
+
+    See Also
+    --------
+    sign_flip : Without assumptions about the distribution, for fewer than about 1,000 users.
+    paired_t_of_all : All pairs of many systems at once.
 
     Examples
     --------
@@ -88,7 +94,18 @@ def t_test(pairs: PairStatistics) -> TestResult:
 def t_interval(
     x: Any, y: Any = None, *, confidence: float = 0.95, missing: Missing = "error"
 ) -> Interval:
-    """Return the t interval of a mean difference, or of a mean.
+    """Return the t confidence interval of a mean difference, or of a mean.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`; without y, the interval is that of the mean of x.
+    confidence : float, default=0.95
+        The confidence level.
+
+    Returns
+    -------
+    Interval
 
     Examples
     --------
@@ -119,9 +136,9 @@ def sign_flip(
 ) -> TestResult:
     """Test whether two means differ, by flipping the signs of the differences at random.
 
-    If systems do not differ, each difference is equally likely to have the opposite sign. All signs
-    are enumerated for up to 20 non-zero differences; above, p = (1 + number at least as extreme) /
-    (1 + resamples).
+    This is the paired permutation test: if the systems do not differ, each difference is equally
+    likely to have the opposite sign. Up to 20 non-zero differences all signs are enumerated; beyond
+    that, p = (1 + number at least as extreme) / (1 + resamples).
 
     Parameters
     ----------
@@ -133,6 +150,15 @@ def sign_flip(
         Seed of the random numbers.
     threads : int, default=None
         Number of threads, None for all processors; the result does not depend on it.
+
+    Returns
+    -------
+    TestResult
+
+    See Also
+    --------
+    flip_interval : The confidence interval that goes with this test.
+    max_t : Several comparisons, with family-wise error control.
 
     Examples
     --------
@@ -159,10 +185,19 @@ def sign_flip(
 
 
 def wilcoxon(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    """Test whether differences are symmetric about 0, by Wilcoxon's signed ranks.
+    """Test whether differences are symmetric about 0, by Wilcoxon's signed-rank test.
 
-    Zeros are dropped, ties get their mean rank (SciPy's test). From 1,000 pairs a flag warns
-    against it, because it does not test the mean.
+    Zeros are dropped, ties get their mean rank (SciPy's test). It does not test the mean: from
+    1,000 pairs a flag warns that systems of equal means may differ significantly.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`.
+
+    Returns
+    -------
+    TestResult
     """
     from scipy.stats import wilcoxon as signed_ranks
 
@@ -183,9 +218,19 @@ def _rounded(pairs: Differences) -> Floats:
 
 
 def sign(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    """Test whether one side wins more often than the other, by counting wins and losses.
+    """Test whether x wins more often than it loses, by the sign test.
 
-    Ties are dropped (the binomial test). From 1,000 pairs a flag warns against it.
+    This is the binomial test of wins and losses; ties are dropped. It does not test the mean: from
+    1,000 pairs a flag warns that systems of equal means may differ significantly.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`.
+
+    Returns
+    -------
+    TestResult
     """
     from scipy.stats import binomtest
 
@@ -213,8 +258,17 @@ def bootstrap_test(
 ) -> TestResult:
     """Test whether two means differ, by the bootstrap of the studentised difference.
 
-    Users are resampled from differences shifted to mean 0, and t is computed for every resample:
-    p = (1 + number of |t*| at least |t|) / (1 + resamples). Parameters are those of `sign_flip`.
+    Users are resampled from differences that are shifted to mean 0, and t is computed for every
+    resample: p = (1 + number of ``|t*|`` at least ``|t|``) / (1 + resamples).
+
+    Parameters
+    ----------
+    x, y, n_resamples, seed, missing, threads
+        As for `sign_flip`.
+
+    Returns
+    -------
+    TestResult
     """
     pairs = differences(x, y, missing=missing)
     n, mean, flags, t_test = pairs.n, pairs.mean, pairs.flags, paired_t(pairs.x, pairs.y)

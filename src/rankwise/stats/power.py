@@ -1,4 +1,4 @@
-"""Power analysis: users that an effect needs, and the smallest effect that n users can show."""
+"""Power analysis: the number of users for an effect size, and the smallest effect for n users."""
 
 from __future__ import annotations
 
@@ -16,9 +16,22 @@ __all__ = ["minimum_detectable", "power_of", "users_needed", "variance_interval"
 
 
 def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
-    """Return the power of a two-sided paired t test of n users for a difference of d_z ``effect``.
+    """Return the power of a two-sided paired t test with n users.
 
-    Computed from the noncentral t distribution.
+    Parameters
+    ----------
+    n : int
+        The number of users.
+    effect : float
+        The true effect size d_z: the mean difference over the standard deviation of the
+        differences.
+    alpha : float, default=0.05
+        The significance level.
+
+    Returns
+    -------
+    float
+        The probability of a significant result, from the noncentral t distribution.
 
     Examples
     --------
@@ -41,7 +54,20 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
 
 
 def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Return the smallest number of users with which a paired t test detects d_z ``effect``.
+    """Return the number of users that a paired t test needs to detect an effect size.
+
+    Parameters
+    ----------
+    effect : float
+        The effect size d_z, as for `power_of`.
+    power : float, default=0.8
+        The power to reach.
+    alpha : float, default=0.05
+        The significance level.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -67,7 +93,20 @@ def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> i
 
 
 def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the smallest d_z that a paired t test of n users detects with the given power.
+    """Return the minimum detectable effect: the smallest d_z detected with the given power.
+
+    Parameters
+    ----------
+    n : int
+        The number of users.
+    power : float, default=0.8
+        The power to reach.
+    alpha : float, default=0.05
+        The significance level of the paired t test.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

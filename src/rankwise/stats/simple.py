@@ -18,7 +18,7 @@ __all__ = ["PairedTTest", "bootstrap_confidence_interval", "paired_t_test"]
 
 @dataclass(frozen=True, eq=False)  # as a mapping, it equals the dict of its values
 class PairedTTest(Mapping[str, float | bool | str]):
-    """The result of `paired_t_test`: a mapping, whose values are attributes as well.
+    """The result of `paired_t_test`: a mapping whose values are also attributes.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class PairedTTest(Mapping[str, float | bool | str]):
     significant : bool
         Whether p_value < alpha.
     t_statistic : float
-        Above 0 where b is better.
+        Above 0 if b is better.
     cohens_d : float
         The mean difference over the standard deviation of the differences (d_z).
     interpretation : str
@@ -57,7 +57,7 @@ class PairedTTest(Mapping[str, float | bool | str]):
 
 
 def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> PairedTTest:
-    """Test whether b is better or worse than a for the same users, by the paired t test.
+    """Test whether systems a and b differ on the same users, by the paired t test.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> Paired
     Returns
     -------
     PairedTTest
-        With attributes, or as a mapping: ``test.p_value`` is ``test["p_value"]``.
+        Its values are attributes as well as items: ``test.p_value`` is ``test["p_value"]``.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def bootstrap_confidence_interval(
     confidence : float, default=0.95
         The confidence level.
     seed : int, default=None
-        Seed of the random numbers; None is 0, so that the same values give the same interval.
+        Random seed; None means 0, so that the same values always give the same interval.
 
     Returns
     -------

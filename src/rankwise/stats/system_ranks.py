@@ -26,14 +26,14 @@ _CELLS = 4_000_000  # of draws by pairs that are held at once
 
 @dataclass(frozen=True, eq=False)
 class SystemRanks:
-    """The ranks of k systems; rank 1 is the best.
+    """The ranks of k systems with confidence intervals; rank 1 is the best.
 
     Attributes
     ----------
     rank : array, shape (k,)
         The rank of each observed mean; equal means share the smallest.
     low, high : array, shape (k,)
-        The confidence intervals of the true ranks, which hold together.
+        The simultaneous confidence intervals of the true ranks.
     p_better : array, shape (k, k)
         Adjusted p-value of the claim that the system of the row is better than that of the column.
     confidence : float
@@ -48,7 +48,7 @@ class SystemRanks:
 
     @property
     def may_be_best(self) -> Any:
-        """Which systems no other is shown to be better than: they hold the best one."""
+        """Mask of the systems that may be the best: no other is shown to be better."""
         return self.low == 1
 
 
@@ -60,15 +60,15 @@ def rank_systems(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> SystemRanks:
-    r"""Return the ranks of systems with confidence intervals that hold together.
+    r"""Return the ranks of systems with simultaneous confidence intervals.
 
     The claim "i is better than j" is tested for all ordered pairs by its t statistic, against the
     largest t of all pairs that are not decided yet (the step-down procedure of Westfall and Young,
-    on the hypotheses of Mogstad et al.). The rank of a system lies between 1 + the number of
-    systems that are shown to be better, and k minus the number of those shown to be worse. Below 6
-    users nothing is shown. From
-    1,000 users t statistics are drawn from the normal distribution with the covariance of the
-    systems, below by flipping the signs of all users' deviations from the means.
+    on the hypotheses of Mogstad et al.). The rank of a system lies between 1 plus the number of
+    systems that are shown to be better, and k minus the number of systems that are shown to be
+    worse. With fewer than 6 users nothing is shown. From 1,000 users the null distribution of t is
+    drawn from the normal distribution with the covariance of the systems; with fewer, by flipping
+    the signs of all users' deviations from the means.
 
     Parameters
     ----------
@@ -77,11 +77,15 @@ def rank_systems(
     higher_is_better : bool, default=True
         Whether rank 1 is the largest mean.
     confidence : float, default=0.95
-        The probability that all intervals hold the true ranks.
+        The probability that all intervals together contain the true ranks.
     n_resamples : int, default=10000
-        Number of draws.
+        Number of random draws.
     seed : int, default=0
-        Their seed.
+        Random seed.
+
+    Returns
+    -------
+    SystemRanks
 
     Raises
     ------
@@ -191,9 +195,10 @@ def _t(drawn: Floats, error: Floats, n: int) -> Floats:
 def max_t_quantile(
     differences: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> float:
-    """Return how many standard errors wide all intervals of mean differences are together.
+    """Return the max-T quantile: the half-width of simultaneous intervals, in standard errors.
 
-    The quantile of the largest |t| of all columns, whose dependence is thereby taken into account.
+    It is the quantile of the largest ``|t|`` of all columns, so that their dependence is taken into
+    account.
 
     Parameters
     ----------
@@ -201,6 +206,10 @@ def max_t_quantile(
         Differences of n users in m comparisons, without NaN.
     confidence, n_resamples, seed : float, int, int, default=0.95, 10000, 0
         As for `rank_systems`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

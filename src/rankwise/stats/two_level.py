@@ -165,12 +165,12 @@ def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None 
 
 @dataclass(frozen=True)
 class TwoLevel:
-    """A mean, or a difference of means, over seeds and users, and what each contributes.
+    """A mean, or a difference of means, over seeds and users, with the variance due to each.
 
     Attributes
     ----------
     interval : Interval
-        Of the mean over seeds and users.
+        The confidence interval of the mean over seeds and users.
     p : float
         The two-sided p-value of a mean of 0.
     variance_of_seeds, variance_of_users : float
@@ -189,25 +189,29 @@ class TwoLevel:
 def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float = 0.95) -> TwoLevel:
     r"""Return the interval of a mean over seeds and users, or of the difference of two systems.
 
-    Users and seeds are both random samples, crossed: every user has a value of every seed. The
-    variance of the mean is that of the means of seeds over users, :math:`s_S^2 / m`, for each
-    system, plus that of the means of users over seeds, :math:`s_U^2 / n`, minus the part in both,
+    Users and seeds are crossed random samples: every user has a value for every seed. The variance
+    of the mean is the sum of :math:`s_S^2 / m` for each system, the variance of seeds' means over
+    users, and :math:`s_U^2 / n`, that of users' means over seeds, minus the part contained in both,
     the residual :math:`s_R^2 / (nm)` (the pigeonhole design of Owen 2007, The pigeonhole bootstrap,
-    Annals of Applied Statistics 1). Quantiles after Cochran and Cox: with two seeds the interval is
-    wide, because two seeds tell little about the variance between seeds.
+    Annals of Applied Statistics 1). Quantiles follow Cochran and Cox: with two seeds the interval
+    is wide, because two seeds are a poor estimate of the variance between seeds.
 
     Parameters
     ----------
     x : array, shape (m, n)
         One row per seed, one column per user; no NaN.
     y : array, shape (m', n), optional
-        Another system, for the same users; the mean is then that of x − y. A system of a single
-        seed is taken for one that does not depend on seeds.
+        Another system, for the same users; the mean is then that of x − y. A system with a single
+        seed is treated as one that does not depend on seeds.
     paired : bool, default=False
-        Whether seed i of x and seed i of y belong together, as two systems trained and evaluated
-        on the same random split; by default seeds of x and y are independent.
+        Whether seed i of x and seed i of y belong together, as for two systems that are trained and
+        evaluated on the same random split; by default seeds of x and y are independent.
     confidence : float, default=0.95
         The confidence level.
+
+    Returns
+    -------
+    TwoLevel
 
     Raises
     ------
@@ -266,7 +270,7 @@ class DataSets:
     Attributes
     ----------
     interval : Interval
-        Of the mean difference over data sets like these.
+        The confidence interval of the mean difference over data sets like these.
     p : float
         Its two-sided p-value.
     tau : float
@@ -279,29 +283,33 @@ class DataSets:
 
 
 def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 0.95) -> DataSets:
-    r"""Return the mean difference over data sets, which are a random sample of data sets.
+    r"""Return the mean difference over data sets, as a random sample of data sets.
 
     .. math:: \bar d \pm t_{k - 1} \, s_d / \sqrt k
 
-    Hartung and Knapp's interval of a random-effects mean, with equal weights: all data sets count
-    alike. Weights by estimated precision favour the large data sets, and their intervals for 95 %
-    cover the truth in 71 to 94 % of cases where errors are very unequal; with equal weights in 95 %
-    and more.
+    Hartung and Knapp's interval of a random-effects mean, with equal weights for all data sets.
+    Weights by estimated precision favour large data sets, and if standard errors are very unequal,
+    their intervals for 95 % cover the true mean in 71 to 94 % of cases; with equal weights they
+    cover it in 95 % or more.
 
     Parameters
     ----------
     differences : array, shape (k,)
         The difference of two systems on each of k data sets.
     errors : array, shape (k,), optional
-        Their standard errors; they tell how much of the spread is between data sets,
+        Their standard errors, to estimate the spread between data sets,
         :math:`\tau^2 = s_d^2 - \overline{se^2}`.
     confidence : float, default=0.95
         The confidence level.
 
+    Returns
+    -------
+    DataSets
+
     Raises
     ------
     InputError
-        If a difference is NaN, or errors are not as many.
+        If a difference is NaN, or the number of errors is another one.
 
     References
     ----------

@@ -35,7 +35,7 @@ def column(name: str, values: Any) -> Floats:
     """Return values as an array of floats, shape (n,); raise if they are anything else."""
     out = numbers(name, values)
     if out.ndim != 1:
-        raise InputError(f"{name} is one number a user", found=f"shape {out.shape}")
+        raise InputError(f"{name} has one number per user", found=f"shape {out.shape}")
     if np.isinf(out).any():
         raise InputError(f"{name} holds an infinite value")
     return out

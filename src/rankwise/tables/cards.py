@@ -87,8 +87,8 @@ def read_card(folder: Path) -> dict[str, Any] | None:
         )  # fmt: skip
     if card.pop("sha256", None) != json_hash(card) or not is_card(card) or "files" not in card:
         raise FileError(
-            "the card of this split is not as it was written", where=str(path),
-            hint=f"restore {CARD_FILE}; without it, the files are read by their names",
+            "the card of this split was changed after it was written", where=str(path),
+            hint=f"restore {CARD_FILE}; without it, the files are recognised by their names",
         )  # fmt: skip
     return card
 

@@ -73,7 +73,7 @@ class Chunks:
     def __init__(self, path: Any, rows: int, columns: Columns | None) -> None:
         if not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq"):
             raise ParameterError(
-                "only a Parquet file can be read in pieces",
+                "only a Parquet file can be read in chunks",
                 found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
                 hint="leave chunk_rows out, or write the recommendations to Parquet first",
             )

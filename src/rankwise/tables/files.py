@@ -202,7 +202,7 @@ def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
         raise FileError("this is not JSON", where=where, found=error.msg) from error
     except _RepeatedKeyError as error:
         raise FileError(
-            "a key stands twice in one object of this JSON", where=name, found=repr(error.args[0])
+            "duplicate key in an object of this JSON", where=name, found=repr(error.args[0])
         ) from error
     except RecursionError as error:
         raise FileError("this JSON is nested too deeply", where=name) from error

@@ -125,7 +125,7 @@ class Batch:
         return replace(ranked, has_users=self.has_users, has_candidates=has_candidates)
 
     def masked(self, excluded: list[Rows]) -> Tensor:
-        """Return the scores with -inf for what is no candidate; the scores given stay as they are.
+        """Return a copy of the scores with -inf for items outside the candidate set.
 
         This is the copy that a block needs; without anything to mask there is none, nor for a
         product of embeddings.

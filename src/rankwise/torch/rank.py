@@ -25,7 +25,7 @@ TieRule: TypeAlias = Literal["item", "item_desc"]
 _SHARED = {
     "scores": """\
 scores : tensor of float, shape (U, I), optional
-    The scores; minus infinity marks what is no candidate.
+    The scores; minus infinity excludes an item from the candidate set.
 users, items : tensor of float, shapes (U, d) and (I, d), optional
     Embeddings, instead of scores: the score is their product, computed for blocks of users.
 bias : tensor of float, shape (I,), optional

@@ -34,7 +34,7 @@ def rank_scores(
     user : tensor of int, shape (B,)
         The users.
     scores : tensor of float, shape (B, C)
-        Scores; -inf marks what is no candidate.
+        Scores; -inf excludes an item from the candidate set.
     items : tensor of int, shape (B, C), or None
         The item of every score; None where columns are items.
     judged : Rows

@@ -212,8 +212,8 @@ def _check_scores(user: Tensor, values: Tensor) -> None:
             "a score is NaN or infinite",
             where=f"scores, row {row} of the batch, user {int(user[row])}",
             found=str(float(values[row, 0])),
-            hint="find out why the model gives no number; minus infinity marks what is no "
-            "candidate",
+            hint="find out why the model gives no number; minus infinity excludes an item "
+            "from the candidate set",
         )
 
     refuse(bad, error)

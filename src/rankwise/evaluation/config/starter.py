@@ -90,7 +90,7 @@ def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
 _WHY = {
     "relevance_threshold": "ratings of this and more are relevant",
     "by": "groups of users that are evaluated as well",
-    "jackknife": "for intervals of coverage and Gini, which are no means of users",
+    "jackknife": "for intervals of coverage and Gini, which are not means over users",
 }
 
 

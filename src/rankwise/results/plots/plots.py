@@ -56,13 +56,13 @@ class ResultPlots:
         self._name, self._result = name, result
 
     def curve(self, *measures: str) -> Chart:
-        """Draw measures against the cut-off k, with 95 % confidence bands.
+        """Draw metrics against the cut-off k, with 95 % confidence bands.
 
         Parameters
         ----------
         *measures : str
-            Measures without a cut-off, ``"ndcg"``; by default all that were evaluated at two
-            cut-offs or more.
+            Metrics without a cut-off, ``"ndcg"``; by default all that were evaluated at two or
+            more cut-offs.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class ResultPlots:
         return _curve(self._estimates, measures)
 
     def per_user(self, measure: str) -> Chart:
-        """Draw how many users have which value of a measure, ``"ndcg@10"``."""
+        """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``."""
         cell = self._result.cell(measure)
         if cell not in self._result.per_user.columns:
             raise MeasureError(f"{cell} has no per-user values")
@@ -89,15 +89,15 @@ class ResultPlots:
         return chart
 
     def slices(self, measure: str, by: str | None = None) -> Chart:
-        """Draw a measure within groups of users or items, with 95 % confidence intervals.
+        """Draw a metric within groups of users or items, with 95 % confidence intervals.
 
         Parameters
         ----------
         measure : str
-            The measure, ``"ndcg@10"``.
+            The metric, ``"ndcg@10"``.
         by : str, optional
-            What groups were made by; needed if they were made by several columns. The 20 largest
-            groups are shown.
+            The column of the groups; required if ``by`` had several columns. The 20 largest groups
+            are shown.
         """
         known = groups_of({self._name: self._result})
         if not known or (by is None and len(known) > 1) or (by is not None and by not in known):
@@ -122,7 +122,7 @@ class ComparisonPlots:
         self._table, self._primary, self._results = table, primary, results
 
     def differences(self, *measures: str) -> Chart:
-        """Draw paired differences and their confidence intervals; by default of all measures."""
+        """Draw paired differences with their confidence intervals; by default of all metrics."""
         known = self._table["measure"].unique(maintain_order=True).to_list()
         names = [name if name in known else str(parse(name)) for name in measures] or known
         rows = self._table.filter(pl.col("measure").is_in(names))
@@ -132,7 +132,7 @@ class ComparisonPlots:
         return chart
 
     def gains(self, system: str, baseline: str, measure: str | None = None) -> Chart:
-        """Draw how many users gain and lose by how much with ``system`` in place of ``baseline``.
+        """Draw a histogram of the per-user differences between ``system`` and ``baseline``.
 
         Users whose values do not differ are left out.
 
@@ -141,7 +141,7 @@ class ComparisonPlots:
         system, baseline : str
             Names of two results.
         measure : str, optional
-            The measure; by default the primary one.
+            The metric; by default the primary one.
         """
         one, other = (self._needed()[self._known(name)] for name in (system, baseline))
         cell = one.cell(measure or self._primary)
@@ -153,14 +153,14 @@ class ComparisonPlots:
         return chart
 
     def pareto(self, x: str, y: str | None = None) -> Chart:
-        """Draw the trade-off of two measures, one point per system, with intervals both ways.
+        """Draw the trade-off of two metrics: one point per system, with intervals on both axes.
 
         Parameters
         ----------
         x : str
-            A measure such as ``"catalog_coverage@10"``.
+            A metric such as ``"catalog_coverage@10"``.
         y : str, optional
-            The other measure; by default the primary one.
+            The other metric; by default the primary one.
         """
         first = next(iter(self._needed().values()))
         up = first.cell(y or self._primary)
@@ -169,7 +169,7 @@ class ComparisonPlots:
         return chart
 
     def curve(self, *measures: str) -> Chart:
-        """Draw measures of all systems against the cut-off k, with 95 % confidence bands."""
+        """Draw metrics of all systems against the cut-off k, with 95 % confidence bands."""
         return _curve(Estimates(self._needed()), measures)
 
     def _needed(self) -> Mapping[str, ShownResult]:

@@ -89,7 +89,7 @@ def _thirds(
                for system, result in material.drawn.results.items()
                if result.is_mean_of_users(cell)}  # fmt: skip
     if not systems:
-        raise MeasureError(f"{cell} is no mean of users, so groups of them have no value")
+        raise MeasureError(f"{cell} is not a mean over users, so groups of users have no value")
     users = pl.concat([frame.select("user") for frame in systems.values()]).unique()
     numbered = users.join(values.rename({"value": "number"}), on="user", how="left")
     if absent is not None:

@@ -90,7 +90,7 @@ class Report:
     title : str
         The title of the page.
     sections : sequence of Section
-        What it shows, in order.
+        The sections of the page, in order.
     """
 
     title: str
@@ -98,7 +98,7 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """The page: one file without scripts from elsewhere, which opens without a network."""
+        """The page as one self-contained HTML text, which opens without a network."""
         return _template().render(
             title=self.title, sections=self.sections, version=__version__,
             kind=lambda block: type(block).__name__.lower(), svg=self._svg, cells=_cells,
@@ -107,7 +107,7 @@ class Report:
 
     @property
     def missing(self) -> dict[str, str]:
-        """What could not be computed, and why."""
+        """The sections that could not be computed, with the reasons."""
         blocks = (block for section in self.sections for block in _every(section.blocks))
         return {block.what: block.why for block in blocks if isinstance(block, Missing)}
 
@@ -118,7 +118,7 @@ class Report:
         return [block for block in blocks if isinstance(block, Figure)]
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all.
+        """Write the page atomically.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`report`: results and their comparison as one HTML page."""
+"""`report`: an HTML report of results and their comparison."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ def report(
     audit: Any = None,
     decision: Any = None,
 ) -> Report:
-    """Make a report: verdict, leaderboard, differences, trade-offs, groups, users, provenance.
+    """Make an HTML report: verdict, leaderboard, differences, trade-offs, groups, provenance.
 
-    The page is one HTML file without a network. What cannot be computed is a grey cell with the
-    reason. Recommendation lists and tables are read again from the files that results name, if
-    these are unchanged; give those that came from memory.
+    The report is one self-contained HTML file, which opens without a network. A section that cannot
+    be computed is a grey box with the reason. Recommendation lists and tables are read again from
+    the files that the results name, if these are unchanged; pass tables that came from memory.
 
     Parameters
     ----------
     results : Result, Comparison, list of Result, or mapping of str to Result
-        What the report is about. Several results are compared; in a list they are called A, B, ….
+        The results to report. Several results are compared; in a list they are called A, B, ….
     primary : str, optional
-        The primary measure; by default that of the comparison.
+        The primary metric; by default that of the comparison.
     baseline : str, optional
         Compare every other result with this one; by default all pairs.
     title : str, optional
         The title of the page.
     recommendations : mapping of str to table or path, optional
-        The recommendation lists of each result, for exposure and for examples of users.
+        The recommendation lists of each result, for item exposure and examples of users.
     truth, train, items : table or path, optional
         The ground truth, the training interactions, and the items with their titles.
     audit : Audit, optional
-        What `rankwise.audit` found in the split.
+        The audit of the split, from `rankwise.audit`.
     decision : Decision, optional
-        What `rankwise.decide` decided.
+        The decision, from `rankwise.decide`.
 
     Returns
     -------
     Report
-        ``html``, ``save(path)``, ``save_assets(folder)``, ``missing``; a notebook shows it.
+        ``html``, ``save(path)``, ``save_assets(folder)``, ``missing``; notebooks display it.
 
     Raises
     ------

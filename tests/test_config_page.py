@@ -1,4 +1,4 @@
-"""The pages about configuration files and reports: their files run, and their code prints what it says."""
+"""The page about configuration files: every file on it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from command_line import rankwise_here
-from pages import code_and_output, printed_by
 from rankwise.evaluation import demo
 from rankwise.evaluation.config.experiment import read_experiment
 
@@ -32,14 +31,3 @@ def test_every_configuration_of_the_page_runs(folder, number):
     assert done.returncode == 0, done.stderr
     out = folder / read_experiment(path).config.output.folder
     assert (out / "comparison.json").is_file()
-
-
-@pytest.mark.slow
-def test_the_page_about_reports_says_what_is_printed(tmp_path):
-    names = {"folder": str(tmp_path)}
-    blocks = code_and_output(DOCS / "report.md")
-    assert len(blocks) == 4
-    for code, output in blocks:
-        assert printed_by(code, names).strip() == output.strip()
-    assert (tmp_path / "page.html").stat().st_size < 1_500_000
-    assert (tmp_path / "gains.svg").is_file()

@@ -1,0 +1,113 @@
+"""The API reference: one page per group of public objects, from their docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import rankwise
+from rankwise.measures import registry
+
+__all__ = ["GROUPS", "public_objects", "write_api"]
+
+GROUPS: dict[str, tuple[str, list[str]]] = {
+    "evaluation": (
+        "Evaluation",
+        ["evaluate", "evaluate_model", "evaluate_ratings", "Evaluator", "Partial", "read_chunks",
+         "curve", "compute_metrics", "RecommenderEvaluator"],
+    ),
+    "results": (
+        "Results and reports",
+        ["Result", "load", "from_per_user", "report", "results.report.page.Report",
+         "results.plots.plots.ResultPlots", "results.plots.plots.ComparisonPlots"],
+    ),
+    "comparison": (
+        "Comparison and decisions",
+        ["compare", "Comparison", "decide", "Decision", "power", "sample_size"],
+    ),
+    "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
+    "conventions": (
+        "Conventions",
+        ["conventions", "Convention", "across_conventions", "convention_of", "explain"],
+    ),
+    "measures": ("Metrics as objects", ["Measure", "parse"]),
+    "audit": ("Audit", ["audit", "Audit"]),
+    "candidates": ("rankwise.candidates", ["candidates"]),
+    "splits": ("rankwise.splits", ["splits"]),
+    "stats": ("rankwise.stats", ["stats"]),
+    "models": ("rankwise.models", ["models"]),
+    "functional": ("rankwise.functional", ["functional"]),
+    "datasets": ("rankwise.datasets", ["datasets"]),
+    "torch": ("rankwise.torch", ["torch"]),
+    "spark": ("rankwise.spark", ["spark"]),
+    "errors": ("Errors", ["errors", "RankwiseError"]),
+}  # fmt: skip
+"""Title and content of each page: public names of rankwise, or of one of its modules."""
+
+
+def public_objects(names: list[str]) -> list[str]:
+    """Return the full names of objects; a module stands for all that it exports."""
+    found = []
+    for name in names:
+        module = f"rankwise.{name}"
+        head = name.rpartition(".")[0]
+        if head:
+            found.append(module)
+        elif name[:1].islower() and not callable(getattr(rankwise, name, None)):
+            found += [f"{module}.{each}" for each in import_module(module).__all__]
+        else:
+            found.append(module)
+    return list(dict.fromkeys(found))
+
+
+def _object(path: str) -> Any:
+    head, _, last = path.rpartition(".")
+    return getattr(import_module(head), last)
+
+
+def write_api(folder: Path) -> None:
+    """Write the pages into a folder, made anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.rst"):
+        old.unlink()
+    described: dict[int, str] = {}
+    for name, (title, names) in GROUPS.items():
+        (folder / f"{name}.rst").write_text(_page(title, names, described), encoding="utf-8")
+    (folder / "index.rst").write_text(_index(), encoding="utf-8")
+
+
+def _page(title: str, names: list[str], described: dict[int, str]) -> str:
+    """Return a page; of objects that another page describes it has a link."""
+    lines = [title, "=" * len(title), ""]
+    if title.startswith("rankwise."):
+        lines += [f".. automodule:: {title}", "   :no-members:", ""]
+    for path in public_objects(names):
+        found = _object(path)
+        if described.setdefault(id(found), path) != path:
+            lines += [f"``{path}`` is :py:obj:`{described[id(found)]}`.", ""]
+        elif inspect.isclass(found):
+            kind = "autoexception" if issubclass(found, BaseException) else "autoclass"
+            lines += [f".. {kind}:: {path}", "   :members:", ""]
+        elif callable(found):
+            lines += [f".. autofunction:: {path}", ""]
+        elif not inspect.ismodule(found):
+            lines += [f".. autodata:: {path}", ""]
+    return "\n".join(lines)
+
+
+def _index() -> str:
+    lines = [
+        "API reference", "=============", "",
+        "Every public function and class.",
+        "The metrics have :doc:`pages </measures/index>` with formulas.",
+        "", ".. toctree::", "   :maxdepth: 1", "",
+        *(f"   {name}" for name in GROUPS), "",
+        "Metric classes", "--------------", "",
+        "Each metric is also a class of ``rankwise``, for example",
+        "``rankwise.NDCG(gain=\"exponential\") @ 10``:",
+        "",
+    ]  # fmt: skip
+    links = [f":doc:`{cls.__name__} </measures/{cls.name}>`" for cls in registry.every()]
+    return "\n".join([*lines, ", ".join(links) + ".", ""])

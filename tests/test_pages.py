@@ -1,0 +1,45 @@
+"""Every page: its blocks run as they stand, in order, and print what stands below them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pages import check
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {
+    "training.md": "tests/torch/test_training_page.py",
+    "spark.md": "tests/spark/test_spark_page.py",
+    "contributing.md": "tests/test_plugin.py",
+    "changelog.md": "nothing runs there",
+    "libraries.md": "tests/peers",
+}
+"""Pages whose blocks run where their engine is started, or that have none."""
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_the_blocks_print_what_the_page_shows(page, tmp_path):
+    check(page, tmp_path)
+
+
+def test_outputs_are_compared(tmp_path):
+    """A page that shows something else fails, and so does a command that fails."""
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n2\n```\n")
+    assert check(page, tmp_path) == 1
+    for wrong in (
+        page.read_text().replace("text\n2", "text\n3"),
+        "```sh\nrankwise measures nonsense\n```\n",
+        "```python\nassert False\n```\n",
+    ):
+        page.write_text(wrong)
+        with pytest.raises(AssertionError):
+            check(page, tmp_path)

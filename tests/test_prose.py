@@ -1,0 +1,111 @@
+"""What can be held of how rankwise speaks: patterns, abbreviations, and defaults of parameters."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import rankwise
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from api_reference import GROUPS, public_objects  # noqa: E402 - it lies in the folder docs
+
+THINGS = r"(?:row|value|number|column|list|line|name|result|bool|page|cell|block|fold|weight|score)"
+OWNERS = (
+    r"(?:row|user|item|group|pair|measure|metric|column|list|query|system|line|name|cut-off|fold)"
+)
+PATTERNS = {
+    "one row per user": rf"\b(?:a|one|an) {THINGS}s? an? {OWNERS}\b",
+    "except": r"\bbut for (?:the|those|its|their)\b",
+    "anyway": r"\ball the same\b(?= ?[;.)\"'])",
+    "per-user mean": r"\bno means? of users\b",
+    "… is no candidate: excluded": r"\bwhat is no [a-z]+",
+    "ground truth row": r"\bturned out to be\b",
+    "related": r"\band (?:its|their) kin\b",
+}
+"""What to write instead, and the pattern of what not to write."""
+SHORT = {
+    "ILD",
+    "EFD",
+    "EPC",
+    "ARP",
+    "RBP",
+    "REO",
+    "RSP",
+    "MAD",
+    "IPS",
+    "SNIPS",
+    "RBO",
+    "FDR",
+    "FWER",
+}
+"""Abbreviations that a page of the guide has to spell out, or show as code."""
+
+
+def prose():
+    """Yield the text of every page, and every string of the source that is written for people."""
+    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md",
+                 *sorted((ROOT / "docs").rglob("*.md"))):  # fmt: skip
+        yield (
+            path,
+            re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL),
+        )
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+                yield path, node.value
+
+
+@pytest.mark.parametrize("better", PATTERNS)
+def test_no_private_dialect(better):
+    pattern = re.compile(PATTERNS[better])
+    found = [
+        f"{path.relative_to(ROOT)}: …{text[max(0, hit.start() - 30) : hit.end() + 30]!r}"
+        for path, text in prose()
+        for hit in pattern.finditer(text)
+    ]
+    assert not found, f"write {better!r} instead:\n" + "\n".join(found)
+
+
+def described(path):
+    """Return the parameters that an object documents, with their types as written, and its own."""
+    head, _, last = path.rpartition(".")
+    found = getattr(import_module(head), last)
+    text = inspect.getdoc(found) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    documented = (
+        re.findall(r"^(\*{0,2}\w[\w, *]*) : (.*)$", section[1], re.MULTILINE) if section else []
+    )
+    try:
+        signature = inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        signature = {}
+    return {name: kind for names, kind in documented for name in names.split(", ")}, signature
+
+
+ENGINES = {"torch": "torch", "spark": "pyspark"}
+OBJECTS = [(group, path) for group, (_, names) in GROUPS.items() if group not in ENGINES
+           for path in public_objects(names)]  # fmt: skip
+
+
+def test_every_public_object_is_in_the_reference():
+    named = {path.rpartition(".")[2] for _, path in OBJECTS} | {*GROUPS}
+    assert {*rankwise.__all__} - {"__version__"} <= named
+
+
+@pytest.mark.parametrize("path", dict.fromkeys(path for _, path in OBJECTS))
+def test_defaults_are_visible(path):
+    documented, signature = described(path)
+    for name, kind in documented.items():
+        parameter = signature.get(name)
+        if parameter is None or parameter.default is parameter.empty:
+            continue
+        assert "default" in kind or "optional" in kind, f"{path}: {name} : {kind}"
