@@ -53,7 +53,8 @@ def terminal(folder: Path) -> str:
     text = html.escape(f"$ rankwise {typed}\n{said.getvalue()}")
     return (
         "<body style='margin:0;background:#10151c;color:#d7dde5'>"
-        f"<pre style='font:15px/1.5 ui-monospace,monospace;padding:24px;margin:0'>{text}</pre>"
+        "<pre style='font:15px/1.5 monospace;padding:24px;margin:0;white-space:pre-wrap'>"
+        f"{text}</pre>"
     )
 
 

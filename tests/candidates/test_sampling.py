@@ -203,10 +203,10 @@ def test_partials_carry_the_label():
     parts = [part(first, candidates=frozen), part(second, candidates=frozen)]
     parts = [Partial.from_bytes(own.to_bytes()) for own in parts]
     assert rw.Evaluator("ndcg@5", exact=True).merge(*parts).result().label == frozen.protocol.label
-    with pytest.raises(ParameterError, match="differently"):
+    with pytest.raises(ParameterError, match="different candidate sets"):
         rw.Evaluator("ndcg@5", exact=True).merge(parts[0], part(second))
     exact = rw.Evaluator("ndcg@5", exact=True).merge(part(second))
-    with pytest.raises(ParameterError, match="differently"):
+    with pytest.raises(ParameterError, match="different candidate sets"):
         exact.merge(parts[0])
     assert exact.result().label == ""
 
@@ -214,7 +214,7 @@ def test_partials_carry_the_label():
 def test_pieces_are_of_one_protocol():
     evaluator = rw.Evaluator("ndcg@5", truth=TRUTH)
     evaluator.update(rw.rank(SCORES, k=5, only=range(20)))
-    with pytest.raises(ParameterError, match="differently"):
+    with pytest.raises(ParameterError, match="different candidate sets"):
         evaluator.update(rw.rank(SCORES, k=5, only=range(20, 40), candidates=drawn()))
     evaluator.update(rw.rank(SCORES, k=5, only=range(20, 40)))
     whole = rw.evaluate(rw.rank(SCORES, k=5), TRUTH, "ndcg@5")

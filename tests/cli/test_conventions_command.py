@@ -61,7 +61,7 @@ def test_all_conventions_and_whose_number_it_is(folder):
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--convention", "all", "--save", "out"], "many conventions give a table"),
     (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one measure"),
-    (["--convention-of", "much", "-m", "ndcg"], "this is no number"),
+    (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
     (["--convention", "all", "--population", "both"], "--population does not go with many conventions"),
     (["--convention", "nobody"], "there is no such convention"),
 ])  # fmt: skip

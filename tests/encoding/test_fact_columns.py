@@ -87,7 +87,7 @@ def test_a_distance_of_ones_own():
     with pytest.raises(rw.RankwiseError, match=r"returns \(n, n\)"):
         rw.evaluate(LISTS, TRUTH, rw.IntraListDiversity(distance=pdist) @ 2, items=items)
     text = "ild(distance='scipy.spatial.distance:cdist')@2"  # text runs nothing
-    with pytest.raises(rw.RankwiseError, match="named in text is not run"):
+    with pytest.raises(rw.RankwiseError, match="named in text is never run"):
         rw.evaluate(LISTS, TRUTH, text, items=items)
 
 

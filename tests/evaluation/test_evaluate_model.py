@@ -190,7 +190,7 @@ def test_complex_scores_are_not_cut_to_real_ones():
         def predict(self, users):
             return np.ones((len(users), 3)) * 1j
 
-    with pytest.raises(EmptyError, match="predicted scores are real numbers"):
+    with pytest.raises(EmptyError, match="predicted scores must be real numbers"):
         rw.evaluate_model(Model(), {"ann": {1}}, "mrr@2")
 
 

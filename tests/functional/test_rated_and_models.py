@@ -148,5 +148,5 @@ def test_bad_models():
         rw.RecommenderEvaluator().evaluate(Model(), TRUTH, None)
     with pytest.raises(InputError, match="set of items"):
         rw.RecommenderEvaluator().evaluate(Model(), {"ann": 5}, 4)
-    with pytest.raises(EmptyError, match="nothing to anybody"):
+    with pytest.raises(EmptyError, match="no recommendations for any user"):
         rw.RecommenderEvaluator().evaluate(Model(), {"cyd": {"a"}}, 5)

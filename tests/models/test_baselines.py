@@ -46,5 +46,5 @@ def test_lists(model, data):
 
 
 def test_nothing_to_learn_from():
-    with pytest.raises(rw.RankwiseError, match="nothing to learn from"):
+    with pytest.raises(rw.RankwiseError, match="no training interactions"):
         Popularity().fit(pl.DataFrame({"user": [], "item": []}))

@@ -41,7 +41,7 @@ def test_without_labels_rows_and_columns_are_numbered():
 def test_a_table_of_rows_is_no_matrix():
     rows = pl.DataFrame({"user": [1], "item": [2], "score": [0.5]})
     for frame in (rows, rows.to_pandas()):
-        with pytest.raises(InputError, match="is no matrix"):
+        with pytest.raises(InputError, match="is not a score matrix"):
             rw.rank(frame, 1)
 
 

@@ -134,13 +134,13 @@ def test_bad_input():
     with pytest.raises(MeasureError, match="catalogue"):
         rw.evaluate(ranks, TRUTH, "tn@2")
     slack = rw.rank_relevant(np.eye(3), truth={0: {1, 99}, 1: {2}})
-    with pytest.raises(InputError, match="another truth"):  # as many rows, but others
+    with pytest.raises(InputError, match="another ground truth"):  # as many rows, but others
         rw.evaluate(slack, {0: {0}, 1: {2}}, "mrr")
     with pytest.raises(IdError):
         rw.rank_relevant(np.eye(3), truth={0: {"x"}})
     with pytest.raises(ParameterError, match="ties"):
         rw.evaluate(ranks, TRUTH, "mrr", ties="item")
-    with pytest.raises(InputError, match="another truth"):
+    with pytest.raises(InputError, match="another ground truth"):
         rw.evaluate(ranks, {0: {0, 1}}, "mrr")
     with pytest.raises(ParameterError, match="exact"):
         rw.Evaluator("mrr", truth=TRUTH).update(ranks)

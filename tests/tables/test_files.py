@@ -81,7 +81,7 @@ def test_judgements_as_nist_names_them(name, tmp_path, expected):
 
 
 BAD = {
-    "two.csv": (b"user,item,item\n1,2,3\n", "two columns of this file have one name"),
+    "two.csv": (b"user,item,item\n1,2,3\n", "two columns of this file have the same name"),
     "under.csv": (b"user,item,score\n1,2,1_0\n", "column 'score' is not a number"),
     "utf16.csv": ("user,item\n1,2\n".encode("utf-16-le"), "neither text nor Parquet"),
     "nul.csv": (b"\0" * 100, "neither text nor Parquet"),
@@ -91,7 +91,7 @@ BAD = {
     "cut.csv.xz": (lzma.compress(CSV.encode() * 99)[:-20], "damaged or cut short"),
     "cut.csv.bz2": (bz2.compress(CSV.encode() * 99)[:-20], "damaged or cut short"),
     "fake.csv.zst": (b"\x28\xb5\x2f\xfd" + b"x" * 20, "Zstandard|damaged"),
-    "twice.json": (b'{"1": [3], "1": [4]}', "a key stands twice"),
+    "twice.json": (b'{"1": [3], "1": [4]}', "duplicate key"),
     "cut.json": (b'{"1": [3', "this is not JSON"),
     "number.json": (b"5", "does not hold a table"),
     "array.json": (b"[[1, 2], [3, 4]]", "does not hold a table"),
@@ -112,7 +112,7 @@ BAD = {
     "head.csv": (b'us"er,item\n1,2\n1,3\n', "a quotation mark inside a field"),
     "lines.inter": ("user_id:token\tx\u2028y:token\titem_id:token\trating:float\n1\t5\t6\n".encode(),
                     "a line is malformed: 4 fields are expected"),
-    "keys.jsonl": (b'{"user": 1, "item": 2, "item": 3}\n', "the key 'item' stands twice"),
+    "keys.jsonl": (b'{"user": 1, "item": 2, "item": 3}\n', "duplicate key 'item'"),
     "nan.jsonl": (b'{"user": 1, "item": 2, "score": NaN}\n', "not JSON"),
     "name.zip": (zipped(CSV).replace(b"run.csv", b"\0un.csv"), "damaged or cut short"),
 }  # fmt: skip
@@ -181,7 +181,7 @@ def test_what_unpacks_without_measure_is_refused(tmp_path, monkeypatch):
 def test_what_does_not_fit_the_memory_is_refused(tmp_path, monkeypatch):
     (tmp_path / "run.csv").write_text(CSV)
     monkeypatch.setattr(compressed, "_memory", lambda: 20)
-    with pytest.raises(FileError, match="more in this file than can be read"):
+    with pytest.raises(FileError, match="too large to be read"):
         rw.evaluate(tmp_path / "run.csv", TRUTH)
 
 

@@ -115,7 +115,7 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (np.array([[1, "a"], [2, "b"]], dtype=object), "item ids of one type"),
         (np.array([[1, 5], [1, 6], [2, 5], [3, 9]]), "user and item, or an ordered list"),
         (np.array([[3, 5, 1], [3, 6, 1], [1, 5, 1], [1, 9, 1]]), "user and item, or an ordered"),
-        (sparse.csr_array(np.array([[1j, 2]])), "no matrix of real numbers"),
+        (sparse.csr_array(np.array([[1j, 2]])), "not a matrix of real numbers"),
         ({2**70: [1]}, "must fit 64 bits"),
         ({2**63: [1]}, "must fit 64 bits"),
         (pl.DataFrame({"user": [1], "item": pl.Series([2**63], dtype=pl.UInt64)}), "64 bits"),
@@ -224,11 +224,11 @@ def _needs_pyarrow(make):
 
 def test_what_fails_when_it_is_collected():
     lazy = pl.LazyFrame({"user": [1], "item": ["x"]}).with_columns(pl.col("item").cast(pl.Int64))
-    with pytest.raises(InputError, match="this query fails when it is run"):
+    with pytest.raises(InputError, match="this query fails when it runs"):
         rw.evaluate(lazy, {1: {2}})
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.sql("select 1 as user, cast(t.x as int) as item from (values ('z')) t(x)")
-    with pytest.raises(InputError, match="this query fails when it is run"):
+    with pytest.raises(InputError, match="this query fails when it runs"):
         rw.evaluate(relation, {1: {2}})
 
 

@@ -1,4 +1,4 @@
-"""A convention: a named set of choices under which a library's numbers come out."""
+"""`Convention`: a named set of definitions and options that reproduces a library's values."""
 
 from __future__ import annotations
 
@@ -45,41 +45,46 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Convention:
-    """A named set of choices: what names mean, who is averaged over, how lists are read.
+    """A named set of choices that reproduces a library: metric definitions, population, ties, ….
 
-    Pass it, or its name, as ``convention=``. Measures that are given as text are then read in its
-    language: a name means what it says, and parameters that are left out have its values.
-    Parameters and options that are given win.
+    Pass it, or its name, as ``convention=``. It defines the names of metrics that are given as
+    text, and the defaults of their parameters. Parameters and options that are given explicitly
+    take precedence.
 
     Parameters
     ----------
     name : str
         The name, which results carry.
     base : Convention or str, optional
-        The convention that this one changes; by default rankwise's defaults.
+        The convention that this one modifies; by default rankwise's defaults.
     measures : mapping of str to str or mapping, optional
-        What names mean: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping in
-        place of the text has choices for this measure alone: ``{"ndcg": {"population": "truth"}}``,
+        Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
+        instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
         with ``measure``, ``population``, ``undefined``, ``without_list``, ``ties``, ``relevance``.
     population : str, optional
-        Which users are averaged over; here and below as in `rankwise.evaluate`, and by default as
-        in ``base``.
+        Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
+        ``base``.
     list_population : str, optional
-        The same for measures that describe lists without looking at the ground truth.
+        The same for metrics that describe lists and do not need the ground truth.
     undefined, without_list, ties, relevance, duplicates, order_by, ids : str, optional
-        As in `rankwise.evaluate`, and by default as in ``base``. ``ties`` holds where scores order
-        the lists.
+        As in `rankwise.evaluate`, and by default as in ``base``. ``ties`` applies to lists that are
+        ordered by score.
     score_precision, catalogue : str, optional
         As in `rankwise.evaluate`, and by default as in ``base``.
     library : str, default=""
-        Whose numbers these are, with the versions that were checked.
+        The library that is reproduced, with the versions that were checked.
     note : str, default=""
-        What the library leaves undefined, or does with all its measures and this does not.
+        What the library leaves undefined, or does for all its metrics and is not reproduced.
 
     Raises
     ------
     ParameterError
-        If there is no such choice or base, or an entry is no measure.
+        If a choice or the base is unknown, or an entry does not define a metric.
+
+    See Also
+    --------
+    conventions : The built-in conventions.
+    explain : Explain the difference between two conventions, choice by choice.
 
     Examples
     --------
@@ -142,32 +147,32 @@ class Convention:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The choices for all measures, by name."""
+        """The choices that hold for all metrics, by name."""
         return {choice: getattr(self, choice) for choice in CHOICES}
 
     @cached_property
     def language(self) -> ConventionLanguage:
-        """What names and left-out parameters mean."""
+        """The definitions of names, and the defaults of parameters."""
         return ConventionLanguage(self.measures)
 
     def read(self, text: str) -> list[Measure]:
-        """Return the measures that a text names in the language of this convention.
+        """Return the metrics that a text names under this convention.
 
         Raises
         ------
         MeasureError
-            If there is no such measure, or the text cannot be read.
+            If there is no such metric, or the text cannot be read.
         """
         spelled = self.language.spelled(text)
         return parse_text(text, self.language) if spelled is None else [spelled]
 
     def parse(self, text: str) -> Measure:
-        """Return the measure that a text names in the language of this convention.
+        """Return the metric that a text names under this convention.
 
         Raises
         ------
         MeasureError
-            If there is no such measure, or the convention refuses the name.
+            If there is no such metric, or rankwise does not compute what the library computes.
         """
         measures = self.read(text)
         if len(measures) != 1:
@@ -175,16 +180,16 @@ class Convention:
         return measures[0]
 
     def means(self, text: str) -> Measure | None:
-        """Return the measure that a text names; None if there is none in this convention."""
+        """Return the metric that a text names; None if this convention has none."""
         try:
             return self.parse(text)
         except UsageError:
             return None
 
     def offers(self, text: str) -> bool:
-        """Return whether the library has the measure that a text names, as far as is known here.
+        """Return whether the library is known to have the metric that a text names.
 
-        The default convention has all of rankwise's measures.
+        The default convention has all of rankwise's metrics.
         """
         if not self.measures or self.language.named(text) is not None:
             return True
@@ -192,12 +197,12 @@ class Convention:
         return self.language.named(name) is not None
 
     def check_object(self, measure: Measure) -> None:
-        """Raise if a measure object is written like another measure of this convention.
+        """Raise if the name of a metric object means another metric under this convention.
 
         Raises
         ------
         MeasureError
-            Naming both.
+            Its message has both metrics.
         """
         meant = self.parse(str(measure))  # raises where the name is refused
         if meant != measure:
@@ -210,7 +215,7 @@ class Convention:
             )
 
     def write(self, measure: Measure) -> str:
-        """Write a measure so that it is read as the same one in the language of this convention."""
+        """Return the text that names a metric under this convention; the inverse of `parse`."""
         text = str(measure)
         at = text[len(str(measure @ ())) :]
         values = ",".join(f"{n}={show_value(value)}" for n, value in measure.parameters.items())
@@ -227,11 +232,11 @@ class Convention:
         )
 
     def entry(self, measure: Measure) -> Entry:
-        """Return the entry that holds for a measure: that of its name, or of what it is made of."""
+        """Return the entry of a metric: that of its name, or of the metrics it consists of."""
         return self.language.entry_of(measure)
 
     def choices_of(self, measure: Measure) -> dict[str, Any]:
-        """Return every choice for a measure: its entry's, and those for all where it has none."""
+        """Return all choices for a metric: those of its entry, else those for all metrics."""
         chosen = dict(self.choices)
         of_lists = chosen.pop("list_population")
         if of_lists is not None and not measure.reads_truth:
@@ -248,9 +253,9 @@ class Convention:
 
     @classmethod
     def named(cls, given: object) -> Convention | None:
-        """Return a convention that was given by name, or described by a mapping.
+        """Return a convention from its name or from a mapping that describes it.
 
-        None for rankwise's defaults.
+        None stands for rankwise's defaults.
 
         Raises
         ------
@@ -273,12 +278,12 @@ class Convention:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Self:
-        """Return the convention that a mapping describes, as that of `to_dict` does.
+        """Return the convention that a mapping describes; the inverse of `to_dict`.
 
         Raises
         ------
         ParameterError
-            If there is no name, or a key that means nothing.
+            If there is no name, or a key is unknown.
         """
         known = {entry.name for entry in fields(cls)}
         for name in saved:

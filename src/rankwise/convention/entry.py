@@ -1,4 +1,4 @@
-"""What a convention makes of one name: a measure, and what differs from its choices for all."""
+"""`Entry`: the definition of one name under a convention, with choices for this metric only."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, An
 
 @dataclass(frozen=True)
 class Entry:
-    """One name under a convention.
+    """The definition of one name under a convention.
 
     Attributes
     ----------
     name : str
         The name as it is written.
     text : str
-        rankwise's measure, with every parameter that differs from its default.
+        rankwise's metric, with every parameter that differs from its default.
     population, undefined, without_list, ties, relevance : str, optional
-        Choices for this measure alone; None: those of the convention.
+        Choices for this metric only; None: those of the convention.
     note : str, default=""
-        What the library does that this does not reproduce.
+        Behaviour of the library that is not reproduced.
     refused : str, default=""
-        What the library computes under this name, where rankwise has nothing that gives it: the
-        name is then an error, not another number.
+        What the library computes under this name, if rankwise has no equivalent: the name then
+        raises an error instead of giving another value.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Entry:
 
     @classmethod
     def read(cls, name: str, given: str | Mapping[str, Any] | Entry) -> Entry:
-        """Return the entry of a name from what the author of a convention writes.
+        """Return the entry of a name, as the author of a convention writes it.
 
         ``"map(normaliser=relevant)"``, or ``{"measure": …, "population": "both", …}``; without
         ``"measure"`` the name is that of rankwise's measure.
@@ -94,7 +94,7 @@ class Entry:
         return cls(name, measure or name, note=note, refused=refused, **choices)
 
     def check(self, convention: str) -> None:
-        """Raise if what the name means cannot be read, naming it and its convention."""
+        """Raise if the definition of the name cannot be read, with the name and the convention."""
         if self.refused:
             return
         try:
@@ -117,7 +117,7 @@ class Entry:
             )
 
     def to_dict(self) -> dict[str, str]:
-        """Return what is not left open, as plain values."""
+        """Return all values that are set, as plain values."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)[2:]}
         return {"measure": self.text} | {name: value for name, value in values.items() if value}
 

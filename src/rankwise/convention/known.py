@@ -1,4 +1,4 @@
-"""The conventions that rankwise comes with, found by name."""
+"""`conventions`: the built-in conventions, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["conventions", "find"]
 
 
 def conventions() -> dict[str, Any]:
-    """Return the conventions that rankwise comes with, by name.
+    """Return the built-in conventions by name: rankwise's own, and those of other libraries.
 
     Returns
     -------

@@ -78,10 +78,10 @@ def _same_objects(left: Mapping[str, object], right: Mapping[str, object]) -> bo
 def _other_table(role: str) -> ParameterError:
     if role == "truth":
         return ParameterError(
-            "evaluators that are merged have the same truth, or were given it with each piece",
-            hint="give every evaluator all of the truth, or pass it to update(…)",
+            "evaluators to merge must have the same ground truth, or must get it with each chunk",
+            hint="give every evaluator the whole ground truth, or pass it to update(…)",
         )
     return ParameterError(
-        f"evaluators that are merged were given the same {role}",
+        f"evaluators to merge must have the same {role}",
         hint=f"give every evaluator all of the {role}",
     )

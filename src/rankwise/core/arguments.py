@@ -99,7 +99,7 @@ def rounded_number(number: float | str) -> tuple[float, float]:
         digits = "n"
     if not isinstance(digits, int):
         raise ParameterError(
-            "this is no number", found=repr(number)[:40], hint='write it as text: "0.2317"'
+            "this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"'
         )
     scale = 0.01 if text.endswith("%") else 1.0
     return float(given) * scale, 0.5 * 10.0**digits * scale

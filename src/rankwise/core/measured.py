@@ -19,6 +19,10 @@ from rankwise.core.partial_columns import ItemColumn
 __all__ = ["Measured"]
 
 
+_USER = ""
+"""Stands for the users among columns, none of which has this name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """What measures give for a block: arrays of the library that the block has.
@@ -41,23 +45,30 @@ class Measured:
     counts: Mapping[str, Any]
 
     @classmethod
-    def join(cls, blocks: Iterable[Measured]) -> Self:
-        """Put the users of several blocks together, one block after the other."""
-        users: list[Any] = []
-        columns: list[dict[str, Array]] = []
+    def join(cls, blocks: Iterable[Measured], most: int) -> Self:
+        """Put the users of several blocks together, one block after the other.
+
+        There are at most so many users. Each block is copied when it comes: its memory then serves
+        the next one, and copying takes place while other threads measure.
+        """
+        whole: dict[str, Any] = {}
         sums: dict[ItemColumn, Array] = {}
         counts: Counter[str] = Counter()
+        start = end = 0
         for block in blocks:
-            users.append(np.asarray(block.user))
-            columns.append(block.columns)
+            start, end = end, end + len(block.user)
+            for name, values in {_USER: block.user, **block.columns}.items():
+                values = np.asarray(values)
+                if name not in whole:
+                    whole[name] = np.empty(most, values.dtype)
+                elif whole[name].dtype != values.dtype:
+                    whole[name] = whole[name].astype(np.result_type(whole[name], values))
+                whole[name][start:end] = values
             for column, values in block.item_sums.items():
                 sums[column] = sums[column] + values if column in sums else values
             counts.update({name: int(count) for name, count in block.counts.items()})
-        whole = {
-            name: np.concatenate([np.asarray(part[name]) for part in columns])
-            for name in columns[0]
-        }
-        return cls(user=np.concatenate(users), columns=whole, item_sums=sums, counts=counts)
+        columns = {name: values[:end] for name, values in whole.items()}
+        return cls(user=columns.pop(_USER), columns=columns, item_sums=sums, counts=counts)
 
     def to_partial(
         self,

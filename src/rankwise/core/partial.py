@@ -109,8 +109,8 @@ class Partial:
         self.about.check(other.about)
         if other.protocol != self.protocol:
             raise ParameterError(
-                "pieces of one evaluation were ranked from candidates that were chosen differently",
-                found=f"{other.protocol or 'not said'} beside {self.protocol or 'not said'}",
+                "chunks of one evaluation were ranked from different candidate sets",
+                found=f"{other.protocol or 'unknown'} and {self.protocol or 'unknown'}",
             )
         for mine, theirs in ((self.users, other.users), (self.items, other.items)):
             if _schema(mine) != _schema(theirs):

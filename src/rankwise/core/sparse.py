@@ -21,7 +21,7 @@ def check_sparse(matrix: Any, name: str) -> None:
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         raise InputError(
-            f"{name} is no matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
+            f"{name} is not a matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
         )
     try:
         _check_indices(matrix)

@@ -54,10 +54,10 @@ def encode_truth(
         return Truth.none()
     if threshold not in (None, ANY_ROW) and "relevance" not in table.frame.columns:
         raise ColumnError(
-            "a relevance threshold needs truth with a relevance",
+            "a relevance threshold needs a ground truth with a relevance column",
             where=table.source,
             found=f"columns {', '.join(table.frame.columns)}",
-            hint="leave the threshold out: without a relevance every row of the truth is relevant",
+            hint="omit the threshold: without relevances, every ground truth row is relevant",
         )
     if table.frame.is_empty():
         if required:

@@ -30,9 +30,9 @@ def encode_ranks(
     assert table.lengths is not None
     if ties not in ("expected", "optimistic", "pessimistic"):
         raise ParameterError(
-            "exact ranks leave ties open",
+            "exact ranks do not break ties between scores",
             found=f"ties={ties!r}",
-            hint='take "expected", "optimistic" or "pessimistic"',
+            hint='use "expected", "optimistic" or "pessimistic"',
         )
     frame = table.frame
     kind = {role: frame[role].dtype for role in ("user", "item")}
@@ -46,8 +46,8 @@ def encode_ranks(
         raise InputError(
             "these ranks were computed for another ground truth",
             where=f"user {lost['user'][0]!r}, item {lost['item'][0]!r}",
-            found=f"{len(lost)} rows of the truth without a rank",
-            hint="pass rw.rank_relevant and rw.evaluate the same truth",
+            found=f"{len(lost)} ground truth rows without a rank",
+            hint="pass the same ground truth to rw.rank_relevant and rw.evaluate",
         )
     counted = lengths.join(
         frame.group_by("user").len(), on="user", how="left", maintain_order="left"

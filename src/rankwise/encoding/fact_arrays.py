@@ -129,10 +129,10 @@ def similarity(train: Table, codes: Ints, size: int) -> Similarity:
     items = pairs["item"].unique().sort().to_numpy()
     if len(items) > _MOST_SIMILAR:
         raise ParameterError(
-            "similarities by co-occurrence are worked out between all items at once, and here are "
-            "too many",
+            "similarities by co-occurrence are computed between all items at once, and there are "
+            "too many items",
             found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
-            hint="take similarity=features",
+            hint="use similarity=features",
         )
     row = np.full(size, len(items), dtype=np.int64)
     row[items] = np.arange(len(items))

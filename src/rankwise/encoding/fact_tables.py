@@ -347,8 +347,8 @@ def _check_once(table: Table, role: str) -> None:
     ids = table.frame[role]
     if ids.n_unique() < len(ids):
         raise ColumnError(
-            f"an {role} stands twice in the table of {table.role}",
+            f"duplicate {role} in the table of {table.role}",
             where=table.source,
             found=f"{role} {ids.filter(ids.is_duplicated())[0]!r}",
-            hint=f"keep one row an {role}",
+            hint=f"keep one row per {role}",
         )

@@ -51,10 +51,10 @@ class IdSpace:
         if table.is_text and not text:  # integers that were text in a file
             return table.with_ids(column, table.frame[column].cast(pl.String))
         raise IdError(
-            f"{column} ids are of another type than in the pieces before",
+            f"{column} ids are of another type than in earlier chunks",
             where=table.source,
             found="strings" if text else "integers",
-            hint="cast the column to one type in every piece",
+            hint="cast the column to one type in every chunk",
         )
 
 

@@ -18,17 +18,17 @@ _SLACK = 1_000_000  # places that may be filled beside ten for every row
 
 
 def check_kept(needs: Needs, *, numbers_items: bool) -> None:
-    """Raise if a measure describes lists, of which a place without an item is no part."""
+    """Raise if a measure describes lists: a rank without an item is not part of a list."""
     if needs & _DESCRIBING or numbers_items:
         raise MeasureError(
-            "measures that describe lists know no places without an item",
+            "measures that describe lists cannot count ranks without an item",
             found='ranks="keep"',
-            hint='evaluate them with ranks="close", measures of accuracy apart',
+            hint='use ranks="close" for them, and evaluate accuracy measures separately',
         )
 
 
 def fill_gaps(table: Recommendations) -> Recommendations:
-    """Return lists with an item of no one's for every rank that is missing above the last.
+    """Return lists with a placeholder item at every missing rank above the last.
 
     The lists with gaps are counted as ``lists_with_rank_gaps``.
     """
@@ -48,9 +48,9 @@ def fill_gaps(table: Recommendations) -> Recommendations:
     wanted = int(last["rank"].to_numpy().astype(float).sum() - last["rows"].sum())
     if wanted > 10 * len(frame) + _SLACK:
         raise ScoreError(
-            "too many ranks are missing for all of their places to be kept",
+            "too many ranks are missing to keep a place for each of them",
             where=table.source,
-            found=f"{wanted:,} places without an item, {len(frame):,} rows",
+            found=f"{wanted:,} missing ranks, {len(frame):,} rows",
             hint='do ranks count from 1 in every list? ranks="close" closes the gaps',
         )
     places = last.select("user", pl.int_ranges(1, pl.col("rank") + 1).alias("rank"))

@@ -57,7 +57,7 @@ def run(
                 bar.update(len(block.user))
 
     with one_blas_thread():
-        return Measured.join(measured())
+        return Measured.join(measured(), _users_of(encoded))
 
 
 def run_together(
@@ -81,4 +81,12 @@ def run_together(
         for one, some in zip(readings, blocks, strict=True):
             unlisted = [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)]
             some += [one.plan.measure(cut(one.encoded, part)) for part in unlisted]
-        return [Measured.join(some) for some in blocks]
+        return [
+            Measured.join(some, _users_of(one.encoded))
+            for one, some in zip(readings, blocks, strict=True)
+        ]
+
+
+def _users_of(encoded: Encoded) -> int:
+    """Return the number of users with a list or without one, evaluated or not."""
+    return len(encoded.lists.user) + len(encoded.unlisted)

@@ -1,7 +1,19 @@
 """Plain-Python definitions of every metric, one user at a time: to read, and to test against.
 
 Each function is its definition and nothing else, without arrays or optimisation. The conventions
-on which libraries disagree are keyword parameters, named as on the measures.
+on which libraries disagree are keyword parameters with the names, values and defaults of the
+measures. Common parameters:
+
+- ``recommended`` is a recommendation list: distinct items, best first.
+- ``relevant`` is the set of the user's relevant items, ``relevance_scores`` a dict of item to
+  relevance, in which items above 0 are relevant.
+- ``k`` is the cut-off; None is the whole list.
+- ``recommendations`` is a dict of user to recommendation list, for metrics over all users.
+- ``popularity`` is a dict of item to its number of training users, ``categories`` a dict of item to
+  its set of categories, ``groups`` a dict of item (or user) to the name of its group.
+
+Unless a function says otherwise, metrics that compare a list with the ground truth are NaN for a
+user without relevant items, and metrics that describe a list are NaN for an empty list.
 """
 
 from rankwise.functional import (  # noqa: I001 - packed

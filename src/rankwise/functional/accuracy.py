@@ -119,7 +119,10 @@ def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
 def precision_at_k(
     recommended: Items, relevant: Relevant, k: int, *, denominator: Literal["k", "length"] = "k"
 ) -> float:
-    """Share of the top k that is relevant.
+    """Precision: share of the top k that is relevant.
+
+    ``denominator="length"`` divides by the number of items in the top k instead of k, which does
+    not penalise short lists.
 
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
@@ -139,7 +142,10 @@ def recall_at_k(
     *,
     denominator: Literal["relevant", "capped"] = "relevant",
 ) -> float:
-    """Share of the relevant items that is in the top k.
+    """Recall: share of the relevant items that is in the top k.
+
+    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
+    relevant items.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -154,7 +160,7 @@ def recall_at_k(
 
 
 def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0) -> float:
-    """Harmonic mean of precision and recall, where recall counts beta times as much.
+    """F-measure: harmonic mean of precision and recall, where recall weighs beta times as much.
 
     >>> f1_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.5
@@ -167,7 +173,7 @@ def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0
 
 
 def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
-    """1 if a relevant item is in the top k, else 0.
+    """Hit rate of one user: 1 if a relevant item is in the top k, else 0.
 
     >>> hit_rate_at_k([1, 3, 5], {5}, 2)
     0.0
@@ -177,7 +183,7 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
 
 
 def r_precision(recommended: Items, relevant: Relevant) -> float:
-    """Precision at the number of relevant items.
+    """R-precision: precision at a cut-off equal to the number of relevant items.
 
     >>> r_precision([1, 2, 3], {1, 3})
     0.5

@@ -30,11 +30,15 @@ def average_precision_at_k(
     ties: Literal["expected", "blocks"] = "expected",
     scores: Sequence[float] | None = None,
 ) -> float:
-    """Average precision: sum of precision at the rank of each hit, over the normaliser.
+    """Average precision: sum of the precision at the rank of each hit, over the normaliser.
 
-    With the ``scores`` of the list, items with equal scores are a block of ties. The value is the
-    mean over all orders of the blocks; with ``ties="blocks"``, each hit in the top k has the
-    precision at the last rank of its block, even if that is below k (as in scikit-learn's
+    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of
+    relevant items; ``"hits"``: the number of hits in the top k; ``"length"``: the number of items
+    in the top k; or ``"min_length"``: the smaller of this number and the number of relevant items.
+
+    With the ``scores`` of the list, items with equal scores form a tied block. The value is then
+    the mean over all orders of the tied items; with ``ties="blocks"``, each hit in the top k has
+    the precision at the last rank of its block, even if that is below k (as in scikit-learn's
     ``average_precision_score`` and ``label_ranking_average_precision_score``).
 
     >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
@@ -73,10 +77,11 @@ def average_precision_at_k(
 def _tied_hits(
     flags: Sequence[int], scores: Sequence[float], ties: str
 ) -> list[tuple[float, float]]:
-    """Return for each rank whether it is a hit (or the probability of it), and the precision there.
+    """Return the probability that each rank is a hit, and the expected precision there if it is.
 
     In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
-    hit at position i of the block, counted from 0, are i(r - 1)/(n - 1) hits of the block.
+    hit at position i of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the
+    block.
     """
     out: list[tuple[float, float]] = []
     above = 0  # hits above the block
@@ -94,7 +99,7 @@ def _tied_hits(
 
 
 def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
-    """Average recall: sum of recall at the rank of each hit, over min(relevant, k).
+    """Average recall: sum of the recall at the rank of each hit, over min(relevant items, k).
 
     >>> average_recall_at_k([1, 2, 3], {1, 3}, 3)
     0.75
@@ -117,11 +122,12 @@ def interpolated_precision_at_k(
 ) -> float:
     """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
 
-    Ranks go to k; the value is 0 if the recall at k is lower. Without a level the mean over the 11
-    levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with one, its ``iprec_at_recall``. With
-    ``rounding="trec_eval"`` a level asks for floor(level · R + 0.9) hits, R being the number of
-    relevant items. For multiples of 0.1 this is the same rule, except for rounding errors: at level
-    0.7 and R = 3 trec_eval asks for 2 hits, and exactly it is 3.
+    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a
+    level, the value is the mean over the 11 levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with
+    a level, it is trec_eval's ``iprec_at_recall``. With ``rounding="trec_eval"``, a level requires
+    floor(level · R + 0.9) hits, where R is the number of relevant items. For multiples of 0.1 this
+    is the same rule, except for rounding errors: at level 0.7 and R = 3, trec_eval requires 2 hits
+    instead of 3.
 
     >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
     1.0

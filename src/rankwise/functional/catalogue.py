@@ -49,8 +49,9 @@ def mean_average_precision_at_k(
 ) -> float:
     """Mean of `average_precision_at_k` over the users who have a list and relevant items.
 
-    Users without a list are left out, so a model that serves few users is not punished for it;
+    Users without a list are left out, so a model that serves few users is not penalised;
     `rankwise.evaluate` counts them as 0 unless ``population="both"``. An empty list counts as 0.
+    ``normaliser`` is as for `average_precision_at_k`.
 
     >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
     0.5
@@ -68,8 +69,9 @@ def mean_ndcg_at_k(
 ) -> float:  # fmt: skip
     """Mean of `ndcg_at_k` over the users who have a list and relevant items.
 
-    ``relevance_scores`` maps each user to relevant items, or to a dict of item to relevance. Users
-    without a list are left out, as in `mean_average_precision_at_k`.
+    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
+    relevance; ``gain`` is as for `dcg_at_k`. Users without a list are left out, as in
+    `mean_average_precision_at_k`.
 
     >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
     0.5
@@ -104,7 +106,9 @@ def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
 def catalog_coverage(
     recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0
 ) -> float:
-    """Share of the catalogue, and of ``padding`` items more, in the top k of at least one user.
+    """Catalogue coverage: share of the catalogue that is in the top k of at least one user.
+
+    ``padding`` is a number of never recommended items to add to the catalogue.
 
     >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
     0.05
@@ -124,11 +128,12 @@ def gini_coefficient(
     corrected: bool = True,
     padding: int = 0,
 ) -> float:
-    """Gini index of the recommendation counts of items.
+    """Gini index of the recommendation counts of items: 0 if all are equal, 1 for a single item.
 
-    Over a catalogue of ``catalog_size`` items, and ``padding`` items more, or over those
-    recommended at least once. With ``exposure="log"`` an item at rank i adds 1 / log2(i + 1) in
-    place of 1. Over a catalogue the largest value is 1; not ``corrected``, it is 1 - 1/n.
+    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more,
+    ``over="recommended"`` only items recommended at least once. With ``exposure="log"``, an item at
+    rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the largest value is 1, or
+    1 - 1/n with ``corrected=False``.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
@@ -163,7 +168,7 @@ def gini_coefficient(
 
 
 def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
-    """Sum of the squared shares of items in all recommendations.
+    """Herfindahl index: sum of the squared shares of the items in all recommendations.
 
     >>> herfindahl_index({0: [1, 2], 1: [1, 3]}, 2)
     0.375
@@ -176,7 +181,7 @@ def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
 def shannon_entropy(
     recommendations: Lists, k: int | None = None, *, log_base: float | None = None
 ) -> float:
-    """Shannon entropy of the distribution of recommendations over items.
+    """Shannon entropy of the distribution of recommendations over items, in nats by default.
 
     >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)
     2.0

@@ -26,7 +26,7 @@ __all__ = ["accuracy_at_k", "confusion_at_k", "fallout_at_k", "mcc_at_k"]
 def confusion_at_k(
     recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
 ) -> dict[str, int]:
-    """Return the confusion matrix of recommended and relevant items.
+    """Return the confusion matrix of the top k: true and false positives and negatives.
 
     >>> confusion_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
     {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
@@ -80,10 +80,11 @@ def fallout_at_k(
     catalog_size: int | None = None,
     negatives: Literal["catalogue", "listed"] = "catalogue",
 ) -> float:
-    """Share of the non-relevant items that is in the top k (false positive rate); NaN without any.
+    """Fall-out: share of the irrelevant items that is in the top k (false positive rate).
 
-    The non-relevant items are those of the catalogue, or those of the whole list (``"listed"``, as
-    in TorchMetrics, which returns 0 if the list has none).
+    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the
+    irrelevant items of the whole list (as in TorchMetrics, which returns 0 if there are none). NaN
+    without irrelevant items.
 
     >>> fallout_at_k([1, 3, 5], {1, 5}, 3, catalog_size=12)
     0.1

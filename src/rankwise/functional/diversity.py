@@ -42,9 +42,10 @@ def intra_list_diversity(
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
-    ``item_features`` is a matrix with one row per item, whose items are numbers from 0; or it maps
-    each item to a vector (cosine, euclidean) or a set of categories (jaccard). The value of a list
-    of a ``single`` item is 0, 1, or NaN (``"skip"``); that of an empty list is NaN.
+    ``item_features`` maps each item to a vector (cosine, euclidean) or to a set of categories
+    (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
+    ``distance`` may also be a function of the features of two items. ``single`` is the value of a
+    list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list is NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0

@@ -1,7 +1,7 @@
-"""Exposure of item groups: how much attention the positions of their items get.
+"""Exposure of item groups: the attention that users give to the ranks of their items.
 
-``groups`` maps each item to the name of its group; items without a group do not count. At rank i a
-position has the weight patience^(i − 1), or 1 / log2(i + 1).
+``groups`` maps each item to the name of its group; items without a group do not count. The weight
+of rank i is patience^(i − 1), or 1 / log2(i + 1).
 """
 
 from __future__ import annotations
@@ -47,16 +47,17 @@ def expected_exposure_at_k(
     """Return loss, disparity and relevance of the expected exposure of item groups.
 
     Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the
-    mean over users of the weights of its items in the top k, patience^(rank − 1). Its target t is
-    the same for ideal rankings: the m relevant items of a user share the first m positions equally,
-    cut at k, and no other item has exposure. Users count who have a list and relevant items.
+    mean over users of the summed weights patience^(rank − 1) of its items in the top k. Its target
+    t is the same for ideal rankings, in which the m relevant items of a user share the first m
+    positions equally, cut at k, and no other item has exposure. Only users with a list and relevant
+    items count.
 
     - loss, EE-L: Σ (e − t)² over the groups
     - disparity, EE-D: Σ e²
     - relevance, EE-R: Σ e · t. Raj & Ekstrand report twice this, so that loss is disparity −
       relevance + a constant.
 
-    All are NaN without groups, or without users who count.
+    All are NaN without groups, or without such users.
 
     >>> lists, relevant = {"ann": [1, 2], "bob": [2, 1]}, {"ann": {1}, "bob": {1}}
     >>> expected_exposure_at_k(lists, relevant, {1: "a", 2: "b"})
@@ -101,11 +102,12 @@ def awrf_at_k(
 ) -> float:
     """Attention-weighted rank fairness: 1 − distance of the groups' exposure shares from a target.
 
-    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The shares are those of the position weights in
-    the top k over items that have a group; NaN if none has. ``target`` maps each group to its
-    share; a group that it does not name has the target 0. The distance is half the sum of the
-    absolute differences (total variation), or half the sum of the squared differences: the value
-    lies in [0, 1].
+    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the
+    rank weights in the top k, over items that have a group; NaN if no item has one. The weight of
+    rank i is 1 / log2(i + 1), or patience^(i − 1) with ``weight="geometric"``. ``target`` maps each
+    group to its target share, by default 0. ``distance="absolute"`` is half the sum of the absolute
+    differences (total variation), ``"squared"`` half the sum of their squares: the value lies in
+    [0, 1].
 
     >>> groups = {1: "a", 2: "a", 3: "b", 4: "b"}
     >>> round(awrf_at_k([1, 3], groups, {"a": 0.5, "b": 0.5}), 4)

@@ -10,7 +10,7 @@ __all__ = ["arhr_at_k", "ncrr_at_k", "reciprocal_rank_at_k"]
 
 
 def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
-    """1 / rank of the first relevant item in the top k, 0 if there is none.
+    """Reciprocal rank: 1 / rank of the first relevant item in the top k, 0 if there is none.
 
     >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3)
     0.5

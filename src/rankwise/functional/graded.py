@@ -50,7 +50,7 @@ def cg_at_k(
     *,
     gain: GainKind = "linear",
 ) -> float:
-    """Cumulative gain: sum of the gains in the top k.
+    """Cumulative gain: sum of the gains in the top k; ``gain`` is as for `dcg_at_k`.
 
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
     5.0
@@ -78,8 +78,10 @@ def dcg_at_k(
 ) -> float:
     """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
 
-    With ``discount="log"`` each over max(1, log(rank)): no discount down to the rank ``log_base``
-    (Järvelin & Kekäläinen 2002).
+    ``gain`` is ``"linear"``: the relevance; ``"exponential"``: 2^relevance − 1; ``"binary"``: 1; or
+    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``log_base`` is the base of the logarithm.
+    With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing down to
+    the rank ``log_base`` (Järvelin & Kekäläinen 2002).
 
     >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
@@ -102,7 +104,10 @@ def ndcg_at_k(
     ideal: Literal["relevant", "full"] = "relevant",
     discount: Discount = "log_plus_one",
 ) -> float:
-    """Normalised DCG: DCG divided by the ideal DCG; ``discount`` as for `dcg_at_k`.
+    """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
+
+    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
+    items with the largest gain. The other parameters are as for `dcg_at_k`.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
@@ -135,11 +140,12 @@ def rbp(
     recommended: Items, relevant: Judged, k: int | None = None, *, p: float = 0.8,
     normaliser: Literal["none", "ideal"] = "none", max_relevance: float | None = None,
 ) -> float:  # fmt: skip
-    """Rank-biased precision of a user who goes on to the next rank with probability p.
+    """Rank-biased precision, for a user who reads on after each item with probability p.
 
-    Relevance is binary. With ``max_relevance``, the largest relevance of the scale, the gain of an
-    item is relevance / max_relevance: a larger relevance raises. With ``normaliser="ideal"``
-    divided by the value of a list with the relevant items first, in descending order of gain.
+    Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale,
+    the gain of an item is relevance / max_relevance, and a larger relevance raises. With
+    ``normaliser="ideal"``, the value is divided by that of the ideal list, with the relevant items
+    in decreasing gain.
 
     >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
     (0.328, 0.911)
@@ -172,7 +178,7 @@ def err_at_k(
 ) -> float:
     """Return the expected reciprocal rank of the item at which the user stops.
 
-    ``max_relevance`` is the largest relevance of the scale: a larger one raises.
+    ``max_relevance`` is the largest grade of the rating scale; a larger relevance raises.
 
     >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
     0.36523

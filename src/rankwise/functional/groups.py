@@ -74,7 +74,10 @@ def reo_at_k(
     groups: Groups,
     of: Literal["hits", "recommended"] = "hits",
 ) -> dict[str, float]:
-    """Return the share of each item group's relevant items that is recommended (recall).
+    """Return the recall of each item group: the share of its relevant items that is recommended.
+
+    ``of="recommended"`` counts all recommended items of the group, relevant or not. The metric is
+    the `relative_spread` of these values.
 
     >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
     {'a': 1.0, 'b': 0.0}
@@ -92,10 +95,11 @@ def rsp_at_k(
     recommendations: Lists, k: int, *, groups: Groups, history: Sets | None = None,
     seen: Literal["excluded", "included"] = "excluded",
 ) -> dict[str, float]:  # fmt: skip
-    """Return the share of each item group's possible recommendations that are made.
+    """Return the probability that a candidate of each item group is recommended.
 
-    An item of the user's training history is no possible recommendation, except one in the list;
-    with ``seen="included"`` every item is one.
+    Items of a user's training history are not candidates, unless they are in the list; with
+    ``seen="included"``, all items are candidates. The metric is the `relative_spread` of these
+    values.
 
     >>> groups = {1: "a", 2: "b", 3: "b"}
     >>> rsp_at_k({1: [1], 2: [3]}, 1, groups=groups, history={1: {2}})
@@ -122,7 +126,10 @@ def preference_ratios(
     item_groups: Groups,
     catalog_size: int,
 ) -> dict[tuple[str, str], float]:
-    """Return item groups' shares of each user group's interactions over their catalogue shares.
+    """Return the preference ratio of each pair of a user group and an item group.
+
+    It is the share of the user group's interactions that are in the item group, over the item
+    group's share of the catalogue.
 
     >>> preference_ratios({1: [1, 2]}, user_groups={1: "x"}, item_groups={1: "a", 2: "a"},
     ...                   catalog_size=4)
@@ -146,7 +153,7 @@ def preference_ratios(
 def bias_disparity(
     recommended: Mapping[tuple[str, str], float], source: Mapping[tuple[str, str], float]
 ) -> dict[tuple[str, str], float]:
-    """Relative change of each preference ratio from the source to the recommendations.
+    """Bias disparity: relative change of each preference ratio from source to recommendations.
 
     >>> bias_disparity({("x", "a"): 2.0}, {("x", "a"): 1.0})
     {('x', 'a'): 1.0}
@@ -167,6 +174,8 @@ def item_mad_ranking(
     discount: Literal["log", "none"] = "log",
 ) -> dict[str, float]:
     """Return each item group's mean gain when recommended; their `mean_difference` is the metric.
+
+    ``gain`` is as for `dcg_at_k`; ``discount="log"`` divides gains by log2(rank + 1).
 
     >>> item_mad_ranking({1: [1, 2]}, {1: {1: 1}}, 2, groups={1: "a", 2: "b"})
     {'a': 1.0, 'b': 0.0}

@@ -70,7 +70,7 @@ def ndcg_score(
     gain: GainKind = "linear",
     log_base: float = 2.0,
 ) -> float:
-    """DCG divided by the ideal DCG; NaN if no candidate is relevant.
+    """Normalised DCG: DCG divided by the ideal DCG; NaN if no candidate is relevant.
 
     >>> round(ndcg_score([3, 2, 3, 0, 1, 2], [6, 5, 4, 3, 2, 1], gain="exponential"), 5)
     0.94881
@@ -103,7 +103,7 @@ def _groups(y_true: Values, y_score: Values, k: int | None) -> Iterator[_Group]:
 
 
 def precision_score(y_true: Values, y_score: Values, *, k: int) -> float:
-    """Precision at k.
+    """Precision at k: expected share of relevant candidates in the top k.
 
     >>> precision_score([1, 0, 1], [0.9, 0.8, 0.7], k=2)
     0.5
@@ -114,7 +114,7 @@ def precision_score(y_true: Values, y_score: Values, *, k: int) -> float:
 
 
 def recall_score(y_true: Values, y_score: Values, *, k: int | None = None) -> float:
-    """Recall at k.
+    """Recall at k: expected share of the relevant candidates that is in the top k.
 
     >>> recall_score([1, 0, 1], [0.9, 0.8, 0.7], k=2)
     0.5
@@ -126,7 +126,7 @@ def recall_score(y_true: Values, y_score: Values, *, k: int | None = None) -> fl
 
 
 def hit_rate_score(y_true: Values, y_score: Values, *, k: int | None = None) -> float:
-    """Probability that a relevant candidate is in the top k: 0 or 1 without ties.
+    """Hit rate: probability that a relevant candidate is in the top k; 0 or 1 without ties.
 
     >>> hit_rate_score([0, 1], [0.5, 0.5], k=1)
     0.5
@@ -139,7 +139,7 @@ def hit_rate_score(y_true: Values, y_score: Values, *, k: int | None = None) -> 
 
 
 def reciprocal_rank_score(y_true: Values, y_score: Values, *, k: int | None = None) -> float:
-    """1 / rank of the first relevant candidate in the top k, 0 if there is none.
+    """Reciprocal rank: 1 / rank of the first relevant candidate in the top k, 0 without one.
 
     >>> reciprocal_rank_score([0, 1], [0.5, 0.5])
     0.75
@@ -156,7 +156,7 @@ def reciprocal_rank_score(y_true: Values, y_score: Values, *, k: int | None = No
 
 
 def average_precision_score(y_true: Values, y_score: Values, *, k: int | None = None) -> float:
-    """Average precision: sum of precision at the rank of each hit, over min(relevant, k).
+    """Average precision: sum of the precision at each hit's rank, over min(relevant items, k).
 
     >>> average_precision_score([1, 0, 1, 0], [0.9, 0.8, 0.5, 0.1], k=4)
     0.8333333333333333

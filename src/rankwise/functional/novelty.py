@@ -1,4 +1,4 @@
-"""Novelty: how little known the items of one user's recommendation list are.
+"""Novelty: how unfamiliar the items of one user's recommendation list are.
 
 ``popularity`` maps each item to its number of training users; an absent item has none.
 """
@@ -58,7 +58,11 @@ def efd_at_k(
     total: int,
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary",
 ) -> float:
-    """Return expected free discovery; ``total`` is the number of training users or interactions.
+    """Expected free discovery: discounted self-information of the hits in the top k, in bits.
+
+    ``total`` is the number of training users (or interactions), which divides ``popularity``.
+    A hit counts 1, 2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with
+    ``"discounted_plus_one"``.
 
     >>> efd_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     2.0
@@ -76,7 +80,9 @@ def epc_at_k(
     total: int,
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary",
 ) -> float:
-    """Return expected popularity complement; ``total`` as for `efd_at_k`.
+    """Expected popularity complement: discounted unpopularity of the hits in the top k.
+
+    ``total`` and ``relevance`` are as for `efd_at_k`.
 
     >>> epc_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     0.75
@@ -95,11 +101,13 @@ def novelty_at_k(
     denominator: Literal["length", "k"] = "length",
     cold: Cold = "rarest",
 ) -> float:
-    """Mean self-information of the top k in bits; ``total`` as for `efd_at_k`.
+    """Novelty: mean self-information of the items in the top k, in bits.
 
-    A ``cold`` item, without training interactions, counts as if one user had interacted with it
-    (``"rarest"``), or 0, or it is skipped: its rank is left out of the sum and the denominator. NaN
-    if all items are skipped.
+    ``total`` is as for `efd_at_k`. ``discount="log"`` weights rank i by 1 / log2(i + 1);
+    ``denominator="k"`` divides by k instead of the number of items. An item without training
+    interactions counts as if one user had interacted with it (``cold="rarest"``), as 0
+    (``"zero"``), or not at all, neither in the sum nor in the denominator (``"skip"``). NaN if all
+    items are skipped.
 
     >>> novelty_at_k([8, 7], 2, popularity={7: 4, 8: 1}, total=4)
     1.0
@@ -137,9 +145,10 @@ def surprisal_at_k(
     denominator: Literal["length", "k"] = "length",
     cold: Cold = "rarest",
 ) -> float:
-    """Mean self-information of the top k, divided by the largest possible.
+    """Surprisal: mean self-information of the items in the top k, over the largest possible.
 
-    What a ``cold`` item counts is as for `novelty_at_k`.
+    ``n_users`` is the number of training users; ``denominator`` and ``cold`` are as for
+    `novelty_at_k`.
 
     >>> surprisal_at_k([8, 7], 2, popularity={7: 4, 8: 1}, n_users=4)
     0.5
@@ -153,7 +162,9 @@ def surprisal_at_k(
 def unexpectedness_at_k(
     recommended: Items, baseline: Items, k: int, *, denominator: Literal["length", "k"] = "length"
 ) -> float:
-    """Share of the top k that is not in the top k of a baseline list.
+    """Unexpectedness: share of the top k that is not in the top k of a baseline list.
+
+    ``denominator="k"`` divides by k instead of the number of items. NaN without a baseline list.
 
     >>> unexpectedness_at_k([1, 8, 9, 4], [1, 2], 4)
     0.75
@@ -168,7 +179,9 @@ def unexpectedness_at_k(
 def serendipity_at_k(
     recommended: Items, relevant: Relevant, k: int, *, popularity: Counts, catalog_size: int
 ) -> float:
-    """Mean by which relevant items are ranked above their popularity rank, over ``catalog_size``.
+    """Serendipity: mean over the top k of how far hits are ranked above their popularity rank.
+
+    Differences of ranks are divided by ``catalog_size``; items that are not relevant count 0.
 
     An item without training users has the popularity rank ``catalog_size`` + 1.
 
@@ -194,9 +207,9 @@ def unlikeness_at_k(
     similarity: Callable[[Hashable, Hashable], float],
     relevant: Relevant | None = None,
 ) -> float:
-    """1 − mean similarity to the items of the history, averaged over the top k.
+    """Unlikeness to the history: 1 − mean similarity to its items, averaged over the top k.
 
-    With ``relevant``, other items count 0.
+    With a set of ``relevant`` items, all other items count 0.
 
     >>> unlikeness_at_k([8, 9], {7}, 2, similarity=lambda a, b: 0.5 if a == 8 else 0.0)
     0.75

@@ -17,10 +17,10 @@ def _defined(values: Iterable[float]) -> list[float]:
 
 
 def micro(values: Sequence[tuple[float, float]]) -> float:
-    """Sum of the numerators of users over the sum of their denominators: the micro-average.
+    """Micro-average: sum of the users' numerators over the sum of their denominators.
 
-    Users with NaN are left out. With hits over min(k, relevant items) this is the precision of the
-    library implicit.
+    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With
+    hits over min(k, relevant items), this is the precision of the library implicit.
 
     >>> micro([(1, 2), (0, 6)])
     0.125
@@ -31,7 +31,7 @@ def micro(values: Sequence[tuple[float, float]]) -> float:
 
 
 def quantile_of_users(values: Iterable[float], q: float = 0.1) -> float:
-    """Return a quantile of the users' values, linearly interpolated as by default in NumPy.
+    """Return a quantile of the users' values, with linear interpolation, the default of NumPy.
 
     >>> quantile_of_users([0.0, 1.0, 0.5, math.nan], 0.25)
     0.25
@@ -53,7 +53,7 @@ def worst_share(
 ) -> float:
     """Mean of the worst-served share of users: ceil(share · n) of the n users with a value.
 
-    They have the lowest values, or the highest if higher values are not better.
+    These have the lowest values, or the highest with ``higher_is_better=False``.
 
     >>> worst_share([0.5, 0.0, 1.0, 0.75], 0.5)
     0.25
@@ -69,9 +69,9 @@ def worst_share(
 
 
 def geometric_mean_of_users(values: Iterable[float], floor: float = 1e-5) -> float:
-    """Geometric mean of the users' values, those below ``floor`` counting as ``floor``.
+    """Geometric mean of the users' values; values below ``floor`` are raised to it.
 
-    This is gm_map of trec_eval, if the values are average precisions.
+    For average precisions, this is gm_map of trec_eval.
 
     >>> round(geometric_mean_of_users([1.0, 0.25]), 6)
     0.5

@@ -1,4 +1,4 @@
-"""Pairwise metrics of one user's list: how often relevant items rank above the others."""
+"""Pairwise metrics of one user's list: how often relevant items rank above irrelevant ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ def bpref(
     *,
     without_judged: Literal["one", "undefined"] = "one",
 ) -> float:
-    """Binary preference: how rarely judged non-relevant items rank above the relevant ones.
+    """Binary preference: how rarely items judged irrelevant rank above relevant items.
+
+    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a
+    user without judged irrelevant items, each recommended relevant item counts 1, or the value is
+    NaN with ``without_judged="undefined"``.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
     0.75
@@ -66,7 +70,10 @@ def auc(
     *,
     negatives: Literal["exact", "one_more"] = "exact",
 ) -> float:
-    """Area under the ROC curve; candidates that are not in the list are tied below it.
+    """Area under the ROC curve: share of irrelevant candidates below a relevant one, averaged.
+
+    Candidates outside the list count as tied below it, and a tied pair counts one half.
+    ``negatives="one_more"`` adds 1 to the number of irrelevant candidates.
 
     >>> auc([1, 2, 3], {1, 3}, range(6))
     0.875
@@ -85,7 +92,9 @@ def limited_auc_at_k(
     *,
     negatives: Literal["exact", "one_more"] = "exact",
 ) -> float:
-    """Area under the ROC curve of the relevant items in the top k only.
+    """Limited area under the ROC curve: only the relevant items in the top k count.
+
+    ``negatives`` is as for `auc`.
 
     >>> limited_auc_at_k([1, 2, 3], {1, 3}, range(6), 2)
     0.5
@@ -101,7 +110,9 @@ def limited_auc_at_k(
 def partial_auc_at_k(
     recommended: Items, relevant: Relevant, k: int, *, positives: Literal["all", "top"] = "all"
 ) -> float:
-    """Partial area under the ROC curve, up to the first k non-relevant items.
+    """Partial area under the ROC curve, up to the first k irrelevant items.
+
+    ``positives="top"`` counts only the first k relevant items of the list.
 
     >>> partial_auc_at_k([1, 2, 3], {1, 3}, 2)
     0.75
@@ -122,10 +133,11 @@ def partial_auc_at_k(
 def list_auc(
     recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None
 ) -> float:
-    """Area under the ROC curve within the list: items that are not listed do not count.
+    """Area under the ROC curve within the list: items outside the list do not count.
 
-    Probability that a relevant item of the list ranks above a non-relevant one; pairs with equal
-    ``scores``, which are those of the list, count one half. NaN without an item of each kind.
+    It is the probability that a relevant item of the list ranks above an irrelevant one; with the
+    ``scores`` of the list, pairs with equal scores count one half. NaN if the list has only
+    relevant or only irrelevant items.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75

@@ -45,10 +45,12 @@ def short_head(
     *,
     of: Literal["interactions", "items"] = "interactions",
 ) -> set[Any]:
-    """Return the most popular items that together have more than a share of the interactions.
+    """Return the short head: the most popular items, all others being the long tail.
 
-    With ``of="items"`` the most popular share of the items that have training interactions, rounded
-    half up and at least one item. Ties are in order of id.
+    They are taken up to and including the item at which their share of the training interactions
+    first exceeds ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items
+    that have training interactions, rounded half up, at least one. Equally popular items are in
+    order of id.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
@@ -98,7 +100,9 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
 def arp_at_k(
     recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k"
 ) -> float:
-    """Mean popularity of the top k.
+    """Average recommendation popularity: mean popularity of the items in the top k.
+
+    ``denominator="length"`` divides by the number of items in the top k instead of k.
 
     >>> arp_at_k([8, 7], 2, popularity={7: 3, 8: 1})
     2.0
@@ -111,7 +115,7 @@ def arp_at_k(
 
 
 def aclt_at_k(recommended: Items, k: int, *, head: Collection[Hashable]) -> float:
-    """Return the number of items of the top k that are not in the short head.
+    """Return the number of long-tail items in the top k: items outside the short ``head``.
 
     >>> aclt_at_k([8, 7], 2, head={7})
     1
@@ -127,7 +131,9 @@ def aplt_at_k(
     head: Collection[Hashable],
     denominator: Literal["k", "length"] = "k",
 ) -> float:
-    """Share of the top k that is not in the short head.
+    """Share of long-tail items in the top k: items outside the short ``head``.
+
+    ``denominator="length"`` divides by the number of items in the top k instead of k.
 
     >>> aplt_at_k([8, 7], 2, head={7})
     0.5
@@ -140,7 +146,9 @@ def aplt_at_k(
 def popularity_lift_at_k(
     recommendations: Lists, histories: Sets, k: int, *, popularity: Counts
 ) -> float:
-    """Relative increase in popularity from histories to lists, over users with both.
+    """Popularity lift: relative increase in mean popularity from histories to lists.
+
+    Only users with a list and a training history count.
 
     >>> popularity_lift_at_k({1: [7, 9]}, {1: [7, 8]}, 1, popularity={7: 3, 8: 1})
     0.5
@@ -157,7 +165,9 @@ def popularity_lift_at_k(
 def popularity_propensities(
     popularity: Counts, items: Iterable[Hashable], *, power: float = 0.5, clip: float = 0.1
 ) -> dict[Hashable, float]:
-    """Return the probability that an interaction is observed, from training counts.
+    """Return the propensity of each item, the probability that an interaction is observed.
+
+    It is (popularity / largest popularity)^``power``, at least ``clip``.
 
     >>> popularity_propensities({7: 4, 8: 1}, [7, 8, 9])
     {7: 1.0, 8: 0.5, 9: 0.1}
@@ -169,7 +179,9 @@ def popularity_propensities(
 def stratified_weights(
     popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0
 ) -> dict[Hashable, float]:
-    """Return the weights of stratified recall; their inverses are the propensities.
+    """Return the weight of each item in stratified recall, popularity^(−gamma / (gamma + 1)).
+
+    Items without training users count as having one. The inverse of a weight is a propensity.
 
     >>> stratified_weights({7: 4, 8: 1}, [7, 8])
     {7: 0.5, 8: 1.0}
@@ -185,7 +197,10 @@ def ips_recall_at_k(
     propensities: Values,
     normalised: bool = False,
 ) -> float:
-    """Recall with hits weighted by 1 / propensity; normalised by the weights of all relevant items.
+    """Recall with hits weighted by 1 / propensity (IPS recall).
+
+    ``normalised=True`` divides by the summed weights of the relevant items instead of their number
+    (SNIPS recall).
 
     >>> ips_recall_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     1.0
@@ -205,7 +220,10 @@ def ips_dcg_at_k(
     propensities: Values,
     normalised: bool = False,
 ) -> float:
-    """DCG with hits weighted by 1 / propensity; normalised by the undiscounted weights.
+    """DCG with hits weighted by 1 / propensity (IPS DCG).
+
+    ``normalised=True`` divides by the summed weights of the relevant items, without discounts
+    (SNIPS DCG).
 
     >>> ips_dcg_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     2.0
@@ -221,9 +239,9 @@ def ips_dcg_at_k(
 
 
 def weighted_sum(contributions: Values, propensities: Values, *, normalised: bool = False) -> float:
-    """Sum of the contributions of relevant items to a metric, weighted by 1 / propensity.
+    """Sum of the contributions of the relevant items to a metric, weighted by 1 / propensity.
 
-    If normalised, the weights of the user's relevant items have mean 1.
+    With ``normalised=True``, weights are scaled to have the mean 1 over the user's relevant items.
 
     >>> recall = {7: 0.5, 8: 0.0}
     >>> weighted_sum(recall, {7: 0.5, 8: 1.0}, normalised=True)

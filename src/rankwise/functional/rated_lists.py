@@ -89,7 +89,7 @@ def compute_metrics(
 
 
 def _names(metrics: object) -> list[str]:
-    """Return the metrics as a list; raise if they are no names, or unknown."""
+    """Return the names of the metrics as a list; raise if one is unknown."""
     names = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else metrics
     known = [*_OVER_USERS, *_OVER_ROWS]
     checked = []
@@ -118,7 +118,7 @@ def _metrics_of_user(
 
 
 def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return a user's (predicted, true) pairs as floats; raise if a value is no finite number."""
+    """Return a user's (predicted, true) pairs as floats; raise if a value is not finite."""
     out = []
     for row in rows if isinstance(rows, list | tuple) else [rows]:
         try:

@@ -49,7 +49,7 @@ def root_mean_squared_error(pairs: Pairs) -> float:
 
 
 def r2(pairs: Pairs) -> float:
-    """1 − squared error over the squared deviation of the true ratings from their mean.
+    """Coefficient of determination: 1 − squared error over squared deviation from the mean rating.
 
     >>> r2([(4, 5), (3, 3)])
     0.5
@@ -61,7 +61,7 @@ def r2(pairs: Pairs) -> float:
 
 
 def explained_variance(pairs: Pairs) -> float:
-    """1 − variance of the error over the variance of the true ratings.
+    """Explained variance: 1 − variance of the error over the variance of the true ratings.
 
     >>> explained_variance([(4, 5), (3, 4), (2, 2.5)]) > 0.9
     True
@@ -81,8 +81,8 @@ def log_loss(
 ) -> float:
     """Binary cross-entropy of (probability, label) pairs, in nats.
 
-    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"`` pairs are (logit,
-    label), of the probability 1 / (1 + exp(−logit)), and nothing is clipped.
+    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"``, pairs are (logit,
+    label); a logit stands for the probability 1 / (1 + exp(−logit)), which is not clipped.
 
     >>> round(log_loss([(0.9, 1), (0.2, 0)]), 5)
     0.16425
@@ -102,7 +102,7 @@ def _softplus(x: float) -> float:
 
 
 def fraction_of_concordant_pairs(users: Mapping[Any, Pairs]) -> float:
-    """Fraction of a user's item pairs that predictions order correctly, pooled over users.
+    """Fraction of concordant pairs: item pairs of a user in the correct order, over all users.
 
     >>> fraction_of_concordant_pairs({"ann": [(4, 5), (3, 3), (3.5, 2)]})
     0.6666666666666666

@@ -55,7 +55,7 @@ def unsatisfied_at_k(recommended: Items, k: int) -> int:
 
 
 def duplicate_rate(recommended: Items) -> float:
-    """Share of the list that repeats an item from further up.
+    """Share of the list that repeats an item from a higher rank.
 
     >>> duplicate_rate([1, 2, 1, 1])
     0.5
@@ -78,7 +78,7 @@ def repeated_at_k(recommended: Items, history: Collection[Hashable], k: int | No
 def cold_item_share_at_k(
     recommended: Items, training_items: Collection[Hashable], k: int | None = None
 ) -> float:
-    """Share of the top k that has no training rows.
+    """Share of cold-start items in the top k: items without training interactions.
 
     >>> cold_item_share_at_k([1, 3, 5, 7], {1, 3, 5}, 4)
     0.25
@@ -93,8 +93,8 @@ def overlap_at_k(
 ) -> float:  # fmt: skip
     """Share of the top k that is also in the top k of a baseline list.
 
-    The denominator is the number of items in the top k, k, or the number in either top k. NaN
-    without a baseline list.
+    The denominator is the number of items in the top k, k, or the number of items in at least one
+    of the two (``"union"``). NaN without a baseline list.
 
     >>> overlap_at_k([1, 3, 5, 7], [3, 9, 1], 2), overlap_at_k([1, 3], [3], 2, denominator="union")
     (0.5, 0.5)
@@ -112,10 +112,10 @@ def rbo_at_k(
 ) -> float:  # fmt: skip
     """Rank-biased overlap of the top k of two lists (Webber, Moffat & Zobel 2010).
 
-    ``"lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d to the length of the longer list,
-    X_d being the number of items that are in both top d. ``"extrapolated"`` is RBO_ext, equation 32
-    of the paper: below its end, the shorter list goes on to agree as it does at its end, and both
-    agree for ever as they do at the end of the longer. NaN if a list is empty.
+    ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer
+    list, where X_d is the number of items that are in the top d of both. ``"extrapolated"`` is
+    RBO_ext, equation 32 of the paper, which assumes that the agreement at the end of each list
+    continues below it. NaN if a list is empty.
 
     >>> rbo_at_k([1, 2], [2, 1], p=0.5), rbo_at_k([1, 2], [2, 1], p=0.5, form="lower")
     (0.5, 0.25)

@@ -31,7 +31,9 @@ def subtopic_recall_at_k(
     categories: Categories,
     of: Literal["list", "hits"] = "list",
 ) -> float:
-    """Share of the categories of the relevant items that are covered by the top k.
+    """Subtopic recall: share of the categories of the relevant items that the top k covers.
+
+    ``of="hits"`` counts only the categories of relevant items in the top k as covered.
 
     >>> subtopic_recall_at_k([1, 2], {3}, 2, categories={1: {"war"}, 3: {"war", "comedy"}})
     0.5
@@ -57,7 +59,9 @@ def _alpha_gains(items: Iterable[Hashable], categories: Categories, alpha: float
 def alpha_ndcg_at_k(
     recommended: Items, relevant: Relevant, k: int, *, categories: Categories, alpha: float = 0.5
 ) -> float:
-    """Return nDCG whose gain decays with each repetition of a category; the ideal is greedy.
+    """Alpha-nDCG: nDCG in which a category loses the share ``alpha`` of its gain when repeated.
+
+    The ideal list is built greedily from the relevant items.
 
     >>> categories = {1: {"war"}, 2: {"war"}, 3: {"drama"}}
     >>> round(alpha_ndcg_at_k([1, 2, 3], {1, 2, 3}, 2, categories=categories), 5)
@@ -97,7 +101,9 @@ def calibration_error_at_k(
     categories: Categories,
     alpha: float = 0.01,
 ) -> float:
-    """Kullback-Leibler divergence of the list's categories from those of the history, in nats.
+    """Calibration error: Kullback-Leibler divergence of list categories from history, in nats.
+
+    ``alpha`` is the weight of the history's distribution in its mixture with that of the top k.
 
     >>> calibration_error_at_k([3], {1}, 1, categories={1: {"war"}, 3: {"war"}})
     0.0
@@ -119,7 +125,7 @@ def category_entropy_at_k(
     *,
     log_base: float | None = None,
 ) -> float:
-    """Entropy of the category distribution of the top k, in nats or to ``log_base``.
+    """Entropy of the category distribution of the top k, in nats or to the base ``log_base``.
 
     An item counts in equal shares for its categories, and not at all if it has none; NaN if no item
     has a category.
@@ -148,7 +154,7 @@ def category_count_at_k(recommended: Items, categories: Categories, k: int | Non
 
 
 def personalization_at_k(recommendations: Lists, k: int) -> float:
-    """1 − mean cosine similarity of the top k of two users, over all pairs.
+    """Personalisation: 1 − mean cosine similarity of the top k of two users, over all pairs.
 
     >>> round(personalization_at_k({0: [1, 2], 1: [1, 3], 2: [1, 2]}, 2), 4)
     0.3333

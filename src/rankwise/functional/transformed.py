@@ -1,4 +1,4 @@
-"""Values of other metrics turned round or divided."""
+"""Complements and ratios of other metrics' values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["complement", "ratio"]
 
 
 def complement(value: float) -> float:
-    """One minus a value.
+    """Complement: one minus a value.
 
     >>> complement(0.25)
     0.75
@@ -17,7 +17,7 @@ def complement(value: float) -> float:
 
 
 def ratio(first: float, second: float) -> float:
-    """One value divided by another; NaN where the other is 0.
+    """Ratio: one value divided by another; NaN if the other is 0.
 
     >>> ratio(1.0, 4.0), ratio(1.0, 0.0)
     (0.25, nan)

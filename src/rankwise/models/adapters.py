@@ -24,7 +24,7 @@ def _ids(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
     """Return the ids of rows or columns, by default numbers; raise unless there are ``size``."""
     out = list(range(size)) if ids is None else list(ids)
     if len(out) != size:
-        raise ParameterError(f"{role}_ids has an id for every {role} of the model",
+        raise ParameterError(f"{role}_ids must have one id per {role} of the model",
                              found=f"{len(out)} ids, {size} {role}s")  # fmt: skip
     return out
 

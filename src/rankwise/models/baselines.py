@@ -37,7 +37,7 @@ class Baseline:
         from scipy.sparse import csr_array
 
         if interactions.is_empty():
-            raise EmptyError("there is nothing to learn from", where="interactions")
+            raise EmptyError("there are no training interactions", where="interactions")
         users = interactions["user"].unique().sort()
         self._items = interactions["item"].unique().sort()
         self._users = pl.DataFrame({"user": users, "code": np.arange(len(users))})

@@ -37,7 +37,7 @@ class Predictions:
 
     def no_scores(self) -> EmptyError:
         """Return the error for a model that fails for all users."""
-        return EmptyError("the model predicted nothing for anybody",
+        return EmptyError("the model predicted no valid scores for any user",
                           found=next(iter(self.failed.values()), None))  # fmt: skip
 
     def scores(self, codes: Any) -> Scores:
@@ -62,14 +62,14 @@ class Predictions:
         """Return the model's scores of these users; raise if shape or values are not valid."""
         output = self._model.predict(users)
         if np.iscomplexobj(output) or np.ma.isMaskedArray(output):
-            raise InputError("predicted scores are real numbers, without a mask",
+            raise InputError("predicted scores must be real numbers, without a mask",
                              found=f"a {type(output).__name__} of {output.dtype}")  # fmt: skip
         scores: Scores = np.asarray(output, dtype=np.float64)
         n_items = self.width or "some"
         has_width = scores.ndim == 2 and (not self.width or scores.shape[1] == self.width)
         if not has_width or len(scores) != len(users):
             raise InputError(
-                "predict returns one row per user and one column per item",
+                "predict must return one row per user and one column per item",
                 found=f"shape {scores.shape} for {len(users)} users and {n_items} items"
                 + self._width_source,
             )

@@ -105,13 +105,13 @@ def check_model(model: Any) -> None:
     library = type(model).__module__.split(".")[0]
     if library in _WRAPPED:
         raise ParameterError(
-            f"a model of {library} is asked in its own way",
+            f"a model of {library} needs an adapter",
             found=type(model).__name__,
             hint=f"wrap it: rankwise.models.{_WRAPPED[library]}(model, …)",
         )
     if not any(callable(getattr(model, name, None)) for name in ("recommend", "predict")):
         raise ParameterError(
-            "a model has recommend(user_id, n), recommend(user_ids, n) or predict(user_ids)",
+            "a model must have recommend(user_id, n), recommend(user_ids, n) or predict(user_ids)",
             found=type(model).__name__,
             hint="rw.evaluate takes lists, rw.rank takes scores and factors",
         )
@@ -193,7 +193,7 @@ def _by_user(output: Any, users: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     rows = list(islice(output, len(users) + 1))
     if len(rows) != len(users) or any(np.isscalar(row) for row in rows):
         more = "or more " if len(rows) > len(users) else ""
-        raise InputError("a model that is asked for many users gives a list for each",
+        raise InputError("recommend must return one list per user when called with several users",
                          found=f"{len(rows)} {more}answers for {len(users)} users")  # fmt: skip
     return zip(users, rows, strict=True)
 
@@ -205,7 +205,7 @@ def _is_table(output: Any) -> bool:
 def _table_by_user(frame: pl.DataFrame) -> Iterable[tuple[Any, Any]]:
     names = _columns(frame)
     if "user" not in names or "item" not in names:
-        raise InputError("a table of recommendations has users and items",
+        raise InputError("a table of recommendations must have columns for users and items",
                          found=", ".join(frame.columns))  # fmt: skip
     for (user,), rows in frame.group_by(names["user"], maintain_order=True):
         yield user, rows
@@ -223,7 +223,7 @@ def _parse(output: Any, most: int) -> ScoredItems:
     need not end; tables are sorted by rank, else by score, as in `rankwise.evaluate`.
     """
     if isinstance(output, str | bytes | set | frozenset):
-        raise InputError("a list of items is neither text nor a set, which has no order",
+        raise InputError("a recommendation list must be ordered: neither text nor a set",
                          found=repr(output)[:60])  # fmt: skip
     if _is_table(output):
         return _parse_table(pl.DataFrame(output))
@@ -252,7 +252,8 @@ def _parse(output: Any, most: int) -> ScoredItems:
 def _parse_table(frame: pl.DataFrame) -> ScoredItems:
     names = _columns(frame)
     if "item" not in names:
-        raise InputError("a table of recommendations has items", found=str(frame.columns))
+        raise InputError("a table of recommendations must have a column for items",
+                         found=str(frame.columns))  # fmt: skip
     if "rank" in names:
         frame = frame.sort(names["rank"], maintain_order=True)
     elif "score" in names:
@@ -268,7 +269,8 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise InputError("items are integers or strings", found=repr(item)[:60])
         if item_type is not (required or item_type):
-            raise InputError("items are integers here and strings there", found=repr(item)[:60])
+            raise InputError("item ids are integers and strings, not all of one type",
+                             found=repr(item)[:60])  # fmt: skip
         if not isinstance(item, str) and not -(2**63) <= int(item) < 2**63:
             raise IdError("an item id does not fit 64 bits", found=repr(item)[:60])
         required = item_type

@@ -33,7 +33,7 @@ class Axis:
         self.ids = pl.Series(role, np.arange(size)) if ids is None else read_ids(role, ids, name)
         if len(self.ids) != size:
             raise ParameterError(
-                f"{name} has an id for every {role} that has scores",
+                f"{name} must have one id for every {role} with scores",
                 found=f"{len(self.ids)} ids, {size} {role}s",
             )
         if self.ids.n_unique() < size:
@@ -65,7 +65,7 @@ class Axis:
             return np.where(codes < len(self.ids), codes, -1)
         if self.numbered and not table.is_text:
             raise IdError(
-                f"{self.role}s of the scores are numbers from 0, and these have names",
+                f"{self.role}s of the scores are numbered from 0, but these ids are not numbers",
                 where=table.source,
                 found=repr(ids[0]) if len(ids) else str(ids.dtype),
                 hint=f"pass {self.role}_ids=, the ids of rows and columns in order"

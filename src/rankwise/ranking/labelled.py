@@ -34,7 +34,7 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     users = _id_columns(scores, "user")
     if users and _id_columns(scores, "item"):
         raise InputError(
-            "scores: this table has users and items in its rows, and is no matrix",
+            "scores: this table has one row per user and item, and is not a score matrix",
             found=f"columns {', '.join(map(repr, names[:5]))}",
             hint="pass it to rw.evaluate as it is, or a frame with one column per item here",
         )

@@ -161,7 +161,9 @@ def rank(
     check_choice("ties", ties, TieRule)
     check_positive(threads=threads, k=k)
     if k is None:
-        raise ParameterError("lists have a length", found="no k", hint="rw.rank(scores, 10)")
+        raise ParameterError(
+            "rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)"
+        )
     pool = make_pool(
         scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
         item_ids=item_ids, only=only, columns=columns,
@@ -174,7 +176,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
     if pool.protocol.replacement:
         raise ParameterError(
             "candidates drawn with replacement do not make a list: an item could be in it twice",
-            hint="rw.rank_relevant counts over them, or draw without replacement",
+            hint="use rw.rank_relevant, or draw without replacement",
         )
     blocks: list[TopRows] = []
     total = 0
@@ -183,9 +185,9 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
         total += len(block.user)
         if total > 2 * k * len(pool.ranked_users) + _SLACK:
             raise InputError(
-                "too many items tie with the last of their list for all to be kept",
+                "too many items tie with the last item of their list to keep them all",
                 found=f"more than {total:,} rows for lists of {k}",
-                hint='order ties by id with ties="item", or count over them with rw.rank_relevant',
+                hint='break ties by id with ties="item", or use rw.rank_relevant',
             )
     rows = TopRows(*(np.concatenate([getattr(block, name) for block in blocks])
                      for name in ("user", "item", "score")))  # fmt: skip

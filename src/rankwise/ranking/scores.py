@@ -183,8 +183,8 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
             hint="pass it to rw.evaluate as it is, or a dense matrix here",
         )
     if isinstance(values, np.ma.MaskedArray):
-        raise InputError(f"{name}: masks are not looked at",
-                         hint="fill what is masked with minus infinity")  # fmt: skip
+        raise InputError(f"{name}: a masked array is not supported",
+                         hint="replace masked scores with minus infinity")  # fmt: skip
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients

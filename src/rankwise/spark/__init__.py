@@ -1,4 +1,4 @@
-"""Evaluation on Spark: the work of `rankwise.evaluate` on the executors, with the same bits.
+"""Evaluation on Spark: `rankwise.evaluate` on the executors, with bit-identical results.
 
 Install with ``pip install "rankwise[spark]"``, on the driver and on the executors.
 

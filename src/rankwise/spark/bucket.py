@@ -1,4 +1,4 @@
-"""`bucket`: a table is written by bucket of users, and can then be evaluated without a shuffle."""
+"""`bucket`: write a table by buckets of users, so that it can be evaluated without a shuffle."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def bucket(
     overwrite: bool = False,
     spark: SparkSession | None = None,
 ) -> str:
-    """Write a table by bucket of users, so that evaluating it needs no shuffle.
+    """Write a table by buckets of users, so that it can be evaluated without a shuffle.
 
-    Tables that are evaluated together need the same number of buckets. Evaluating them,
-    ``evaluate(path, truth_path, …)``, reads each bucket straight from its files.
+    Tables that are evaluated together must have the same number of buckets;
+    ``evaluate(path, truth_path, …)`` then reads each bucket directly from its files.
 
     Parameters
     ----------
     table : DataFrame or path
         The table, as `rankwise.spark.evaluate` takes it.
     path : str or Path
-        The folder to write, which executors and driver reach under this name: a shared folder, or
-        an address that PyArrow knows (``s3://…``, ``gs://…``, ``hdfs://…``).
+        The folder to write, under a name that driver and executors share: a shared folder, or an
+        address that PyArrow supports (``s3://…``, ``gs://…``, ``hdfs://…``).
     role : {"recommendations", "truth", "train", "users", "baseline"}, default="recommendations"
-        What the table is for.
+        The role of the table in an evaluation.
     buckets : int, optional
-        Number of buckets; by default one per 64 MiB of what Spark estimates to read.
+        Number of buckets; by default one per 64 MiB of input, as estimated by Spark.
     columns : mapping, optional
-        Names of columns that are not recognised, as for `rankwise.evaluate`.
+        The column of each role, if its name is not recognised, as for `rankwise.evaluate`.
     overwrite : bool, default=False
-        Whether a folder that is there already is replaced.
+        Replace the folder if it exists.
     spark : SparkSession, optional
         The session; by default the active one.
 
@@ -68,9 +68,9 @@ def bucket(
     Raises
     ------
     InputError
-        If the table cannot be read as what it is for, or an id is null.
+        If the table cannot be read in this role, or an id is null.
     OutputError
-        If the folder is there already, or cannot be written.
+        If the folder exists already, or cannot be written.
     """
     check_choice("role", role, TableRole)
     if role in ("items", "interactions"):

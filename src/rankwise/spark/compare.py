@@ -1,4 +1,4 @@
-"""`compare` on Spark: paired differences are sums, so that users' values stay where they are."""
+"""`compare` on Spark: paired tests from sums, so that per-user values stay on the executors."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ def compare(
 ) -> Comparison:
     r"""Compare results user by user, in Spark: differences, confidence intervals and t tests.
 
-    The users' values of all results are joined once. Of every pair and measure the number of users
-    and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2` come to the driver: means,
-    variances, the paired t test and its interval, lift and equivalence follow from them. What needs
-    all values in one place (bootstrap, sign flips, ranks, Cliff's delta, groups of users) is left
-    to `rankwise.compare`, which brings them to the driver.
+    The per-user values of all results are joined once. For every pair and metric the driver gets
+    the number of users and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2`, from
+    which means, variances, the paired t test and its interval, lift and equivalence follow.
+    Methods that need all values at once (bootstrap, sign flips, ranks, Cliff's delta, groups of
+    users) are those of `rankwise.compare`, which collects the values on the driver.
 
     Parameters
     ----------
     *results : SparkResult, or one mapping of str to SparkResult
-        Two results or more, of `rankwise.spark.evaluate`: one after the other, which are called A,
+        Two or more results of `rankwise.spark.evaluate`: as separate arguments, which are called A,
         B, … in this order, or by name.
     baseline, primary, measures, alpha, margin, missing, force
         As for `rankwise.compare`.
     correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
-        How the p-values of the primary measure are corrected.
+        The correction of the p-values of the primary metric.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`evaluate` on Spark: the same arguments, the same work, the same `Result`."""
+"""`evaluate` on Spark: the arguments and the `Result` of `rankwise.evaluate`."""
 
 from __future__ import annotations
 
@@ -41,40 +41,42 @@ def evaluate(
 ) -> SparkResult:
     """Evaluate recommendation lists in Spark against the ground truth.
 
-    All rows of a user meet in a bucket of users, where an executor evaluates them as
-    `rankwise.evaluate` does; what buckets add to the result is merged in a tree. Values, users'
-    values and counts have the same bits as those of `rankwise.evaluate`, whatever the number of
-    buckets and executors.
+    Tables are partitioned into buckets of users. Each bucket is evaluated by an executor as in
+    `rankwise.evaluate`, and partial results are merged in a tree. Values, per-user values and
+    counts are bit-identical to those of `rankwise.evaluate`, for any number of buckets and
+    executors.
 
     Parameters
     ----------
     recommendations : DataFrame or path
         Recommendation lists: one row per recommended item, with user, item and a ``rank`` or a
-        ``score``: rows of Spark have no order. A path is read by Spark: Parquet, ORC, CSV or JSON
-        lines; where all tables are folders that `rankwise.spark.bucket` wrote, buckets are read
-        straight from their files.
+        ``score``, because rows in Spark have no order. A path is read by Spark: Parquet, ORC, CSV
+        or JSON lines; if all tables are folders that `rankwise.spark.bucket` wrote, buckets are
+        read directly from their files.
     truth : DataFrame or path, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
-        ``relevance``. None is enough for metrics that describe lists.
+        ``relevance``. It is not needed for metrics that describe lists.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
-        The metrics, as for `rankwise.evaluate`. Those with ``similarity=cooccurrence`` need all of
-        the training interactions on one machine, and are refused.
+        The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` raise an
+        error, because they need all training interactions on one machine.
     train : DataFrame, path or table, optional
-        Training interactions: the popularity of items, and each user's training history.
+        Training interactions, for the popularity of items and each user's training history.
     items : DataFrame, path or table, optional
-        The catalogue, and what is known about its items. It is sent to every executor.
+        The catalogue, with or without item data. It is sent to every executor.
     users : DataFrame, path or table, optional
-        One row per user: groups for ``by`` and for measures of groups, a column for ``weights``.
+        One row per user: groups for ``by`` and for metrics of user groups, a column for
+        ``weights``.
     baseline : DataFrame, path or table, optional
-        The lists of another run, for measures of the overlap of two runs.
+        The lists of another run, for metrics of the overlap of two runs.
     spark : SparkSession, optional
         The session; by default the active one.
     buckets : int, optional
-        Number of buckets of users. By default one per 64 MiB of what Spark estimates to read, and
-        at least one per core; a bucket must fit the memory of a Python worker several times.
+        Number of buckets of users. By default one per 64 MiB of input, as estimated by Spark, and
+        at least one per core. The memory of a Python worker must hold several times one bucket.
     collect : bool, optional
-        Whether the users' values come to the driver. By default if they are at most 20 million;
-        otherwise they stay in Spark until they are asked for (`SparkResult.per_user_spark`).
+        Whether per-user values are collected on the driver. By default they are if there are at
+        most 20 million; otherwise they stay in Spark until they are used
+        (`SparkResult.per_user_spark`).
     %(options)s
 
     Returns
@@ -86,7 +88,12 @@ def evaluate(
     InputError
         If the data cannot be evaluated as it is; the message says where and what to do.
     UsageError
-        If a measure or parameter makes no sense.
+        If a metric or option is unknown or invalid, or an input that a metric needs is missing.
+
+    See Also
+    --------
+    bucket : Write tables by buckets of users, to evaluate them several times without a shuffle.
+    compare : Compare results in Spark.
 
     Examples
     --------

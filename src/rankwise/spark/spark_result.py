@@ -1,4 +1,4 @@
-"""The result of an evaluation on Spark, whose users' values may stay there."""
+"""The result of an evaluation on Spark, whose per-user values may stay there."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["SparkResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkResult(Result):
-    """A `Result` whose users' values may stay in Spark.
+    """A `rankwise.Result` whose per-user values may stay in Spark.
 
-    It is a `Result` in every respect. Where the users are too many for the driver, ``per_user``
-    brings their values there when it is asked for, which `save` and `rankwise.compare` do;
-    `per_user_spark`, `write_per_user` and `rankwise.spark.compare` leave them where they are.
+    It is a `Result` in every respect. If there are too many users for the driver, their values are
+    collected there at the first use of ``per_user``, as in `save` and `rankwise.compare`;
+    `per_user_spark`, `write_per_user` and `rankwise.spark.compare` leave them in Spark.
     """
 
     @classmethod
     def of(
         cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None
     ) -> SparkResult:
-        """Return a result, with its users' values in Spark if they are not on the driver.
+        """Return a result, with its per-user values in Spark if they are not on the driver.
 
-        ``kept`` is what Spark keeps for them, until `release`.
+        ``kept`` is the table that Spark caches for them, until `release`.
         """
         made = cls(**{f.name: getattr(result, f.name) for f in fields(Result)})
         made.__dict__["_kept"] = kept
@@ -46,12 +46,12 @@ class SparkResult(Result):
 
     @property
     def is_collected(self) -> bool:
-        """Whether the users' values are on the driver."""
+        """Whether the per-user values are on the driver."""
         return "per_user" in self.__dict__
 
     @property
     def per_user_spark(self) -> DataFrame:
-        """The users' values as a Spark table, in no order."""
+        """The per-user values as a Spark table, in no particular order."""
         if "_values" not in self.__dict__:
             self.__dict__["_values"] = send(active_session(None), self.per_user)
         values: DataFrame = self.__dict__["_values"]
@@ -62,13 +62,13 @@ class SparkResult(Result):
         return Result, tuple(getattr(self, f.name) for f in fields(Result))
 
     def release(self) -> None:
-        """Let Spark forget what it keeps for the users' values; it then computes them anew."""
+        """Release the cache of the per-user values; Spark recomputes them if they are used."""
         kept = self.__dict__.get("_kept")
         if kept is not None:
             kept.unpersist()
 
     def write_per_user(self, path: str | Path) -> None:
-        """Write the users' values as Parquet from the executors, in place of what is there.
+        """Write the per-user values as Parquet from the executors, replacing existing files.
 
         Raises
         ------

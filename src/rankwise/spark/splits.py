@@ -1,4 +1,4 @@
-"""Splits of Spark tables: the same rows in each part as in memory, as lazy plans."""
+"""Splits of Spark tables as lazy plans: each part has the same rows as in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILTERS = (Deduplicate, KCore, MinRating, MinRows)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkSplit:
-    """The parts of a Spark table, as lazy plans.
+    """A split of a Spark table: its parts are lazy plans.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class SparkSplit:
     rule : dict
         The rule and all its parameters, as plain values.
     found : dict
-        Moments at which the table was cut, and counts of dropped or exceptional rows and users.
+        The times at which the table was cut, and counts of dropped or exceptional rows and users.
     """
 
     parts: Mapping[str, DataFrame]
@@ -57,26 +57,26 @@ class SparkSplit:
 
     @property
     def validation(self) -> DataFrame | None:
-        """The rows to choose models and parameters on; None without ``validation=``."""
+        """The validation rows, for choosing models and parameters; None without ``validation=``."""
         return self.parts.get("validation")
 
     @property
     def test(self) -> DataFrame:
-        """The rows to be predicted."""
+        """The test rows, which are to be predicted."""
         return self.parts["test"]
 
     @property
     def history(self) -> DataFrame | None:
-        """The rows of test users that are known at prediction time but not trained on, or None."""
+        """The rows of test users that are known at prediction time but not trained on; or None."""
         return self.parts.get("history")
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """The description of this split, as plain values ready for JSON; computed by one job.
+        """The card, which describes this split by plain values; it is computed by one Spark job.
 
-        The fields are those in memory, with the same ``id`` for the same rows. Absent are ``cold``,
-        the leak index, the time from training to the targets and the share of users cut between
-        equal times: each would join or sort two whole parts.
+        Its fields are those of `rankwise.splits.Split.card`, with the same ``id`` for the same
+        rows, except ``cold``, the leak index, the time from training to the targets and the share
+        of users cut between equal times: each of these would join or sort two whole parts.
         """
         parts = _described(self._rows)
         whole = self._whole
@@ -107,20 +107,21 @@ def split(
     columns: Columns | None = None,
     time_unit: TimeUnit | None = None,
 ) -> SparkSplit:
-    """Split a Spark table; each part has the same rows as that of ``rule.split`` in memory.
+    """Split a Spark table; each part has the same rows as with ``rule.split`` in memory.
 
-    Rows are counted at once, so that an empty part is an error and ``found`` is complete; the parts
-    themselves are plans. The table must give the same rows each time that its plan runs.
+    Rows are counted immediately, so that an empty part is an error and ``found`` is complete; the
+    parts themselves are lazy plans. The plan of the table must give the same rows in every run.
 
     Parameters
     ----------
     interactions : DataFrame
-        One row per interaction, with user and item; rules of time need a timestamp: numbers,
-        dates or timestamps.
+        One row per interaction, with user and item; rules that depend on time need a timestamp:
+        numbers, dates or timestamps.
     rule : GlobalTime, Holdout, LeaveOut or UserHoldout
-        With any of its options; rules for ``validation`` and ``fold_in`` are of these four, too.
+        The rule, with any of its options; ``validation`` and ``fold_in`` must also be one of these
+        four.
     columns : mapping of str to str or None, optional
-        The column of each role, if its name does not tell: ``{"user": "uid"}``.
+        The column of each role, if its name is not recognised: ``{"user": "uid"}``.
     time_unit : {"s", "ms", "us", "ns"}, optional
         The unit of numeric timestamps; by default guessed from their magnitude.
 
@@ -131,9 +132,9 @@ def split(
     Raises
     ------
     ParameterError
-        If a rule or filter does not run on Spark; it is named.
+        If a rule or filter does not run on Spark.
     InputError
-        If the table cannot be split in this way; an empty part is named.
+        If the table cannot be split by this rule, or a part would be empty.
     """
     _check_supported(rule, "rule")
     whole = read_interactions(interactions, columns, time_unit)
@@ -159,10 +160,10 @@ def split(
 
 
 def k_core(interactions: DataFrame, rule: KCore, *, columns: Columns | None = None) -> DataFrame:
-    """Return the k-core of a Spark table: the same rows as ``rule.apply`` in memory.
+    """Return the k-core of a Spark table: the same rows as with ``rule.apply`` in memory.
 
-    Users and items with fewer than k rows are dropped until nothing changes. These rounds run at
-    once, on a checkpointed table of one row per user and item; the result is a plan.
+    Users and items with fewer than k rows are dropped until nothing changes. These rounds run
+    immediately, on a checkpointed table with one row per user-item pair; the result is a lazy plan.
 
     Parameters
     ----------
@@ -171,12 +172,12 @@ def k_core(interactions: DataFrame, rule: KCore, *, columns: Columns | None = No
     rule : KCore
         The minimum numbers of rows.
     columns : mapping of str to str or None, optional
-        The column of each role, if its name does not tell.
+        The column of each role, if its name is not recognised.
 
     Returns
     -------
     DataFrame
-        The rows that are kept, with all their columns.
+        The rows that are kept, with all columns.
 
     Raises
     ------

@@ -119,18 +119,22 @@ def active_session(spark: SparkSession | None) -> SparkSession:
 
 
 def session(master: str | None = None) -> SparkSession:
-    """Return the active session, or start one.
+    """Return the active Spark session, or start one.
 
     Parameters
     ----------
     master : str, optional
-        Where it runs: ``"local[4]"``, ``"yarn"``, ``"spark://host:7077"``; by default what Spark is
-        configured to.
+        Where Spark runs: ``"local[4]"``, ``"yarn"``, ``"spark://host:7077"``; by default as Spark
+        is configured.
+
+    Returns
+    -------
+    SparkSession
 
     Raises
     ------
     UsageError
-        If Spark cannot be started: mostly because there is no Java.
+        If Spark cannot be started, mostly because Java is missing.
     """
     builder: Any = SparkSession.builder
     builder = builder.appName("rankwise")

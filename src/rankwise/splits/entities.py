@@ -1,4 +1,4 @@
-"""Users or items held out with all their rows: strong generalisation and cold start."""
+"""Hold out users or items with all their rows: strong generalisation and cold start."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _half_per_user() -> Splitter:
 
 @dataclass(frozen=True, repr=False)
 class UserHoldout(SingleSplitter):
-    """Hold out users: train on the others, take some rows of the held-out as known, test the rest.
+    """Hold out users: train on the others; some rows of held-out users are known, the rest tested.
 
     Parameters
     ----------
     share : float, default=0.2
-        The share of users held out, in (0, 1); rounded half up.
+        The share of users that are held out, in (0, 1); their number is rounded half up.
     fold_in : Splitter or None, default=Holdout(0.5, per="user")
         The rule that splits the rows of held-out users into those known at prediction time (part
-        ``history``) and those to be predicted. None tests all their rows: cold-start users.
+        ``history``) and the test rows. None tests all their rows: cold-start users.
     strong : bool, default=True
         Keep the known rows of held-out users out of training (strong generalisation); otherwise
-        they are trained on (LensKit's user sampling).
+        they are training rows (LensKit's user sampling).
     seed : int, default=0
-        Decides which users are held out.
+        Random seed, which decides the held-out users.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class UserHoldout(SingleSplitter):
 class UserKFold(FoldSplitter):
     """Hold out every user once, in k folds of users.
 
-    Folds have equally many users; those of scikit-learn's ``GroupKFold`` have about equally many
-    rows.
+    Folds have equal numbers of users; those of scikit-learn's ``GroupKFold`` have about equal
+    numbers of rows.
 
     Parameters
     ----------
     k : int, default=5
-        The number of folds, from 2. Their sizes differ by one user at most.
+        The number of folds, at least 2. Their sizes differ by at most one user.
     fold_in, strong, seed
         As for `UserHoldout`.
 
@@ -117,9 +117,9 @@ class ItemHoldout(SingleSplitter):
     Parameters
     ----------
     share : float, default=0.2
-        The share of items held out, in (0, 1); rounded half up.
+        The share of items that are held out, in (0, 1); their number is rounded half up.
     seed : int, default=0
-        Decides which items are held out.
+        Random seed, which decides the held-out items.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which rows to keep: filters for a rule's ``filters=``, or to apply to a table."""
+"""Filters of rows: for ``filters=`` of a splitting rule, or to apply to a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Keep: TypeAlias = Literal["first", "last", "highest"]
 
 @dataclass(frozen=True)
 class Filter:
-    """A rule for which rows of a table to keep."""
+    """Base class of filters, which keep some rows of a table."""
 
     @abstractmethod
     def keep(self, rows: Rows) -> Mask:
@@ -31,6 +31,18 @@ class Filter:
 
     def apply(self, interactions: Any, *, columns: Columns | None = None) -> Any:
         """Return the rows of a table that are kept, in their order.
+
+        Parameters
+        ----------
+        interactions : table, path, mapping or sparse matrix
+            As for `Splitter`.
+        columns : mapping of str to str or None, optional
+            The column of each role, if its name is not recognised: ``{"user": "uid"}``.
+
+        Returns
+        -------
+        table
+            In the library of the table that was passed.
 
         Raises
         ------
@@ -51,10 +63,9 @@ class Filter:
 
 @dataclass(frozen=True)
 class KCore(Filter):
-    """Keep users and items with at least k rows among the kept rows (k-core).
+    """Keep the k-core: users and items with at least k rows among the kept rows.
 
-    Rows are dropped until nothing changes. The largest such set is unique, so the order of the
-    steps has no influence on it.
+    Rows are dropped until nothing changes. The result is unique, whatever the order of the steps.
 
     Parameters
     ----------
@@ -95,7 +106,7 @@ class KCore(Filter):
 
 @dataclass(frozen=True)
 class MinRows(Filter):
-    """Keep users and items with a minimum number of rows in the unfiltered table: one pass.
+    """Keep users and items with a minimum number of rows in the unfiltered table, in one pass.
 
     Parameters
     ----------
@@ -156,8 +167,8 @@ class Deduplicate(Filter):
     Parameters
     ----------
     keep_row : {"first", "last", "highest"}, default="first"
-        The earliest, the latest, or the one with the highest rating. Ties are broken by a hash of
-        the row's values, so the order of the table has no influence.
+        Keep the earliest row, the latest, or the one with the highest rating. Ties are broken by a
+        hash of the row's values, so that the order of the table has no influence.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""k-fold, stratified k-fold and leave-p-out: every row, or every set of p rows, is tested once."""
+"""k-fold, stratified k-fold and leave-p-out: every row or every set of p rows is tested once."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _TOO_MANY_DIGITS = 4000  # digits beyond which Python computes for minutes and p
 
 @dataclass(frozen=True, repr=False)
 class KFold(FoldSplitter):
-    """Test every row once, in k folds of random rows, of all rows together or user by user.
+    """Split into k random folds, each tested once: of all rows together, or user by user.
 
     Parameters
     ----------
     k : int, default=5
-        The number of folds, from 2. Their sizes differ by at most one row; with ``per_user``, so
-        do the rows of each user, and each user starts at another fold, so that users with few rows
-        are spread over all folds.
+        The number of folds, at least 2. Their sizes differ by at most one row; with ``per_user``
+        this also holds for the rows of each user, and each user starts at another fold, so that
+        users with few rows are spread over all folds.
     per_user : bool, default=False
         Distribute the rows of each user over the folds.
     seed : int, default=0
-        Decides the order in which rows are assigned to folds.
+        Random seed, which decides the order in which rows are assigned to folds.
 
     Examples
     --------
@@ -66,18 +66,18 @@ class KFold(FoldSplitter):
 
 @dataclass(frozen=True, repr=False)
 class StratifiedKFold(FoldSplitter):
-    """Test every row once, in k folds with equal shares of each rating, segment, ….
+    """Split into k random folds with equal shares of each stratum: each rating, segment, ….
 
     Parameters
     ----------
     k : int, default=5
-        The number of folds, from 2. The rows of a stratum in two folds differ by at most one, and
-        so do the sizes of folds.
+        The number of folds, at least 2. The numbers of rows in two folds differ by at most one, in
+        total and for each stratum.
     by : str, default="relevance"
         The column of the strata: ``"relevance"`` for the rating, or any other column of the table.
         Nulls are one stratum.
     seed : int, default=0
-        Decides the order in which the rows of a stratum are assigned to folds.
+        Random seed, which decides the order in which rows of a stratum are assigned to folds.
 
     Examples
     --------
@@ -122,19 +122,19 @@ class StratifiedKFold(FoldSplitter):
 
 @dataclass(frozen=True, repr=False)
 class LeavePOut(FoldSplitter):
-    """Test every set of p rows: all C(n, p) of them, or a random sample.
+    """Test every set of p rows: all C(n, p) sets, or a random sample of them.
 
-    For small tables: `count` returns the number of sets, and more than a million raise an error
-    unless ``draws`` is given.
+    For small tables: `count` returns the number of sets; more than a million are an error unless
+    ``draws`` is given.
 
     Parameters
     ----------
     p : int, default=1
-        Rows per test set.
+        The number of rows per test set.
     draws : int, optional
-        Draw this number of different sets instead of taking all.
+        Draw this number of distinct sets; by default all sets are tested.
     seed : int, default=0
-        Decides which sets are drawn.
+        Random seed of the draws.
 
     Examples
     --------

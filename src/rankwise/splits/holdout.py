@@ -1,4 +1,4 @@
-"""Rows held out at random or as each user's last: a share, or a number of rows per user."""
+"""Hold out random rows, or each user's last ones: a share, or a number of rows per user."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Short: TypeAlias = Literal["train", "some", "test", "drop", "error"]
 
 @dataclass(frozen=True, repr=False)
 class Holdout(SingleSplitter):
-    """Hold out a share: of all rows at random, or of each user's rows, random or last.
+    """Hold out a share of all rows at random, or of each user's rows, at random or the last ones.
 
-    The size is r·n for a share r of n rows, rounded half up. Every user keeps at least one training
-    row; users with too few rows for that have no test rows, and are counted. Random choices are
-    decided by a hash of seed, user, item and time, so the order of the table has no influence; the
-    last rows are last by time, and rows of equal time are ordered by a hash of user, item and time.
+    A share r of n rows is r·n rows, rounded half up. Every user keeps at least one training row;
+    users with too few rows for that have no test rows, and are counted. Random choices follow from
+    a hash of seed, user, item and time, so that the order of the table has no influence. The last
+    rows are last by time; rows of equal time are ordered by a hash of user, item and time.
 
     Parameters
     ----------
@@ -35,14 +35,20 @@ class Holdout(SingleSplitter):
     per : {"rows", "user"}, default="rows"
         Take the share of all rows together, or of the rows of each user.
     which : {"random", "last"}, default="random"
-        Which rows to test. For the last of all rows together, use `GlobalTime`.
+        The rows to test. To test the last of all rows together, use `GlobalTime`.
     seed : int, default=0
-        Decides random choices.
+        Random seed.
 
     Notes
     -----
-    Testing the last rows of each user leaks: some users' training rows lie after other users' test
-    rows, so the model learns what becomes popular later. The card quantifies it (``leak_index``).
+    Testing the last rows of each user leaks: some users' training rows are later than other users'
+    test rows, so the model learns which items become popular later. The card of the split
+    quantifies this (``leak_index``).
+
+    See Also
+    --------
+    LeaveOut : Test a fixed number of rows per user.
+    GlobalTime : Split at one date, without leakage.
 
     Examples
     --------
@@ -76,25 +82,25 @@ class Holdout(SingleSplitter):
 
 @dataclass(frozen=True, repr=False)
 class LeaveOut(SingleSplitter):
-    """Leave out n rows per user: leave-one-out, leave-last-n, n at random.
+    """Leave out n rows per user: leave-one-out, the last n rows, or n random rows.
 
     Parameters
     ----------
     n : int, default=1
-        Test rows per user.
+        The number of test rows per user.
     which : {"last", "random"}, default="last"
-        Which rows to test. The last are last by time, and rows of equal time are ordered by a hash
-        of user, item and time; random choices are decided by a hash of seed, user, item and time.
+        The rows to test. The last are last by time, and rows of equal time are ordered by a hash of
+        user, item and time; random choices follow from a hash of seed, user, item and time.
     short : {"train", "some", "test", "drop", "error"}, default="train"
-        What happens to the rows of users with n rows or fewer: keep them in training; test all but
-        one; test all (LensKit, RecTools, RePlay); drop them (WarpRec); or raise an error (DataRec).
-        Such users are counted.
+        What to do with users who have n rows or fewer. ``"train"``: keep their rows in training;
+        ``"some"``: test all except one; ``"test"``: test all (LensKit, RecTools, RePlay);
+        ``"drop"``: drop them (WarpRec); ``"error"``: raise (DataRec). These users are counted.
     seed : int, default=0
-        Decides random choices.
+        Random seed.
 
     Notes
     -----
-    Testing each user's last row leaks, see `Holdout`; the test rows of some users may be years
+    Testing each user's last rows leaks, see `Holdout`. The test rows of some users may be years
     older than those of others.
 
     Examples

@@ -1,4 +1,4 @@
-"""Matrices without ids: a column of timestamps, and leave-one-out over users and items."""
+"""Splits of arrays without ids: by a column of timestamps, and leave-one-out of a matrix."""
 
 from __future__ import annotations
 
@@ -74,28 +74,27 @@ def _column_of_array(array: Any, at: Any) -> Any:
 
 
 def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[Any, Any]]:
-    """Leave out one random item per user, one user after the other.
+    """Yield leave-one-out splits of a matrix: one random item of one user at a time.
 
     Parameters
     ----------
     user_item_matrix : array or SciPy sparse matrix, shape (U, I)
         Nonzero entries are interactions.
     seed : int, default=0
-        Decides which items; a user's item does not depend on the other users.
+        Random seed; a user's item does not depend on the other users.
 
     Yields
     ------
     train : array or sparse matrix, shape (U, I)
-        A copy of the matrix without that one interaction, dense or CSR like the matrix.
+        A copy of the matrix without this interaction, dense or CSR like the matrix.
     test : array or sparse matrix, shape (U, I)
-        That one interaction alone, with its value: ``(user,), (item,) = test.nonzero()``. There is
-        one pair for each user with at least two items: others would have nothing left to learn
-        from.
+        Only this interaction, with its value: ``(user,), (item,) = test.nonzero()``. There is one
+        pair for each user with at least two items, so that every user keeps training interactions.
 
     Raises
     ------
     InputError
-        If it is no matrix of real numbers, holds NaN, is masked or is corrupt.
+        If it is not a matrix of real numbers, contains NaN, is masked or is corrupt.
     EmptyError
         If no user has two items.
 

@@ -1,4 +1,4 @@
-"""Splits from folders of files: ours, RecBole's, Elliot's, WarpRec's, plain CSV and Parquet."""
+"""`read`: splits from files of rankwise, RecBole, Elliot and WarpRec, and plain CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ def read(
     Parameters
     ----------
     folder : str or Path
-        What `Split.save` wrote; RecBole's ``name.train.inter``, ``name.valid.inter`` and
-        ``name.test.inter``; WarpRec's and Elliot's ``train.tsv``, ``validation.tsv`` or
-        ``val.tsv``, and ``test.tsv``, with a header, or without one and with columns user, item,
-        rating and timestamp; the same names as CSV, Parquet or JSON lines. Subfolders 0, 1, 2, …
-        are folds, and a file beside them belongs to each fold.
+        A folder that `Split.save` wrote, or one with files of these names: RecBole's
+        ``name.train.inter``, ``name.valid.inter`` and ``name.test.inter``; WarpRec's and Elliot's
+        ``train.tsv``, ``validation.tsv`` or ``val.tsv``, and ``test.tsv``, with a header, or
+        without one and with columns user, item, rating and timestamp; the same names as CSV,
+        Parquet or JSON lines. Subfolders 0, 1, 2, … are folds; a file beside them is part of every
+        fold.
     columns : mapping of str to str or None, optional
-        The column of each role, if its name does not tell.
+        The column of each role, if its name is not recognised.
     time_unit : {"s", "ms", "us", "ns"}, optional
         As for `Splitter.split`.
 

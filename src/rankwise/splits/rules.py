@@ -1,4 +1,4 @@
-"""Rules from plain values, as a card or a settings file holds them."""
+"""`from_dict`: splitting rules from plain values, as cards and configuration files hold them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,16 @@ FILTERS: dict[str, type[Filter]] = {
 
 
 def from_dict(rule: Mapping[str, Any]) -> Splitter:
-    """Return the rule that plain values describe, as `Splitter.to_dict` and the card write it.
+    """Return a splitting rule from plain values: the inverse of `Splitter.to_dict`.
+
+    Parameters
+    ----------
+    rule : mapping
+        The name of the rule under ``"rule"``, and its parameters; the ``"rule"`` of a card.
+
+    Returns
+    -------
+    Splitter
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A split: rows of a table in parts, and the card that describes them."""
+"""`Split` and `Folds`: the rows of a table in parts, and the card that describes them."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ _MOST_FOLDS = 10  # in a notebook: each is computed for it, and leave-p-out has 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Which rows of a table are for training, for testing, and for other parts.
+    """A split of a table into training, test and other parts.
 
-    Nothing is copied until a part is used. Wherever a ground truth is expected, a split stands for
-    its test part, and results keep its card; as training interactions it stands for its training
-    part.
+    Rows are not copied until a part is used. A split can be passed wherever a ground truth is
+    expected, which is then its test part (results keep its card), and wherever training
+    interactions are expected, which are then its training part.
 
     Attributes
     ----------
     source : table, or whatever was split
-        As it was given; parts are cut from it, so a pandas table gives pandas tables.
+        The table as it was given; parts are cut from it, so that the parts of a pandas table are
+        pandas tables.
     masks : mapping of str to array of bool, shape (n,)
-        Which rows of the table, as it was given, belong to each part.
+        For each part, the mask of its rows in the table as it was given.
     rule : dict
         The rule and all its parameters, as plain values.
     found : dict
-        Moments at which the table was cut, and counts of dropped or exceptional rows and users.
+        The times at which the table was cut, and counts of dropped or exceptional rows and users.
 
     Examples
     --------
@@ -69,21 +70,21 @@ class Split:
 
     @property
     def validation(self) -> Any:
-        """The rows to choose models and parameters on."""
+        """The validation rows, for choosing models and parameters."""
         return self.part("validation")
 
     @property
     def test(self) -> Any:
-        """The rows to be predicted."""
+        """The test rows, which are to be predicted."""
         return self.part("test")
 
     @property
     def history(self) -> Any:
-        """The rows of test users that are known at prediction time but not trained on."""
+        """The rows of test users that are known at prediction time but not used for training."""
         return self.part("history")
 
     def part(self, name: str) -> Any:
-        """Return the rows of a part, in the library of the table that was split."""
+        """Return the rows of a part, as a table of the library of the table that was split."""
         if name not in self.masks:
             raise ParameterError(
                 f"this split has no part {name!r}",
@@ -95,14 +96,14 @@ class Split:
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """The description of this split, as plain values ready for JSON."""
+        """The card, which describes this split by plain values that are ready for JSON."""
         return make_card(self.rows, self.masks, self.rule, self.found)
 
     @cached_property
     def users(self) -> pl.DataFrame:
         """The test users: ``user``, ``history`` (warm or cold), ``known_rows`` and ``test_rows``.
 
-        Evaluate with ``users=split.users, by="history"`` to compare warm and cold-start users.
+        Evaluate with ``users=split.users, by="history"`` to compare warm with cold-start users.
         """
         return self._warm_or_cold("user")
 
@@ -146,12 +147,12 @@ class Split:
         return replace(table, is_text=whole.is_text, split=card)
 
     def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
-        """Write the parts and ``split.json`` into a folder, all or nothing.
+        """Write the parts and their card, ``split.json``, into a folder, atomically.
 
         Parameters
         ----------
         folder : str or Path
-            A folder that is new or empty. RecBole's files are named after it.
+            A new or empty folder. RecBole's files are named after it.
         format : {"parquet", "csv", "recbole", "elliot", "warprec"}, default="parquet"
             `rankwise.splits.read` reads all of them. RecBole, Elliot and WarpRec have files for
             training, validation and test only, with columns user, item, rating and timestamp.
@@ -219,7 +220,7 @@ class Folds(Sequence[Split]):
         return self._make(at % self._count)
 
     def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
-        """Write each fold into its own subfolder, 0, 1, 2, …, all or nothing."""
+        """Write each fold into its own subfolder, 0, 1, 2, …, atomically; see `Split.save`."""
         return write((split._contents() for split in self), folder, format, folds=True)
 
     def __repr__(self) -> str:

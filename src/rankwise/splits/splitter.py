@@ -47,7 +47,7 @@ class Masks:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Splitter:
-    """A rule that puts rows into training and test, and what is done to both afterwards.
+    """Base class of splitting rules: the options that all rules have.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class Splitter:
         A second rule, applied to the training rows of this one: its test part is the validation
         part.
     filters : sequence of Filter, default=()
-        What training rows must satisfy: `KCore`, `MinRating`, `MinRows`, `Deduplicate`.
+        Filters of training rows: `KCore`, `MinRating`, `MinRows`, `Deduplicate`.
     filter_on : {"train", "all"}, default="train"
-        Filter training rows, after the split; or all rows before it, in which case test rows
-        influence what is trained on.
+        Filter training rows after the split, or all rows before it. With ``"all"`` test rows
+        influence which training rows are kept, which is a leak.
     cold_users, cold_items : {"keep", "drop", "only"}, default="keep"
-        What happens to validation and test rows of cold-start users (without training rows and
+        What to do with validation and test rows of cold-start users (without training rows and
         history) and cold-start items (without training rows): keep them, drop them, or keep only
         them. ``split.users`` and ``split.items`` tell which are cold.
     seen : {"keep", "drop"}, default="keep"
-        What happens to validation and test rows whose user has the same item in training or
+        What to do with validation and test rows whose user has the same item in training or
         history.
     """
 
@@ -119,7 +119,7 @@ class Splitter:
     def to_dict(self) -> dict[str, Any]:
         """Return the rule and all its parameters as plain values.
 
-        `rankwise.splits.from_dict` makes the same rule of them.
+        `rankwise.splits.from_dict` is the inverse.
         """
         out: dict[str, Any] = {"rule": type(self).__name__}
         for parameter in fields(self):
@@ -211,13 +211,13 @@ class SingleSplitter(Splitter):
         Parameters
         ----------
         interactions : table, path, mapping or sparse matrix
-            One row per interaction, with user and item; rules of time need a timestamp: numbers,
-            dates, or dates as text.
+            One row per interaction, with user and item; rules that depend on time need a
+            timestamp: numbers, dates, or dates as text.
         columns : mapping of str to str or None, optional
-            The column of each role, if its name does not tell: ``{"user": "uid"}``.
+            The column of each role, if its name is not recognised: ``{"user": "uid"}``.
         time_unit : {"s", "ms", "us", "ns"}, optional
-            The unit of numeric timestamps; by default guessed from their magnitude. The card names
-            it.
+            The unit of numeric timestamps; by default guessed from their magnitude. The card
+            states it.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class SingleSplitter(Splitter):
         Raises
         ------
         InputError
-            If the table cannot be split in this way; an empty part is named.
+            If the table cannot be split by this rule, or a part would be empty.
         """
         source = _collected(interactions)
         rows, kept, notes = self._read(source, columns, time_unit)

@@ -1,4 +1,4 @@
-"""Splits for two stages, a candidate model and a ranker, without a leak between them."""
+"""`TwoStage`: leakage-free splits for a candidate model and a ranker."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["TwoStage"]
 
 @dataclass(frozen=True, repr=False)
 class TwoStage(SingleSplitter):
-    """Split for a candidate model and a ranker: at two moments in time, and then by users.
+    """Split for a candidate model and a ranker: at two dates, and between these by users.
 
     ========================  ====================================================================
     part                      use
     ========================  ====================================================================
-    ``candidate_train``       rows before the inner moment: fit the candidate model, and generate
+    ``candidate_train``       rows before the inner date: fit the candidate model, and generate
                               candidate sets for the users of the next two parts
-    ``ranker_train``          rows between the moments: labels for fitting the ranker
-    ``ranker_validation``     rows between the moments, of other users: labels for early stopping
-    ``train``                 all rows before the outer moment: refit the candidate model, and
+    ``ranker_train``          rows between the dates: labels for fitting the ranker
+    ``ranker_validation``     rows between the dates, of other users: labels for early stopping
+    ``train``                 all rows before the outer date: refit the candidate model, and
                               exclude these items as seen
-    ``test``                  rows from the outer moment on: the final evaluation
+    ``test``                  rows from the outer date on: the final evaluation
     ========================  ====================================================================
 
     Scoring ``test`` with the model fitted on ``candidate_train``, or excluding only its items as
@@ -37,16 +37,16 @@ class TwoStage(SingleSplitter):
     Parameters
     ----------
     share, at, last
-        The outer moment, as for `GlobalTime`.
+        The outer date, as for `GlobalTime`.
     inner_share, inner_at, inner_last
-        The inner moment, among the rows before the outer one; by default ``inner_share=0.3``.
+        The inner date, among the rows before the outer one; by default ``inner_share=0.3``.
     validation_share : float, default=0.2
-        The share of users between the moments whose rows are for validation, in (0, 1).
+        The share of the users between the dates whose rows are for validation, in (0, 1).
     warm_only : bool, default=True
-        Leave users without rows in ``candidate_train`` out of the ranker's parts: they have no
-        candidate set.
+        Leave users without rows in ``candidate_train`` out of the ranker's parts, because they have
+        no candidate set.
     seed : int, default=0
-        Decides which users are for validation.
+        Random seed, which decides the users for validation.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class TwoStage(SingleSplitter):
 
     @property
     def has_two_parts(self) -> bool:
-        """Never: there are parts for both stages."""
+        """False: there are parts for both stages."""
         return False
 
     def _check(self) -> None:

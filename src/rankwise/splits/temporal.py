@@ -1,4 +1,4 @@
-"""Splits at one moment for all users: rows before it are training, rows after it are test."""
+"""Splits at one date for all users: rows before it are training, rows after it are test."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Target: TypeAlias = Literal["all", "first", "last", "random"]
 
 @dataclass(frozen=True, repr=False)
 class GlobalTime(SingleSplitter):
-    """Split at one moment T for all users: rows before T are training, rows from T on are test.
+    """Split at one point in time T for all users: rows before T are training, from T on test.
 
-    Rows at T itself are all test rows, so rows of equal time are never separated, and no training
-    row is later than a test row. Give exactly one of ``share``, ``at`` and ``last``.
+    All rows at T itself are test rows, so that rows of equal time are never separated, and no
+    training row is later than a test row. Give exactly one of ``share``, ``at`` and ``last``.
 
     Parameters
     ----------
@@ -33,28 +33,33 @@ class GlobalTime(SingleSplitter):
         The share of test rows, in (0, 1): T is the time of the first of the last r·n rows in order
         of time, rounded half up. If T has several rows, test holds more than the share.
     at : str, number, date, datetime or "best", optional
-        T itself; text is ISO 8601, in UTC unless it names a zone. ``"best"`` is the moment with the
-        most users on both sides, the latest of equals (Anelli et al. 2019).
+        T itself; text is ISO 8601, in UTC unless it names a time zone. ``"best"`` is the time with
+        the most users on both sides, and the latest such time (Anelli et al. 2019).
     last : str, number or timedelta, optional
         The length of the test period: ``"14d"``, ``"12h"``, ``"1mo"``, or a number in the unit of
         the timestamps. The last row is within the period: T = last row + one tick − length.
     gap : str, number or timedelta, optional
-        Rows within this time before T are in neither part: a model that is trained some days
-        before it is used would not have them.
+        Rows within this time before T are in neither part, like those that a model lacks if it is
+        trained some days before it is used.
     until : str, number, date or datetime, optional
-        Rows from this moment on are in neither part.
+        Rows from this time on are in neither part.
     target : {"all", "first", "last", "random"}, default="all"
-        Which of a user's rows after T are to be predicted. Rows between T and the target are part
-        ``history``, known at prediction time but not trained on; rows after it are in no part.
-        `SuccessiveTargets` predicts each in turn.
+        The rows of each user after T that are to be predicted. Rows between T and the target are
+        part ``history``, known at prediction time but not used for training; rows after it are in
+        no part. `SuccessiveTargets` predicts each row in turn.
     seed : int, default=0
-        Decides random targets.
+        Random seed of ``target="random"``.
 
     Notes
     -----
     With ``validation=`` these are the schemes of Gusak et al. (2025): another `GlobalTime` for a
-    second moment inside training, ``LeaveOut(1)`` for the last training item, `UserHoldout` for
+    second date within training, ``LeaveOut(1)`` for the last training item, `UserHoldout` for
     held-out users.
+
+    See Also
+    --------
+    TimeWindows : Several successive test periods.
+    time_based_split : The same in one line, for tables and arrays.
 
     Examples
     --------
@@ -126,10 +131,10 @@ class GlobalTime(SingleSplitter):
 
 @dataclass(frozen=True, repr=False)
 class SuccessiveTargets(FoldSplitter):
-    """Split at one moment, and predict each user's later rows in turn from the rows before.
+    """Split at one point in time, and predict each user's later rows in turn.
 
-    Fold j tests the j-th row after the moment of every user who has one; earlier rows of the user
-    are training, or part ``history`` if they lie after the moment.
+    Fold j tests the j-th row after this time of every user who has one. The user's earlier rows are
+    training rows, or part ``history`` if they are after this time.
 
     Parameters
     ----------
@@ -226,29 +231,29 @@ def _targets(rows: Rows, masks: Masks, target: Target, seed: int) -> Masks:
 def time_based_split(
     interactions: Any, timestamp_col: str | int = "timestamp", test_ratio: float = 0.2
 ) -> tuple[Any, Any]:
-    """Split at one moment for all users: `GlobalTime` in one line.
+    """Split at one point in time for all users: `GlobalTime` in one line.
 
     Parameters
     ----------
     interactions : table or array
-        One row per interaction. A NumPy array needs no users and items that are recognised.
+        One row per interaction. The columns of a NumPy array need no names.
     timestamp_col : str or int, default="timestamp"
-        A column of numbers or dates, without nulls: its name, or in an array its number, from 0 or,
-        negative, from the end.
+        A column of numbers or dates, without nulls: its name, or in an array its position, which
+        may be negative.
     test_ratio : float, default=0.2
         The share of test rows, in (0, 1).
 
     Returns
     -------
     train, test : table or array
-        Rows in their original order, in the table's own library; of an array, with its type.
+        Rows in their original order, of the same type as ``interactions``.
 
     Raises
     ------
     ColumnError
-        If the column is missing, or holds no times.
+        If the column is missing, or does not hold times.
     EmptyError
-        If one part would be empty.
+        If a part would be empty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sliding or expanding time windows, each tested with the rows before it as training."""
+"""`TimeWindows`: sliding or expanding windows, each tested with the rows before as training."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["TimeWindows"]
 
 @dataclass(frozen=True, repr=False)
 class TimeWindows(FoldSplitter):
-    """Test successive windows of time, each with the rows before it as training.
+    """Test successive time windows, each with the rows before it as training.
 
-    Window j tests rows in [b_j, b_j + test) and trains on rows before b_j − gap: all of them
+    Window j tests the rows in [b_j, b_j + test) and trains on rows before b_j − gap: all of them
     (expanding), or those of the last ``train`` (sliding). The last window ends with the data.
 
     Parameters
@@ -32,14 +32,14 @@ class TimeWindows(FoldSplitter):
     train : str, number or timedelta, optional
         The length of the training period (sliding); by default it starts with the data (expanding).
     gap : str, number or timedelta, optional
-        Time between training and window; its rows are in neither part.
+        Time between training period and window; its rows are in neither part.
     step : str, number or timedelta, optional
         Time from one window to the next; by default the length of a window.
     align : {"hour", "day", "week", "month", "quarter", "year"}, optional
         End the last window at the end of the calendar hour, day, week (from Monday), … of the last
-        row, in UTC; the data may end before it does.
+        row, in UTC, which may be after the end of the data.
     end : str, number, date or datetime, optional
-        End the last window here instead (exclusive).
+        End the last window at this time (exclusive) instead.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def _bounded(stream: IO[bytes] | Any, limit: int, name: str, what: str = "") -> 
         total += len(piece)
         if total > limit:
             raise FileError(
-                f"there is more in this file than can be read{what}",
+                f"this file is too large to be read{what}",
                 where=name,
                 found=f"over {limit:,} bytes",
                 hint="write it as Parquet, which is read in pieces with chunk_rows"

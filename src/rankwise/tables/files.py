@@ -155,13 +155,13 @@ def _plain_text(data: bytes, name: str) -> bytes:
         try:
             data = data.decode("utf-16").encode()
         except UnicodeError as error:
-            raise FileError("this text is not UTF-16, as it begins", where=name) from error
+            raise FileError("not UTF-16, despite its byte order mark", where=name) from error
     if b"\0" in data:
         raise FileError(
             "this file is neither text nor Parquet",
             where=name,
             found=f"a NUL byte at position {data.index(0)}",
-            hint="is it UTF-16 without a mark at its begin, or of another program's format?",
+            hint="is it UTF-16 without a byte order mark, or the format of another program?",
         )
     data = data.removeprefix(codecs.BOM_UTF8)
     data = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
@@ -243,24 +243,24 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             found=str(error).splitlines()[0],
         ) from error
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
-    if any(data.count(key) > len(frame) for key in keys):  # else no key stands twice in a line
+    if any(data.count(key) > len(frame) for key in keys):  # else no line repeats a key
         _check_keys(data, name)
     return frame
 
 
 def _check_keys(data: bytes, name: str) -> None:
-    """Raise if a key stands twice in one object, of which Polars would keep the first."""
+    """Raise if an object repeats a key: Polars would keep only the first value."""
     for number, line in enumerate(data.splitlines(), start=1):
         try:
             json.loads(line or b"null", object_pairs_hook=_each_once)
         except _RepeatedKeyError as error:
-            problem = f"the key {error.args[0]!r} stands twice"
+            problem = f"duplicate key {error.args[0]!r}"
             raise malformed(problem, name, number, line.decode(errors="replace")) from error
 
 
 def _no_number(text: str) -> None:
     """Refuse NaN and infinity, which Python writes and JSON does not know."""
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _depth(line: bytes) -> int:

@@ -171,7 +171,7 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     twice = next((field for field in names if field and names.count(field) > 1), None)
     if twice is not None and not all(map(_is_number, names)):
         raise FileError(
-            "two columns of this file have one name", where=name, found=repr(twice),
+            "two columns of this file have the same name", where=name, found=repr(twice),
             hint="give every column a name of its own",
         )  # fmt: skip
     if all(_RECBOLE.match(field) for field in names):

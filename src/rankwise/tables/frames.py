@@ -110,10 +110,10 @@ def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
 def _uncollected(name: str, error: BaseException) -> InputError:
     lines = str(error).splitlines()
     return InputError(
-        "this query fails when it is run",
+        "this query fails when it runs",
         where=name,
         found=lines[0] if lines else type(error).__name__,
-        hint="collect it first, and see that it holds what it should",
+        hint="collect it first, and check the result",
     )
 
 

@@ -81,7 +81,7 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
             f"{role}: this is read as columns by name, which have one length; or as users called "
             f"{' and '.join(map(repr, found))}, each with a list",
             found=", ".join(f"{name!r}: {length} values" for name, length in lengths.items()),
-            hint="pass a table to have one meaning",
+            hint="pass a table, which is unambiguous",
         )
     return from_mapping_of_columns(source, role)
 

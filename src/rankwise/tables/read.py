@@ -108,9 +108,9 @@ def _without_columns(
     ]
     if asked:
         raise ParameterError(
-            f"columns names a column of {table.role}, and this source has no names of columns",
+            f"columns= names a column of {table.role}, but this source has no column names",
             found=f"{asked[0]!r}, {table.format}",
-            hint="pass a table, or leave the name out",
+            hint="pass a table, or omit the name",
         )
     numbers = ("score", "relevance")
     left_out = [name for name in numbers if name in table.columns and given.get(name, name) is None]

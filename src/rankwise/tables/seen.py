@@ -20,13 +20,13 @@ def take_out_seen(
 ) -> Recommendations:
     """Return lists without their users' training interactions, which are counted.
 
-    Ground truth rows that are training interactions cannot be found then; they are counted too.
-    Some item must be left if that is ``required``: a piece of the users may have none.
+    Ground truth rows that are training interactions can then no longer be hits; they are counted
+    as well. If ``required``, at least one item must remain; a chunk of the users may have none.
     """
     if recommendations.is_exact:
         raise InputError(
-            "exact ranks were found among candidates that were chosen already",
-            hint="say what was seen to rw.rank_relevant: exclude=",
+            "training interactions cannot be removed from exact ranks",
+            hint="pass them to rw.rank_relevant: exclude=train",
         )
     seen = _seen_pairs(train, [recommendations, *([] if truth is None else [truth])])
     pair = ["user", "item"]
@@ -63,12 +63,12 @@ def _types(frame: pl.DataFrame) -> dict[Any, pl.DataType]:
 
 
 def check_new_column(users: Table | None, name: str, option: str) -> None:
-    """Raise if users have a column already that an option makes."""
+    """Raise if users already have the column that an option adds."""
     if users is not None and name in users.frame.columns:
         raise ParameterError(
-            f"{option} makes a column {name!r} of users, and they have one already",
+            f"{option} adds a column {name!r} to users, which already have one",
             where=users.source,
-            hint="call that column something else",
+            hint="rename that column",
         )
 
 

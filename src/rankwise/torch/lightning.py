@@ -1,4 +1,4 @@
-"""A Lightning callback: every validation and test epoch is evaluated, logged and kept.
+"""A Lightning callback that evaluates every validation and test epoch, and logs the values.
 
 >>> from rankwise.torch import Collection
 >>> from rankwise.torch.lightning import Evaluation
@@ -22,25 +22,26 @@ _TAKEN = ("scores", "target", "users", "exclude", "candidates")
 
 
 class Evaluation(Callback):
-    """Evaluates what ``validation_step`` and ``test_step`` return.
+    """Evaluate the outputs of ``validation_step`` and ``test_step``.
 
-    These return a mapping with ``scores`` (or lists of items) and ``target``, and where they apply
-    ``users``, ``exclude`` and ``candidates``: what `Collection.update` takes. Values are logged as
-    ``val/ndcg@10`` and ``test/ndcg@10``, so that ``EarlyStopping`` and ``ModelCheckpoint`` can
-    monitor them. In a distributed run they are those of all users, each counted once.
+    Both steps return a mapping with ``scores`` (or lists of items) and ``target``, and optionally
+    ``users``, ``exclude`` and ``candidates``: the arguments of `Collection.update`. Values are
+    logged as ``val/ndcg@10`` and ``test/ndcg@10``, so that ``EarlyStopping`` and
+    ``ModelCheckpoint`` can monitor them. In a distributed run they are values over all users, each
+    of whom is counted once.
 
     Parameters
     ----------
     metrics : Collection
-        The measures; ``safe_names=True`` for loggers that refuse ``@``.
+        The metrics; with ``safe_names=True`` for loggers that reject ``@``.
     prog_bar : bool, default=False
         Show the values in the progress bar.
 
     Attributes
     ----------
     results : dict of str to list of Result
-        The results of every epoch, under ``"val"`` and ``"test"``; without the sanity check. With
-        ``strategy="ddp_spawn"`` they stay in the processes that were spawned.
+        The results of every epoch, under ``"val"`` and ``"test"``, without the sanity check. With
+        ``strategy="ddp_spawn"`` they stay in the spawned processes.
     """
 
     def __init__(self, metrics: Collection, *, prog_bar: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Measures as TorchMetrics modules: fed with batches of scores or lists, computed at the end."""
+"""Metrics as TorchMetrics modules: updated with batches of scores or lists."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["Collection", "Measure"]
 
 @described(options=options_text(MetricOptions))
 class Collection(UserStates):
-    """Several measures as one TorchMetrics module: one ranking and one match for all of them.
+    """Several metrics as one TorchMetrics module, which ranks each batch once for all of them.
 
     ``update`` takes a batch, ``compute`` returns a dict of scalars, ``result`` a
-    `rankwise.Result`. Ground truth, ties and every option mean what they mean in
+    `rankwise.Result`. Ground truth, ties and all options have the same meaning as in
     `rankwise.evaluate`, and the values are the same.
 
     Parameters
@@ -41,32 +41,33 @@ class Collection(UserStates):
     measures : str, measure, or a list of them
         The metrics: ``["ndcg@[10,20]", "recall@20", "gini@10"]``.
     n_items : int, optional
-        The number of items, which are the columns of scores. Needed where items are counted
-        (coverage, Gini, …) or something is known about them; the catalogue is all of them, unless
-        ``items`` names fewer.
+        The number of items, which is the number of columns of score matrices. Required if items
+        are counted (coverage, Gini, …) or a metric needs item data. The catalogue is all of these
+        items, unless ``items`` names fewer.
     item_ids, user_ids : iterable, optional
-        What the numbers of items and of users stand for, in tables and in results. By default
-        items and users are called by their numbers.
+        The ids of items and of users, by position, as tables and results name them. By default
+        ids are positions.
     train, items, users, baseline : table, path, mapping or tensor, optional
         As in `rankwise.evaluate`. Also tensors, which name users and items by position: training
         interactions as pairs of user and item, shape (n, 2), or as a sparse matrix; ``{"features":
-        tensor, "group": tensor}`` with one entry per item or user, where a row of bools is a set of
-        categories.
+        tensor, "group": tensor}`` with one entry per item or user, in which a row of bools is a set
+        of categories.
     exclude_seen : bool, default=False
-        Take each user's training interactions out of the lists; needs ``train`` and users.
+        Exclude each user's training interactions from the lists; requires ``train``, and ``users``
+        in `update`.
     list_length : int, optional
-        Cut rankings at this length. By default at the largest cut-off; not at all if some measure
-        has no cut-off, or reads further down (auc): all candidates are ranked then. Ready lists
-        keep their length.
+        Cut rankings at this length. By default they are cut at the largest cut-off, and not at all
+        if a metric has no cut-off or reads further down (auc): then all candidates are ranked.
+        Ready lists keep their length.
     negatives : int, optional
-        The number of sampled negatives per user, where ``candidates`` are a sample: it labels
-        results, which compare with those of the same label alone.
+        The number of sampled negatives per user, if ``candidates`` are a sample. It labels the
+        results, which can only be compared with results of the same label.
     repeated_users : {"error", "first"}, default="error"
-        Where a user comes twice with different lists: raise, or count the first list. A user who
-        comes again with the same list counts once, if the repetition is in the last update of a
+        What to do if a user occurs twice with different lists: raise, or count the first list. A
+        user with the same list twice is counted once, if the repetition is in the last update of a
         process, where ``DistributedSampler`` puts it; earlier repetitions are an error.
     block_size : int, optional
-        Users per block of a batch. By default as many as have 67 million scores.
+        Users per block of a batch; by default as many as have 67 million scores.
     safe_names : bool, default=False
         Replace characters that loggers reject: ``ndcg@10`` becomes ``ndcg_at_10``.
     compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
@@ -76,11 +77,15 @@ class Collection(UserStates):
     Raises
     ------
     MeasureError
-        If a measure needs what is not given.
+        If an input that a metric needs is missing.
     ParameterError
-        If an option makes no sense.
+        If an option is invalid.
     InputError
-        If a table cannot be read, or ids do not fit.
+        If a table cannot be read, or its ids do not match.
+
+    See Also
+    --------
+    Measure : A single metric.
 
     Examples
     --------
@@ -149,32 +154,32 @@ class Collection(UserStates):
         exclude: Tensor | None = None,
         candidates: Tensor | None = None,
     ) -> None:
-        """Add the lists of some users.
+        """Add a batch: the scores or lists of some users.
 
         Parameters
         ----------
         scores : tensor, shape (B, I) or (B, K)
-            Scores of all items as floats of any precision, with minus infinity for what is no
-            candidate; or ready lists of item numbers as whole numbers, best first, padded with -1.
+            Scores of all items as floats of any precision, where −inf excludes an item from the
+            candidate set; or ready lists of item positions as integers, best first, padded with -1.
         target : tensor
-            The ground truth: relevances as a dense matrix of bool or float, shape (B, I) (whole
-            numbers too, beside scores of that shape); a sparse CSR or COO matrix; lists of item
-            numbers, shape (B, T), padded with -1; or one item per user, shape (B,). Beside lists of
-            candidates a dense tensor of their shape has one label per candidate.
+            The ground truth: relevances as a dense matrix of bool or float, shape (B, I) (integers
+            as well, if scores have that shape); a sparse CSR or COO matrix; lists of item
+            positions, shape (B, T), padded with -1; or one item per user, shape (B,). If
+            ``candidates`` are lists, a dense tensor of their shape has one label per candidate.
         users : tensor of int, shape (B,), optional
-            The users. Users who come twice, as those do with whom ``DistributedSampler`` fills up
-            the last batch, are then evaluated once. Without it every row is another user.
+            The users. Repeated users, with whom ``DistributedSampler`` fills up the last batch, are
+            then evaluated once. Without it every row is a new user.
         exclude : tensor, optional
             Items that are not ranked, in any form of ``target``; zeros exclude nothing.
         candidates : tensor, optional
-            The candidates: a mask of bool, shape (B, I); or the items that ``scores`` are of,
+            The candidate sets: a mask of bool, shape (B, I); or the items whose scores are given,
             shape (B, C), padded with -1.
 
         Raises
         ------
         InputError
-            If shapes or devices do not fit, a score is NaN, or an item is unknown. The states are
-            then as they were before.
+            If shapes or devices do not match, a score is NaN, or an item is unknown. The states are
+            left unchanged.
         """
         self._add(read_batch(
             scores, target, users=users, exclude=exclude, candidates=candidates,
@@ -192,12 +197,12 @@ class Collection(UserStates):
         users: Tensor | None = None,
         exclude: Tensor | None = None,
     ) -> None:
-        """Add the lists of some users, ranked from embeddings a block of users at a time.
+        """Add a batch from embeddings; its score matrix is never materialised as a whole.
 
         Parameters
         ----------
         user_factors, item_factors : tensor of float, shapes (B, d) and (I, d)
-            The embeddings; scores are their products.
+            User and item embeddings; scores are their inner products.
         target, users, exclude
             As in `update`.
         bias : tensor of float, shape (I,), optional
@@ -238,8 +243,8 @@ class Collection(UserStates):
     def compute(self) -> Any:
         """Return the values by name, as scalars on the device of the metric.
 
-        NaN where no user has been evaluated yet. In a distributed run every process gets the
-        values of all users.
+        Values are NaN if no user has been evaluated yet. In a distributed run every process gets
+        the values over all users.
         """
         names = [name for m in self.spec.settings.measures for name in m.cells]
         try:
@@ -253,9 +258,9 @@ class Collection(UserStates):
         })  # fmt: skip
 
     def result(self) -> Result:
-        """Return everything as a `rankwise.Result`: intervals, per-user values, comparisons.
+        """Return a `rankwise.Result`, for per-user values, intervals and comparisons.
 
-        In a distributed run it is the result of all users, and all processes have to call it.
+        In a distributed run it is the result over all users, and all processes have to call it.
 
         Raises
         ------
@@ -271,7 +276,7 @@ class Collection(UserStates):
         raise self._nothing
 
     def per_user(self) -> pl.DataFrame:
-        """Return the values of every user: a table with one row per user."""
+        """Return the per-user values: a table with one row per user."""
         return self.result().per_user
 
     def _named(self, values: dict[str, Tensor]) -> Any:
@@ -297,10 +302,10 @@ class Collection(UserStates):
 
 
 class Measure(Collection):
-    """A measure as a TorchMetrics module; parameters and methods are those of `Collection`.
+    """A metric as a TorchMetrics module; parameters and methods are those of `Collection`.
 
-    ``compute`` returns one scalar, or a dict of them where the measure has several cut-offs or
-    groups. Several measures are faster in one `Collection`, which ranks once for all of them.
+    ``compute`` returns a scalar, or a dict of scalars if the metric has several cut-offs or groups.
+    Several metrics are faster in one `Collection`, which ranks once for all of them.
 
     Examples
     --------
@@ -322,7 +327,7 @@ class Measure(Collection):
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
-        """Whether larger values are better; None where neither is."""
+        """Whether higher values are better; None if neither direction is."""
         return self.spec.settings.measures[0].higher_is_better
 
     def _named(self, values: dict[str, Tensor]) -> Any:

@@ -27,7 +27,7 @@ _SHARED = {
 scores : tensor of float, shape (U, I), optional
     The scores; minus infinity excludes an item from the candidate set.
 users, items : tensor of float, shapes (U, d) and (I, d), optional
-    Embeddings, instead of scores: the score is their product, computed for blocks of users.
+    Embeddings, instead of scores: scores are their inner products, computed for blocks of users.
 bias : tensor of float, shape (I,), optional
     Item biases, added to the products.
 exclude : tensor, optional
@@ -35,8 +35,9 @@ exclude : tensor, optional
     items padded with -1, shape (U, E).""",
     "running": """\
 dtype : torch.dtype, optional
-    The precision of the product; by default that of the embeddings. In half precision the factors
-    are rounded, and products are added up and kept in float32: scores of half precision would tie.
+    The precision of the product; by default that of the embeddings. In half precision the
+    embeddings are rounded, but products are added up and kept in float32, because scores in half
+    precision would often tie.
 block_size : int, optional
     Users per block; by default as many as have 67 million scores.""",
 }
@@ -44,16 +45,16 @@ block_size : int, optional
 
 @dataclass(frozen=True)
 class TopItems:
-    """The top of every list.
+    """The top k items of every user.
 
     Attributes
     ----------
     items : tensor of int, shape (U, k)
-        Best first; -1 after the end of a list.
+        Item positions, best first; -1 after the end of a list.
     scores : tensor of float, shape (U, k)
         Their scores; -inf after the end of a list.
     n_tied : int
-        How many lists have equal scores, among these or at their end.
+        Number of lists with tied scores, within the top k or across its end.
     """
 
     items: Tensor
@@ -68,16 +69,16 @@ class RelevantRanks:
     Attributes
     ----------
     user, item : tensor of int, shape (n,)
-        The position of the user and the item, in this order.
+        The positions of the user and of the item; rows are sorted by both.
     first, last : tensor of int, shape (n,)
-        The ranks that the item may have, from 1: equal unless scores tie; 0 for an item that is no
-        candidate.
+        The first and last rank that the item may have, from 1: equal unless scores tie; 0 if the
+        item is not a candidate.
     score : tensor of float, shape (n,)
-        The score; NaN for an item that is no candidate.
+        The score; NaN if the item is not a candidate.
     n_candidates : tensor of int, shape (U,)
         The number of candidates of each user.
     top : TopItems or None
-        The top k, if they were asked for.
+        The top k, if ``k`` was given.
     """
 
     user: Tensor
@@ -90,7 +91,7 @@ class RelevantRanks:
 
     @property
     def n_tied(self) -> int:
-        """How many of the items tie with another candidate."""
+        """Number of relevant items that tie with another candidate."""
         return int((self.last > self.first).sum())
 
 
@@ -115,7 +116,7 @@ def rank(
     k : int
         The length of the lists; required.
     ties : {"item", "item_desc"}, default="item"
-        Equal scores are ordered by item, ascending or descending: the device does not decide.
+        Tied scores are ordered by item position, ascending or descending, on every device.
     %(running)s
 
     Returns
@@ -125,7 +126,11 @@ def rank(
     Raises
     ------
     InputError
-        If shapes or devices do not fit, or a score is NaN.
+        If shapes or devices do not match, or a score is NaN.
+
+    See Also
+    --------
+    rank_relevant : Exact ranks of the relevant items.
 
     Examples
     --------
@@ -178,7 +183,11 @@ def rank_relevant(
     Raises
     ------
     InputError
-        If shapes or devices do not fit, or a score is NaN.
+        If shapes or devices do not match, or a score is NaN.
+
+    See Also
+    --------
+    rank : The top k items of every user.
 
     Examples
     --------

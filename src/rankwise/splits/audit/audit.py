@@ -1,4 +1,4 @@
-"""The audit of a split from any source."""
+"""`audit`: check a split from any source for leakage."""
 
 from __future__ import annotations
 
@@ -56,32 +56,32 @@ def audit(
     Parameters
     ----------
     train : table, path, mapping, Split or folder
-        The training rows; or a split, or a folder that holds one, with all its parts.
+        The training rows; or a split with all its parts, or the folder of one.
     test, validation : table, path or mapping, optional
-        The other parts.
+        The test and validation rows.
     recommendations : table, path or mapping, optional
         Recommendation lists of the test users (L7, L18, L19).
     claim : {"time", "users", "none"}, optional
-        What the split claims: no training row is later than a test row; or test users have no
-        training rows. A violated claim fails; without a claim the check warns. By default taken
-        from the rule of a `Split`.
+        The property that the split claims. ``"time"``: no training row is later than a test row;
+        ``"users"``: test users have no training rows. A violated claim fails; without a claim the
+        check warns. By default the claim follows from the rule of a `Split`.
     repeats : bool, default=False
-        Whether users may consume an item again (L1 then passes).
+        Whether users may consume an item more than once (L1 then passes).
     items, users : table or path, optional
         Features of items and users that models use (L13, L15).
     features : table or path, optional
         Rows of a user or an item with a timestamp: when each feature became known (L13).
     vocabulary : mapping of "user" and "item" to ids, optional
-        The ids that the model knows, or ``{id: number}`` (L4).
+        The ids in the model's vocabulary, or ``{id: number}`` (L4).
     candidates : table or path, optional
         The candidate set of each user in the order in which it is scored (L17).
     runs : table or path, optional
-        A log with columns ``run``, ``part`` (train, validation, test) and ``purpose``
-        (``report``, or anything else such as select and stop) (L14).
+        A log of evaluations with columns ``run``, ``part`` (train, validation, test) and
+        ``purpose`` (``report``, or anything else such as select and stop) (L14).
     stages : mapping of str to table, optional
         ``candidate_train``, ``ranker_train``, ``ranker_validation`` of a two-stage scheme (L19).
     columns : mapping of str to str or None, optional
-        The column of each role, if its name does not tell.
+        The column of each role, if its name is not recognised.
     time_unit : {"s", "ms", "us", "ns"}, optional
         The unit of numeric timestamps; by default guessed from their magnitude.
     limits : Limits, default=Limits()
@@ -95,6 +95,8 @@ def audit(
     ------
     InputError
         If a table cannot be read.
+    ParameterError
+        If the test part is missing, or an option is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The results of an audit: 21 checks, each with a verdict, a number and its rows."""
+"""The results of an audit: 21 checks, each with a verdict, a number and the rows at fault."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Status: TypeAlias = Literal["pass", "warn", "fail", "not run"]
 
 @dataclass(frozen=True)
 class Check:
-    """One check.
+    """The result of one check.
 
     Attributes
     ----------
     code : str
         ``"L1"`` to ``"L21"``.
     name : str
-        What it looks for.
+        The kind of leakage or mistake that it looks for.
     status : {"pass", "warn", "fail", "not run"}
         The verdict; ``"not run"`` if a required input was not given.
     value : float or None
@@ -64,7 +64,7 @@ def verdict(bad: object, otherwise: Status = "pass", *, worst: Status = "warn") 
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """The results of all checks.
+    """The result of `rankwise.audit`: all checks, with the rows at fault.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the rows as plain values, ready for JSON.
 
-        JSON has no NaN and no infinity: a value that is either is None.
+        NaN and infinite values are None, because JSON has neither.
         """
         checks = [
             {**row, "value": row["value"] if math.isfinite(row["value"] or 0.0) else None}
