@@ -76,6 +76,22 @@ def test_type_checkers_see_names_that_are_not_there(tmp_path):
     assert lines == ["4", "5"], found
 
 
+def test_pyright_sees_every_export(tmp_path):
+    """Pyright takes as exported what is imported under its name; mypy is less strict."""
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    names = [*sorted(rw.__all__), "NDCG", "Recall", "MAP"]
+    (tmp_path / "code.py").write_text(
+        "import rankwise as rw\n" + "\n".join(f"rw.{name}" for name in names) + "\nrw.evalute\n"
+    )
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "code.py"]
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path
+    ).stdout
+    lines = [line for line in found.splitlines() if " error: " in line]
+    assert len(lines) == 1, found
+    assert "evalute" in lines[0]
+
+
 @pytest.mark.parametrize("name", ["AP", "MAP", "MRR", "RR", "HR", "F1", "ILD"])
 def test_names_in_capitals_are_those_of_text(name):
     assert getattr(rw, name) is type(rw.parse(name))

@@ -1,7 +1,7 @@
-"""A seeded synthetic data set with a long tail, clustered tastes and drift, which real data have.
+"""A seeded synthetic data set with the long tail, clustered tastes and drift of real data.
 
 Films are released over two years and lose popularity as they age; every user has a mixture of
-genre tastes that slowly changes; a few users account for most interactions. Nothing in it is taken
+genre tastes that slowly changes; a few users account for most interactions. No part of it is taken
 from a real data set.
 """
 
@@ -43,7 +43,7 @@ class Dataset:
 
 
 def synthetic(n_users: int = 1500, n_items: int = 800, *, seed: int = 0) -> Dataset:
-    """Return the synthetic data set; the same seed gives the same rows.
+    """Return a synthetic data set of ratings; the same seed gives the same rows.
 
     Parameters
     ----------
@@ -55,6 +55,12 @@ def synthetic(n_users: int = 1500, n_items: int = 800, *, seed: int = 0) -> Data
     Returns
     -------
     Dataset
+        Interactions, with item and user features.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than 10 users or items.
 
     Examples
     --------

@@ -1,17 +1,17 @@
-"""One tree of errors; each says what is wrong, where, what was found, and what to do.
+"""The tree of errors; each error states what is wrong, where, what was found, and how to fix it.
 
 RankwiseError
 ├── InputError            the data cannot be evaluated as it is (command line: exit 3)
-│   ├── ColumnError       a column is missing, ambiguous or of a type that cannot serve
+│   ├── ColumnError       a column is missing, ambiguous or of an unsuitable type
 │   ├── IdError           user or item ids that are null, mixed, or of different types
 │   ├── ScoreError        scores, ranks or relevances that are NaN, infinite or contradictory
-│   ├── DuplicateError    the same item twice for one user
+│   ├── DuplicateError    duplicate items of one user
 │   ├── EmptyError        nothing to evaluate
 │   └── FileError         a file that cannot be read, or a line in it
-├── UsageError            the question is wrong, not the data (command line: exit 2)
-│   ├── MeasureError      an unknown measure, or one that needs something it was not given
+├── UsageError            the call is wrong, not the data (command line: exit 2)
+│   ├── MeasureError      an unknown measure, or one whose inputs are missing
 │   │   └── MissingValueError   a value that a result does not have; a KeyError as well
-│   ├── ParameterError    a parameter outside what is allowed
+│   ├── ParameterError    a parameter whose value is not allowed
 │   └── ConfigError       mistakes in a configuration file, all at once
 └── OutputError           a result that cannot be written (command line: exit 2)
 """
@@ -37,7 +37,7 @@ _LONGEST = 600  # characters of one line of a message
 
 
 class RankwiseError(Exception):
-    """The root of the tree.
+    """Base class of all errors that rankwise raises.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class RankwiseError(Exception):
     where : str, optional
         The table, column, row, user or line.
     found : str, optional
-        What stood there.
+        What was found there.
     hint : str, optional
-        What would put it right.
+        How to fix it.
 
     Examples
     --------
@@ -94,43 +94,43 @@ class InputError(RankwiseError, ValueError):
 
 
 class ColumnError(InputError):
-    """A column is missing, ambiguous or of a type that cannot serve."""
+    """A column is missing, ambiguous or of an unsuitable type."""
 
 
 class IdError(InputError):
-    """User or item ids that are null, mixed, or of different types in two tables."""
+    """User or item ids are null, mixed, or of different types in two tables."""
 
 
 class ScoreError(InputError):
-    """Scores, ranks or relevances that are NaN, infinite or contradictory."""
+    """Scores, ranks or relevances are NaN, infinite or contradictory."""
 
 
 class DuplicateError(InputError):
-    """The same item twice for one user."""
+    """An item occurs twice for one user, or a user in two chunks."""
 
 
 class EmptyError(InputError):
-    """Nothing is left to evaluate."""
+    """Nothing is left to evaluate: a table is empty, or no item is relevant."""
 
 
 class FileError(InputError):
-    """A file that cannot be read, or a line in it that cannot."""
+    """A file, or a line of it, cannot be read."""
 
 
 class UsageError(RankwiseError, ValueError):
-    """The question is wrong, not the data."""
+    """The call is wrong, not the data."""
 
 
 class MeasureError(UsageError):
-    """An unknown measure, or one that needs something it was not given."""
+    """A measure is unknown, or an input that it needs is missing."""
 
 
 class MissingValueError(MeasureError, KeyError):
-    """A value that a result does not have; a KeyError too, as whoever reads mappings expects."""
+    """A result does not have the value; also a `KeyError`, as mappings raise."""
 
 
 class ParameterError(UsageError):
-    """A parameter outside what is allowed."""
+    """The value of a parameter is not allowed."""
 
 
 class ConfigError(UsageError):
@@ -139,7 +139,7 @@ class ConfigError(UsageError):
     Parameters
     ----------
     what : str
-        How many mistakes there are.
+        The number of mistakes, in words.
     where : str, optional
         The file.
     mistakes : sequence of str, default=()
@@ -180,14 +180,14 @@ def _rebuild_config(
 
 
 class OutputError(RankwiseError, OSError):
-    """A result that cannot be written where it was asked for."""
+    """A result cannot be written to the requested place."""
 
 
 def printable(text: str) -> str:
-    r"""Return text of strangers, such as ids and paths, on one line and as it reads.
+    r"""Return foreign text, such as ids and paths, on one line and without hidden characters.
 
-    Control characters, of which terminals make commands and line ends, and marks that reverse the
-    direction of text become blanks.
+    Control characters, which terminals may execute, line ends, and marks that reverse the direction
+    of text become blanks.
 
     >>> printable("a\n\x1b[31mb")
     'a  [31mb'
@@ -196,14 +196,14 @@ def printable(text: str) -> str:
 
 
 def _shortened(line: str) -> str:
-    """Return a line without its middle if it is long, as an id of a megabyte would make it."""
+    """Return a line without its middle if it is too long, for example because of a long id."""
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - 100]} … {line[-60:]} ({len(line):,} characters)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Say which known name was probably meant, as a hint; None if none is near.
+    """Return a hint with the known name that was probably meant; None if no name is similar.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Candidate sets: the same items for all users, or some for each."""
+"""Candidate sets: the same items for all users, or one set per user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Candidates:
     Attributes
     ----------
     frame : polars.DataFrame
-        Column ``item``; with a column ``user`` too, one candidate set per user.
+        Column ``item``, and a column ``user`` if there is one candidate set per user.
     protocol : Protocol
         How candidates were chosen.
     counts : dict of str to int
@@ -71,6 +71,11 @@ def of_truth(truth: Any, *, columns: Columns | None = None) -> Candidates:
     columns : mapping, optional
         The column for each role, e.g. ``{"item": "movie"}``.
 
+    Returns
+    -------
+    Candidates
+        One candidate set for all users.
+
     References
     ----------
     Bellogín, Castells & Cantador 2011, Precision-Oriented Evaluation of Recommender Systems,
@@ -94,6 +99,11 @@ def these(items: Any, *, columns: Columns | None = None) -> Candidates:
     columns : mapping, optional
         The column for each role, e.g. ``{"item": "movie"}``.
 
+    Returns
+    -------
+    Candidates
+        One candidate set for all users.
+
     Examples
     --------
     >>> these([7, 8]).frame["item"].to_list()
@@ -115,6 +125,11 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
         candidates.
     columns : mapping, optional
         The column for each role, e.g. ``{"item": "movie"}``.
+
+    Returns
+    -------
+    Candidates
+        One candidate set per user.
 
     Examples
     --------
@@ -156,7 +171,8 @@ def sampled(
         Number of negatives per user, at most a million with replacement. Each relevant item of the
         user is ranked against them.
     seed : int
-        The same seed and tables give the same negatives, in any order of rows.
+        Seed of the random numbers; the same seed and tables give the same negatives, in any order
+        of rows.
     items : iterable of ids or table, optional
         The catalogue; by default all items of ``train`` and ``truth``.
     train : table, path or mapping, optional
@@ -174,7 +190,19 @@ def sampled(
     Returns
     -------
     Candidates
-        Users with fewer than ``n`` eligible items get all of them and are counted.
+        One candidate set per user with a relevant item. Users with fewer than ``n`` eligible items
+        get all of them and are counted.
+
+    Raises
+    ------
+    ParameterError
+        If ``n`` is too large to draw with replacement, or ``by="popularity"`` has no ``train``.
+    EmptyError
+        If no item is relevant.
+
+    See Also
+    --------
+    rankwise.correct : Estimate metrics on the full catalogue from ranks among sampled negatives.
 
     Examples
     --------

@@ -34,7 +34,7 @@ __all__ = ["command"]
     kind=Claim,
     help="What the split claims; a violated claim fails.  [default: from its card]",
 )
-@click.option("--repeats", is_flag=True, help="Users may consume an item again.")
+@click.option("--repeats", is_flag=True, help="Users may consume an item more than once.")
 @click.option("--items", metavar="FILE", help="Item features that models use.")
 @click.option("--users", metavar="FILE", help="User features that models use.")
 @click.option(
@@ -49,7 +49,8 @@ __all__ = ["command"]
     "stages",
     multiple=True,
     metavar="NAME=FILE",
-    help="candidate_train, ranker_train or ranker_validation; may be repeated.",
+    help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be "
+    "repeated.",
 )
 @column_option
 @time_unit_option
@@ -66,7 +67,7 @@ def command(
     stages: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Look for leakage in the split of TRAIN and TEST, or of the folder TRAIN that holds both.
+    """Check the split into TRAIN and TEST for leakage; TRAIN may be a folder that holds both.
 
     Exit code 1 if a check fails.
     """  # fmt: skip

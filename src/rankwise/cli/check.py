@@ -22,10 +22,10 @@ __all__ = ["command"]
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of such files, for editors.")
 @click.pass_context
 def command(ctx: click.Context, /, config: Path | None, *, schema: bool) -> None:
-    """Validate the YAML file CONFIG, and run nothing.
+    """Validate the YAML file CONFIG without running it.
 
-    Exit code 2 if it has mistakes: each is named with its line, the path to it, and what was
-    probably meant.
+    Exit code 2 if it has mistakes: each is listed with its line, its key, and what was probably
+    meant.
     """  # fmt: skip
     if schema == (config is not None):
         raise click.UsageError("give a CONFIG, or --schema", ctx)

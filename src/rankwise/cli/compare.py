@@ -39,45 +39,50 @@ __all__ = ["command"]
     ),
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME[@DATA]=]A [NAME[@DATA]=]B …")
-@measures_option("What to compare, the primary measure first; may be repeated.")
-@click.option("--truth", metavar="FILE", help="Evaluate run files against this.")
+@measures_option("Metric to compare, the primary one first; may be repeated.  [default: all]")
+@click.option("--truth", metavar="FILE", help="Ground truth, if the systems are run files.")
 @settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
-@click.option("--users", metavar="FILE", help="With --truth: the table of users of --by.")
+@click.option("--users", metavar="FILE", help="With --truth: one row per user, for --by.")
 @click.option(
     "--by",
     metavar="COLUMN",
     help="Compare within each group of users. Saved results need to be evaluated with --by.",
 )
 @click.option(
-    "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
+    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
 )
 @click.option(
     "--no-regression",
     "gate",
     metavar="FILE",
-    help="A saved result or per-user table: exit 1 unless each system is shown to lose less than "
-    "--margin against it, in the first --measure.",
+    help="Saved result or per-user table of the baseline: exit with 1 unless every system is shown "
+    "to lose less than --margin on the first --measure.",
 )
 @click.option(
     "--looks",
     type=PATH,
     metavar="FILE",
-    help="With --no-regression: keep a record of repeated looks at growing data, and decide such "
-    "that all looks together are valid.",
+    help="With --no-regression: record of repeated looks at growing data; decisions are then valid "
+    "over all looks together.",
 )
 @click.option(
     "--planned-users",
     type=click.IntRange(1),
-    help="With --looks: users to plan for.  [default: four times those of the first look]",
+    help="With --looks: planned number of users.  [default: four times that of the first look]",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
-@choice_option("--test", kind=Test, default="auto")
+@choice_option(
+    "--test",
+    kind=Test,
+    default="auto",
+    help="Test of each pair; auto: the paired t test from 1,000 users, sign flips below.",
+)
 @choice_option(
     "--correction",
     kind=Family,
     default="holm",
-    help="Correction over the pairs of the primary measure.",
+    help="Correction for the number of pairs, on the primary metric.",
 )
 @click.option(
     "--margin",
@@ -90,24 +95,24 @@ __all__ = ["command"]
     type=click.Choice(["fail", "pass"]),
     default="fail",
     show_default=True,
-    help="With --no-regression: what it means if too few users were compared to tell.",
+    help="With --no-regression: the outcome if too few users were compared to show either.",
 )
 @choice_option(
     "--missing",
     kind=Missing,
     default="error",
-    help="Users with a value in one result and none in another.",
+    help="What to do with users who have a value in one result and none in another.",
 )
 @click.option(
     "--clusters",
     metavar="COLUMN",
-    help="Groups of users that are not independent. Saved results need to be evaluated with --by.",
+    help="Groups in which users are not independent. Saved results need to be evaluated with --by.",
 )
 @choice_option(
     "--seeds",
     kind=SeedDesign,
     default="auto",
-    help="Whether seed i of all systems belongs together, as each has a random split of its own.",
+    help="Whether seeds are paired across systems, because each seed has its own random split.",
 )
 @click.option(
     "--resamples",
@@ -115,7 +120,9 @@ __all__ = ["command"]
     type=click.IntRange(1),
     help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling."
+)
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
 @output_options
@@ -149,25 +156,25 @@ def command(
 ) -> int:
     """Compare systems user by user.
 
-    Each is a folder that `rankwise evaluate --save` wrote, a table of users' values (--per-user),
-    or with --truth a run file.
+    Each system is a folder that `rankwise evaluate --save` wrote, a table of per-user values
+    (--per-user), or with --truth a run file.
 
     NAME=PATH given several times, a pattern in quotation marks or a folder of such folders is one
     system with several seeds. NAME@DATA=PATH is a system on one of several data sets.
 
-    With --no-regression the exit code is 0 only if every system is shown to be no worse than the
-    baseline by more than the margin; without a margin, if it is shown to be better.
+    With --no-regression the exit code is 0 only if every system is shown to lose less than the
+    margin against the baseline; without a margin, only if it is shown to be better.
     """  # fmt: skip
     groups = tuple(filter(None, (by, options["clusters"])))
     read = partial(_read, measures=measures, train=train, users=users, by=groups, columns=columns,
                    relevance_threshold=relevance_threshold)  # fmt: skip
     if (looks is not None and gate is None) or (planned_users is not None and looks is None):
         raise click.UsageError(
-            "--looks goes with --no-regression, --planned-users with --looks", ctx
+            "--looks needs --no-regression, and --planned-users needs --looks", ctx
         )
     results = read_systems(ctx, systems, partial(read, truth=truth))
     if truth is not None and any(isinstance(r, dict) for r in results.values()):
-        raise click.UsageError("--truth is of one data set: evaluate --save on each first", ctx)
+        raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
     if gate is not None:
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)
@@ -229,7 +236,7 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
     if row["p"] != row["p"] or row["users"] < 2:
         return "not shown", "it could not be tested: fewer than two users, or no variance"
     if row["verdict"] == "different":
-        return "failed", "they differ, and neither direction of this measure is better"
+        return "failed", "they differ, and for this metric neither direction is better"
     if row["verdict"] == "better":
         return "passed", f"it is better: {means}"
     if p == p and p < alpha:
@@ -238,7 +245,7 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
         shown = f"adjusted p = {row['p_adjusted']:.3g} < {alpha:g}"
         return "failed", f"it is worse: {means}, {shown}"
     if p != p:
-        hint = "say --margin, the largest loss that does not matter"
+        hint = "pass --margin, the largest loss that does not matter"
         return "not shown", f"it is not shown to be better: {means}; {hint}"
     needed = row["users_needed"]
     more = (

@@ -22,8 +22,8 @@ __all__ = ["command"]
 def command(name: str | None) -> int:
     """List the conventions, or every choice of the one called NAME.
 
-    A convention is a named set of choices under which a library's numbers come out: what nDCG means
-    to it, who is averaged over, how ties are broken. `rankwise evaluate --convention NAME` uses it.
+    A convention is a named set of choices that reproduces a library's values: how nDCG is defined,
+    which users are evaluated, how ties are broken. `rankwise evaluate --convention NAME` uses it.
     """
     from rankwise.convention.known import conventions, find
     from rankwise.core.view import plain

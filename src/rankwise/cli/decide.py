@@ -37,30 +37,30 @@ def _margins(
 @click.argument("baseline", metavar="[NAME=]BASELINE")
 @click.argument("system", metavar="[NAME=]SYSTEM")
 @click.option("--success", multiple=True, required=True, metavar="MEASURE",
-              help="One of these has to improve; may be repeated.")  # fmt: skip
+              help="Success metric, of which one has to improve; may be repeated.")  # fmt: skip
 @click.option("--guardrail", "guardrails", multiple=True, metavar="MEASURE=MARGIN",
-              callback=_margins, help="It must not lose the margin: 'recall@10=1%', "
-              "'mrr@10=0.002'; may be repeated.")  # fmt: skip
+              callback=_margins, help="Metric that must lose less than its margin: "
+              "'recall@10=1%', 'mrr@10=0.002'; may be repeated.")  # fmt: skip
 @click.option("--deterioration", multiple=True, metavar="MEASURE",
-              help="It must not get significantly worse; may be repeated.")  # fmt: skip
+              help="Metric that must not get significantly worse; may be repeated.")  # fmt: skip
 @click.option("--slices", multiple=True, metavar="COLUMN",
-              help="Check each group of users as well; results need --by.")  # fmt: skip
+              help="Also check each group of users; results need --by.")  # fmt: skip
 @click.option("--min-slice-size", type=click.IntRange(2), default=100, show_default=True,
-              help="Groups with fewer users are named and not checked.")  # fmt: skip
+              help="Groups with fewer users are listed but not checked.")  # fmt: skip
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option("--missing", kind=Missing, default="error",
-               help="Users with a value in one result and none in the other.")  # fmt: skip
+               help="What to do with users who have a value in one result only.")  # fmt: skip
 @click.option("--record", type=PATH, metavar="FILE",
               help="Write the decision as canonical JSON with a digest.")  # fmt: skip
 @click.pass_context
 def command(
     ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any
 ) -> int:
-    """Decide whether SYSTEM is shipped in place of BASELINE.
+    """Decide whether to ship SYSTEM in place of BASELINE.
 
-    Both are folders that `rankwise evaluate --save` wrote, or tables of users' values. Ship if a
-    success measure is better and every guardrail is shown to hold; stop if something is worse;
-    else hold. Exit codes: ship 0, stop 1, hold 2.
+    Both are folders that `rankwise evaluate --save` wrote, or tables of per-user values. Ship if a
+    success metric is better and every guardrail is shown to hold; stop if a metric is worse;
+    otherwise hold. Exit codes: ship 0, stop 1, hold 2.
     """  # fmt: skip
     from rankwise.results.decide import decide
     from rankwise.results.per_user import open_result

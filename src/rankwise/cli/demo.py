@@ -32,7 +32,7 @@ NEXT = (
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="For the data and the random baseline.",
+    help="Seed of the data and of the random baseline.",
 )
 @click.option(
     "--save",

@@ -46,14 +46,17 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 )
 @click.argument("run")
 @click.argument("truth", required=False)
-@measures_option("ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.")
+@measures_option(
+    "Metric: ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.  [default: "
+    "precision, recall, ndcg, map, mrr and hit_rate at 10]"
+)
 @table_options
 @settings_options()
 @column_option
 @click.option(
     "--chunk-rows",
     type=click.IntRange(1),
-    help="Read a Parquet run in pieces of about this many rows.",
+    help="Read a Parquet run in chunks of about this many rows.  [default: all at once]",
 )
 @click.option(
     "--engine",
@@ -63,22 +66,22 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     help="Evaluate in this process, or on Spark, which then reads the files.",
 )
 @click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'.")
-@click.option("--buckets", type=click.IntRange(1), help="Buckets of users on Spark.")
+@click.option("--buckets", type=click.IntRange(1), help="Number of buckets of users on Spark.")
 @click.option(
     "--convention-of",
     "number",
     metavar="NUMBER",
-    help="Find the conventions and cut-offs that give this number: 0.2317.",
+    help="Find the conventions and cut-offs that give this value, such as 0.2317.",
 )
 @output_options
-@click.option("--per-user", type=PATH, help="Every user's values, .parquet, .csv or .json.")
-@click.option("--save", type=PATH, metavar="DIR", help="Save the whole result in a folder.")
+@click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
+@click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @click.option(
     "--require",
     "gates",
     multiple=True,
     metavar="GATE",
-    help="'ndcg@10 >= 0.3': exit 1 if it does not hold; may be repeated.",
+    help="Gate such as 'ndcg@10 >= 0.3': exit with 1 if it fails; may be repeated.",
 )
 @click.pass_context
 def command(
@@ -103,10 +106,10 @@ def command(
     Both are files: Parquet, CSV or TSV with a header, JSON, JSON lines, MovieLens '::', RecBole
     .inter, TREC run and qrels, also compressed (gz, bz2, xz, zst, zip); '-' is standard input.
     TRUTH may also be a folder that `rankwise split` wrote: its test part, with its training part
-    as --train. Measures that describe lists (coverage, Gini, novelty, …) need no TRUTH.
+    as --train. Metrics that describe lists (coverage, Gini, novelty, …) need no TRUTH.
 
-    With --convention the numbers are those of another library; `rankwise conventions` lists them,
-    and --convention all prints the measures under every one of them.
+    --convention NAME reproduces the values of another library; `rankwise conventions` lists the
+    names, and --convention all prints the metrics under every one of them.
     """  # fmt: skip
     if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
@@ -120,7 +123,8 @@ def command(
         outputs = [*required, save, per_user, master, buckets]
         if engine == "spark" or any(output is not None for output in outputs):
             raise click.UsageError(
-                "many conventions give a table alone: no --require, --save, --per-user or Spark",
+                "with many conventions there is only a table: no --require, --save, --per-user "
+                "or Spark",
                 ctx,
             )
         write_out(_across(ctx, run, truth, measures, number, options), form, output)
@@ -133,7 +137,7 @@ def command(
             raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
         result = _on_spark(run, truth, requested, master, buckets, options)
     elif master is not None or buckets is not None:
-        raise click.UsageError("--master and --buckets go with --engine spark", ctx)
+        raise click.UsageError("--master and --buckets need --engine spark", ctx)
     else:
         result = evaluate(run, truth, requested, **options)
     if per_user is not None:
@@ -158,7 +162,7 @@ def _across(
     for name in options:
         if name not in known:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} does not go with many conventions", ctx
+                f"--{name.replace('_', '-')} cannot be used with many conventions", ctx
             )
     chosen = None if asked.lower() == "all" else [asked]
     if number is None:

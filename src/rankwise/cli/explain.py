@@ -29,7 +29,9 @@ __all__ = ["command"]
 )
 @click.argument("run")
 @click.argument("truth")
-@click.option("-m", "--measure", required=True, metavar="MEASURE", help="One measure: map@10.")
+@click.option(
+    "-m", "--measure", required=True, metavar="MEASURE", help="One metric, such as map@10."
+)
 @click.option(
     "--between",
     nargs=2,
@@ -55,9 +57,9 @@ def command(
 ) -> int:
     """Explain why MEASURE of RUN differs between two conventions, choice by choice.
 
-    The measure is evaluated under both, and the choices in which they differ are switched one at a
-    time, in all orders: the effect of a choice is the mean of what it changes (its Shapley value),
-    so that effects add up to the difference.
+    The metric is evaluated under both, and the choices in which they differ are switched one at a
+    time, in all orders. The effect of a choice is the mean change when it is switched (its Shapley
+    value), so that effects add up to the difference.
     """
     from rankwise.evaluation.explain import explain
 

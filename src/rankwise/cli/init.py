@@ -41,7 +41,7 @@ def command(
 
     if output.exists():
         raise OutputError("this file exists already", where=str(output),
-                          hint="say another name: -o FILE")  # fmt: skip
+                          hint="choose another name: -o FILE")  # fmt: skip
     if (truth is None) == (interactions is None):
         raise click.UsageError("give --truth, or --interactions to split", ctx)
     from rankwise.evaluation.config.starter import write_starter

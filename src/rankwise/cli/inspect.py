@@ -29,10 +29,10 @@ __all__ = ["command"]
     "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def command(path: str, columns: dict[str, Any], format_: str) -> None:
-    """Show what PATH is: the format and columns of a file, or what a folder holds.
+    """Show how PATH is read: the format and columns of a file, or the content of a folder.
 
-    Of a file also what each column would be taken for; of a folder the saved result, or the split
-    with its card.
+    For a file, the role of each column is shown as well; for a folder, the saved result, or the
+    split with its card.
     """
     from rankwise.core.view import as_json
 

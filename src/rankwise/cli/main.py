@@ -28,8 +28,8 @@ from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
-    "audit": "Look for leakage in a split.",
-    "check": "Validate a configuration file, and run nothing.",
+    "audit": "Check a split for leakage.",
+    "check": "Validate a configuration file without running it.",
     "compare": "Compare results user by user.",
     "conventions": "List the conventions of other libraries, or one in full.",
     "decide": "Ship, hold or stop: success, guardrails, slices.",
@@ -38,8 +38,8 @@ _COMMANDS = {
     "explain": "Explain why two conventions give different numbers.",
     "init": "Write a commented configuration file from your files.",
     "inspect": "Show what is recognised in a file or folder.",
-    "measures": "List the measures, or define one.",
-    "report": "Write an HTML page about results.",
+    "measures": "List the metrics, or define one.",
+    "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
 }
@@ -85,10 +85,9 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
     )
-    + "\n\nExit codes: 0 done; 1 a gate or an audit failed, or decide says stop; 2 wrong usage, an "
-    "output that cannot be written, or decide says hold; 3 bad input data; 4 an error inside "
-    "rankwise; 130 interrupted; "
-    "141 the reader of the output went away.",
+    + "\n\nExit codes: 0 success; 1 a gate or an audit failed, or the decision is stop; 2 usage "
+    "error, output that cannot be written, or the decision is hold; 3 invalid input data; 4 an "
+    "error inside rankwise; 130 interrupted; 141 broken pipe.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,

@@ -39,7 +39,7 @@ _SIGNS = {
     "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def command(name: str | None, format_: str) -> None:
-    """List the measures; with NAME, print its definition."""
+    """List the metrics, or print the definition of the one called NAME."""
     from rankwise.measures.describe import Description, every_description
 
     if name is not None:
@@ -136,7 +136,7 @@ def _facts(description: Description) -> list[tuple[str, str]]:
     cls = description.cls
     at = "" if cls.cutoff == "none" else "@10"
     call = f"{cls.__module__.split('.')[0]}.{cls.__name__}()" + (" @ 10" if at else "")
-    cutoffs = {"required": "needed", "optional": "optional: without it, the whole list",
+    cutoffs = {"required": "required", "optional": "optional: without it, the whole list",
                "none": "none"}  # fmt: skip
     facts = {
         "also called": ", ".join(cls.aliases),

@@ -43,7 +43,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
 
 def examples(*commands: str) -> str:
     """Return the end of a help text: commands that run as they stand after ``rankwise demo``."""
-    head = "Examples, in the folder that `rankwise demo` leaves:"
+    head = "Examples, in the folder that `rankwise demo` writes:"
     return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
@@ -103,10 +103,10 @@ def _settings_option(name: str) -> Callable[[_F], _F]:
 def table_options(function: _F) -> _F:
     """Add the options of the tables beside recommendations and ground truth."""
     texts = {
-        "train": "Training interactions: popularity, histories, catalogue.",
+        "train": "Training interactions, for popularity, histories and the catalogue.",
         "items": "The catalogue, with categories, features or groups of items.",
-        "users": "One row per user: groups, columns for --by and --weights.",
-        "baseline": "The lists of another run, for overlap.",
+        "users": "One row per user: groups, and columns for --by and --weights.",
+        "baseline": "The lists of another run, for overlap metrics.",
     }
     for role in reversed(texts):
         function = click.option(f"--{role}", metavar="FILE", help=texts[role])(function)
@@ -149,21 +149,21 @@ column_option = click.option(
     multiple=True,
     callback=_columns,
     metavar="ROLE=COLUMN",
-    help="user=uid, truth.relevance=stars, rank= (not used), …; may be repeated.",
+    help="Column of a role: user=uid, truth.relevance=stars, rank= (none), …; may be repeated.",
 )
 
 time_unit_option = choice_option(
     "--time-unit",
     kind=TimeUnit,
-    help="Unit of numeric timestamps.  [default: guessed from their size]",
+    help="Unit of numeric timestamps.  [default: guessed from their magnitude]",
 )
 
 
 def output_options(function: _F) -> _F:
     """Add ``--format`` and ``-o``; the format is the one given, or that of the suffix."""
-    help_text = "Of the output.  [default: by the suffix of -o, else table]"
+    help_text = "Format of the output.  [default: by the suffix of -o, else table]"
     form = choice_option("--format", "form", kind=_Format, callback=_format, help=help_text)
-    help_text = "Write there, not to stdout."
+    help_text = "File to write to, instead of stdout."
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
 
 
@@ -173,7 +173,7 @@ def _format(ctx: click.Context, _option: click.Parameter, given: str | None) -> 
     if given is not None or output is None:
         return given or "table"
     if output.suffix not in _SUFFIXES:
-        raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else say --format", ctx)
+        raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else pass --format", ctx)
     return _SUFFIXES[output.suffix]
 
 
@@ -213,6 +213,6 @@ def named_paths(
     for text in systems:
         name, path, _ = name_and_path(ctx, text)
         if name in out:
-            raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
+            raise click.UsageError(f"two systems are called {name!r}; pass NAME=PATH", ctx)
         out[name] = read(path)
     return out

@@ -24,10 +24,10 @@ __all__ = ["command"]
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
 @click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True,
-              help="The page.")  # fmt: skip
-@click.option("--primary", metavar="MEASURE", help="The primary measure of the comparison.")
+              help="The file to write.")  # fmt: skip
+@click.option("--primary", metavar="MEASURE", help="The primary metric of the comparison.")
 @click.option(
-    "--baseline", metavar="NAME", help="Compare the others with it.  [default: all pairs]"
+    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
 )
 @click.option("--title", help="The title of the page.")
 @click.option(
@@ -61,10 +61,10 @@ def command(
     *,
     audit: bool,
 ) -> None:
-    """Write one HTML page about results, which opens without a network.
+    """Write an HTML report about results: one self-contained file.
 
-    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of users' values; or
-    give the one folder that `rankwise compare --save` or `rankwise run` wrote.
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
+    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote.
     """  # fmt: skip
     from rankwise.results.comparison import Comparison
     from rankwise.results.comparison_folder import is_comparison

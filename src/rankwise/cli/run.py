@@ -28,10 +28,10 @@ __all__ = ["command", "read"]
 def command(config: Path, output: Path | None) -> int:
     """Run everything that the YAML file CONFIG describes.
 
-    It names tables, systems, measures, comparisons and outputs; paths in it are relative to it.
-    The folder of the results gets every result, the comparison, the report, and a resolved
-    config.yaml that runs again to the same bits. `rankwise init` writes a file to begin with.
-    With a section `decision` the exit code is that of `rankwise decide`.
+    It names tables, systems, metrics, comparisons and outputs; paths are relative to the file. All
+    results, the comparison, the report and a resolved config.yaml, which reproduces the run bit by
+    bit, are written to the output folder. `rankwise init` writes a file to begin with. With a
+    section `decision` the exit code is that of `rankwise decide`.
     """  # fmt: skip
     experiment = read(config)
     from rankwise.evaluation.config.execute import execute

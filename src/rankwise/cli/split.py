@@ -44,22 +44,22 @@ _ALLOWED = {
     ),
 )
 @click.argument("file")
-@click.option("--by", type=click.Choice(list(_ALLOWED)), help="The rule.  [default: time]")
+@click.option("--by", type=click.Choice(list(_ALLOWED)), help="Splitting rule.  [default: time]")
 @click.option(
     "--rule",
     type=PATH,
     metavar="FILE",
-    help="A rule as JSON instead of --by: every rule of rankwise.splits and all its parameters, "
+    help="JSON file with a rule, instead of --by: any rule of rankwise.splits with its parameters, "
     "or the split.json of another split.",
 )
 @click.option(
     "--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]"
 )
-@click.option("--at", help="time, two-stage: the moment, ISO 8601 or a number; or 'best'.")
-@click.option("--last", help="time, two-stage: the length at the end: 14d, 12h, 1mo.")
+@click.option("--at", help="time, two-stage: time of the split, ISO 8601 or a number; or 'best'.")
+@click.option("--last", help="time, two-stage: length of the test period: 14d, 12h, 1mo.")
 @click.option("--window", help="windows: length of each test window.  [default: 7d]")
 @click.option("--gap", help="time, windows: rows within this time before the test are in no part.")
-@click.option("--train-span", help="windows: how far back training reaches.  [default: all]")
+@click.option("--train-span", help="windows: length of the training period.  [default: all]")
 @click.option(
     "--n",
     type=click.IntRange(1),
@@ -69,12 +69,12 @@ _ALLOWED = {
     "--per-user",
     is_flag=True,
     default=None,
-    help="random, folds: split the rows of each user, not all rows at once.",
+    help="random, folds: split the rows of each user, instead of all rows together.",
 )
 @click.option(
     "--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]"
 )
-@click.option("--seed", type=int, help="Seed of what is random.  [default: 0]")
+@click.option("--seed", type=int, help="Random seed.  [default: 0]")
 @click.option(
     "--validation-ratio",
     type=float,
@@ -82,21 +82,28 @@ _ALLOWED = {
 )
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
-@choice_option("--filter-on", kind=FilterOn, default="train", help="Where the filters look.")
 @choice_option(
-    "--cold-users", kind=Cold, default="keep", help="Test rows of users without training rows."
+    "--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply."
 )
 @choice_option(
-    "--cold-items", kind=Cold, default="keep", help="Test rows of items without training rows."
+    "--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users."
 )
 @choice_option(
-    "--seen", kind=Seen, default="keep", help="Test rows that repeat a pair of training."
+    "--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items."
+)
+@choice_option(
+    "--seen", kind=Seen, default="keep", help="What to do with test rows seen in training."
 )
 @column_option
 @time_unit_option
 @choice_option("--format", "form", kind=FileFormat, default="parquet")
 @click.option(
-    "-o", "--output", type=PATH, required=True, metavar="DIR", help="A folder that is new or empty."
+    "-o",
+    "--output",
+    type=PATH,
+    required=True,
+    metavar="DIR",
+    help="New or empty folder to write to.",
 )
 @click.pass_context
 def command(
@@ -113,12 +120,12 @@ def command(
 ) -> None:
     """Split the interactions in FILE, and write the parts and split.json into a folder.
 
-    --by time: one moment for all; windows: several, sliding or expanding; last: each user's last
-    rows; random: rows at random; folds: every row once; users, items: held out as a whole;
-    two-stage: for a candidate model and a ranker.
+    --by time: one point in time for all users; windows: successive time windows; last: each user's
+    last rows; random: random rows; folds: k-fold cross-validation; users, items: held out with all
+    their rows; two-stage: for a candidate model and a ranker.
 
-    Nothing that is later than a test row is trained on with --by time, windows and two-stage; the
-    other rules leak, and `rankwise audit DIR` says how much.
+    With --by time, windows and two-stage no training row is later than a test row. The other rules
+    leak, and `rankwise audit DIR` says how much.
     """  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
@@ -143,7 +150,7 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
     given_options = [name for name, value in chosen.items() if usual.get(name) != value]
     if by is not None or given_options:
         wrong = _flag(ctx, "by" if by is not None else given_options[0])
-        raise click.UsageError(f"--rule says everything; leave {wrong} out", ctx)
+        raise click.UsageError(f"--rule defines the whole split; leave {wrong} out", ctx)
     try:
         rule = read_json(path)
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
@@ -170,7 +177,7 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
     filters = [make(chosen[name]) for name, make in kinds.items() if name in chosen]
     extras = {name: chosen[name] for name in _KEPT} | {"filters": filters}
     if {"n", "share"} <= set(rule):
-        raise click.UsageError("rows are said in one way: --n or --test-ratio", ctx)
+        raise click.UsageError("give either --n or --test-ratio, not both", ctx)
     if "validation_ratio" in chosen:
         if by not in ("time", "random", "last"):
             raise click.UsageError(f"--by {by} takes no --validation-ratio", ctx)

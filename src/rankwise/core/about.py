@@ -1,4 +1,4 @@
-"""What a partial is about: only answers to one question are merged."""
+"""The settings and shared tables of a partial: only partials with the same ones are merged."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["About"]
 
 
 class About:
-    """The question that a partial answers: settings, and the tables that all pieces share.
+    """The settings of an evaluation, and the tables that all of its chunks share.
 
-    Tables are hashed when two partials meet that were made from different objects, or when a
-    partial leaves the process: one evaluation in one process never pays for it.
+    Tables are hashed only when partials made from different objects are merged, or when a partial
+    leaves the process: an evaluation in one process does not pay for it.
 
     Parameters
     ----------
     settings : mapping of str to str
-        Every setting that can move a number.
+        Every setting that can change a value.
     tables : mapping of str to polars.DataFrame
-        The tables that all pieces share, by role.
+        The tables that all chunks share, by role.
     digests : mapping of str to str, optional
         Their hashes, if they are known.
     """

@@ -1,4 +1,4 @@
-"""All values of some users, which add up over shares of the users as their sums do."""
+"""All per-user values of a measure, merged over shares of the users as sums are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AllValues"]
 
 @dataclass(frozen=True)
 class AllValues:
-    """Values of users in any order: what is computed from them must not depend on it.
+    """Values of users in any order; results computed from them must not depend on it.
 
     Examples
     --------

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]:
-    """Return values as a list; raise if there are too many, as of a generator without end.
+    """Return values as a list; raise if there are too many, for example in an endless generator.
 
     >>> bounded("items", range(3))
     [0, 1, 2]

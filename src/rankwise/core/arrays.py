@@ -1,10 +1,9 @@
-"""What the array API standard lacks, and nothing else.
+"""Array functions that the array API standard lacks, such as ``bincount``.
 
-Measures are written against the standard, so that the same lines run on NumPy and on PyTorch.
-The standard has no ``bincount``; it lives here, and so would any other missing function.
+Measures are written against the standard, so that the same code runs on NumPy and on PyTorch.
 
-An accelerator works behind Python: asking for a value (``int``, ``bool``, the size of a selection)
-waits until all work before it is done. Functions that would ask do so for NumPy alone
+An accelerator works asynchronously: reading a value (``int``, ``bool``, the size of a selection)
+waits until all previous work is done. Functions that read values do so only for NumPy
 (`is_tensor`), and checks of values wait until the end of a block (`refuse`, `checks_at_end`).
 """
 
@@ -114,7 +113,7 @@ def sum_whole(index: Array, weights: Array, size: int) -> Array:
 def is_tensor(array: Array) -> bool:
     """Whether an array is a tensor of PyTorch, whose values may be on an accelerator.
 
-    Tensors on the processor take the same road, so that what runs on an accelerator is tested.
+    Tensors on the CPU are treated in the same way, so that the code for accelerators is tested.
     """
     return bool(array_api_compat.is_torch_array(array))
 
@@ -125,9 +124,9 @@ def refuse(bad: Array, error: Callable[[], Exception]) -> None:
     Parameters
     ----------
     bad : array of bool
-        What must not be.
+        True where a value is not allowed.
     error : callable
-        Makes the error, which may read values.
+        Returns the error; it may read values.
     """
     checks = _CHECKS.get()
     found = namespace(bad).any(bad)
@@ -141,7 +140,7 @@ def refuse(bad: Array, error: Callable[[], Exception]) -> None:
 def checks_at_end() -> Iterator[None]:
     """Read all checks of tensors together, at the end; the first that fails raises.
 
-    What is done inside must bear bad values: an index is clamped before it is used. An error inside
+    The code inside must tolerate bad values: an index is clamped before it is used. An error inside
     drops the checks. Never ``yield`` inside: the caller would run without checks.
     """
     checks: list[tuple[Array, Callable[[], Exception]]] = []

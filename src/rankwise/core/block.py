@@ -1,4 +1,4 @@
-"""A block: what measures know about some users, as plain arrays of NumPy or of PyTorch."""
+"""A block: the data of some users that measures read, as arrays of NumPy or PyTorch."""
 
 from __future__ import annotations
 

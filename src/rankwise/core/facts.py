@@ -1,4 +1,4 @@
-"""Facts: what is known about items and users beyond lists and ground truth, as arrays by code.
+"""Facts: data about items and users beyond lists and ground truth, as arrays by code.
 
 A measure names the facts that it needs; blocks then carry them. Item facts have one row per item
 code, user facts one per user code; unknown items and users have the empty value described below.

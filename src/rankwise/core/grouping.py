@@ -1,4 +1,4 @@
-"""Rows grouped by user: as they are if they stand so, else moved in linear time."""
+"""Rows grouped by user: used as they are if already grouped, else moved in linear time."""
 
 from __future__ import annotations
 

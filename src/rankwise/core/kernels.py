@@ -1,11 +1,11 @@
-"""Compiled loops, where a compiler was there when rankwise was installed.
+"""Compiled loops, if a compiler was available when rankwise was installed.
 
 NumPy needs several passes over memory where a loop needs one. The loops are in ``kernels.c``, which
-knows nothing of Python, so that one library serves every version of it. Each function here returns
-None where there is no library, or the arrays are of a type that the loops are not written for: the
-caller then takes its NumPy twin, which is the reference and gives the same bits.
+does not use the API of Python, so that one library serves every Python version. Each function here
+returns None if there is no library, or if the loops do not support the type of the arrays: the
+caller then uses its NumPy twin, which is the reference and gives the same bits.
 
-The environment variable ``RANKWISE_KERNELS=off`` leaves the library out.
+The environment variable ``RANKWISE_KERNELS=off`` disables the library.
 """
 
 from __future__ import annotations

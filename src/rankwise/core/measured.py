@@ -1,4 +1,4 @@
-"""What measures give for blocks: arrays by code, which become a `Partial` of ids."""
+"""The values of measures for blocks: arrays by code, which become a `Partial` with ids."""
 
 from __future__ import annotations
 

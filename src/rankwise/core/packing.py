@@ -1,6 +1,6 @@
 """Tables and plain values in one string of bytes: JSON for the values, Arrow for the tables.
 
-A hash of all bytes stands first, so that bytes that were changed on their way are never parsed.
+A hash of all bytes comes first, so that bytes that were changed on their way are never parsed.
 """
 
 from __future__ import annotations

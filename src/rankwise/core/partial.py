@@ -1,9 +1,8 @@
 """Partials: the mergeable results of some users.
 
 A partial has one row per user, one row per item if a measure sums over items, and counts. Rows
-carry ids, not codes, so partials made in any process fit together. No sum of floats is taken over
-a partial until the end, where users are in order of id: cutting or merging the work differently
-cannot change a digit.
+carry ids, not codes, so partials made in any process can be merged. Floats are summed only at the
+end, with users in order of id: results are bit-identical, however the work was cut and merged.
 """
 
 from __future__ import annotations
@@ -23,33 +22,33 @@ __all__ = ["ADDED", "Partial"]
 
 _VERSION = 1
 ADDED = ("rows", "ids_trimmed")
-"""What adds up over the cards of a table that came in pieces."""
+"""The numbers that add up over the cards of a table that came in chunks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Partial:
-    """The mergeable result of some users; picklable, with an Arrow form for the wire.
+    """The mergeable result of some users; it can be pickled, or written in Arrow's format.
 
     Attributes
     ----------
     users : polars.DataFrame
         One row per evaluated user: ``user`` and the columns of the measures.
     about : About
-        The question: settings and shared tables.
+        The settings of the evaluation and the tables that all chunks share.
     items : polars.DataFrame or None
         One row per item that was seen: ``item`` and the sums that measures need.
     counts : dict of str to int
-        What adds up: rows read, users without ground truth, ties, ….
+        Counts that add up over chunks: rows read, users without ground truth, ties, ….
     outside : polars.Series or None
-        Users who have a list and are not evaluated: their lists must be in one piece as well.
+        Users who have a list and are not evaluated: their lists must be in one chunk as well.
     protocol : str
-        Which candidate set lists were ranked from, as JSON; empty where nothing says so.
+        The candidate set that the lists were ranked from, as JSON; empty if unknown.
     ties : tuple of str
         How equal scores were ordered.
     inputs : dict of str to tuple of dict
-        The cards of the tables that came in pieces, by role.
+        Source, format, rows and hash of the tables that came in chunks, by role.
     reference_counts : dict of str to int
-        Counts of the tables that all pieces share: the same in each.
+        Counts of the tables that all chunks share, equal in each.
     """
 
     users: pl.DataFrame
@@ -63,12 +62,12 @@ class Partial:
     reference_counts: Mapping[str, int] = field(default_factory=dict)
 
     def merge(self, *others: Partial) -> Partial:
-        """Put partials of different users together; their order does not matter.
+        """Return the partial of all users, merged with others; their order does not matter.
 
         Raises
         ------
         ParameterError
-            If they answer different questions.
+            If measures, settings or shared tables differ.
         DuplicateError
             If a user is in two of them.
         """
@@ -157,7 +156,7 @@ class Partial:
 def _merged_cards(
     inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]],
 ) -> dict[str, tuple[dict[str, Any], ...]]:
-    """Put the cards of pieces together: cards that differ in their sizes alone become one."""
+    """Merge the cards of chunks: cards that differ only in their sizes become one."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for roles in inputs:
         for role, cards in roles.items():

@@ -1,4 +1,4 @@
-"""Sparse matrices of others, checked before compiled code reads them."""
+"""Sparse matrices from callers, checked before compiled code reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_sparse(matrix: Any, name: str) -> None:
     Raises
     ------
     InputError
-        If it is no matrix of real numbers, or an index lies outside.
+        If it is not a matrix of real numbers, or an index lies outside.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         raise InputError(
@@ -35,7 +35,7 @@ def checked_csr(matrix: Any, name: str) -> Any:
     Raises
     ------
     InputError
-        If it is no matrix of real numbers, or an index lies outside.
+        If it is not a matrix of real numbers, or an index lies outside.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Who a value is averaged over, and what users without relevant items or without a list count."""
+"""The users whom a value is averaged over, and the values of users without items or lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known beyond lists and ground truth, in codes: facts, histories, another run."""
+"""Extra inputs in codes: facts, training histories, and the lists of a baseline."""
 
 from __future__ import annotations
 

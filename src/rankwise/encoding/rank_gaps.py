@@ -1,4 +1,4 @@
-"""Lists whose ranks have gaps: places that no row fills are filled, so that all others stay."""
+"""Lists with gaps between ranks: missing ranks are filled, so that items keep their ranks."""
 
 from __future__ import annotations
 

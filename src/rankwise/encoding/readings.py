@@ -1,4 +1,4 @@
-"""How ids and scores are taken: as they are, or as other libraries take them."""
+"""How ids and scores are read: as they are, or as other libraries read them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def efd_at_k(
     total: int,
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary",
 ) -> float:
-    """Expected free discovery: discounted self-information of the hits in the top k, in bits.
+    """Return expected free discovery: discounted self-information of the hits, in bits.
 
     ``total`` is the number of training users (or interactions), which divides ``popularity``.
     A hit counts 1, 2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with
@@ -80,7 +80,7 @@ def epc_at_k(
     total: int,
     relevance: Literal["binary", "discounted", "discounted_plus_one"] = "binary",
 ) -> float:
-    """Expected popularity complement: discounted unpopularity of the hits in the top k.
+    """Return expected popularity complement: discounted unpopularity of the hits in the top k.
 
     ``total`` and ``relevance`` are as for `efd_at_k`.
 

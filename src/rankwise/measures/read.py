@@ -1,4 +1,4 @@
-"""Measures from whatever names them: text, objects or classes."""
+"""Measures from text, objects or classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MeasureLike: TypeAlias = "str | Measure | type[Measure]"
 
 
 class Reader(Protocol):
-    """A reader of measures that has a language: a convention."""
+    """A reader of measures with its own notation: a convention."""
 
     def read(self, text: str) -> list[Measure]:
         """Return the measures that a text names."""
@@ -120,7 +120,7 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
 
 
 def _top_level(text: str) -> list[str]:
-    """Return the parts between the commas that stand in no brackets."""
+    """Return the parts between commas that are outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")

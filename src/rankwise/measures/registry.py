@@ -1,8 +1,8 @@
 """The registry: every measure by name, found by walking the package and its plug-ins.
 
 A measure enters by being defined (`rankwise.measures.measure.measure`). Modules of this package
-are imported on the first question; packages that offer an entry point in the group
-``rankwise.measures`` are imported then too.
+are imported on the first lookup, as are packages with an entry point in the group
+``rankwise.measures``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Registered", "add", "every", "find", "key", "knows", "names"]
 
 
 class Registered:
-    """What the registry knows of a measure."""
+    """The attributes of a measure that the registry uses."""
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,7 @@ def knows(name: str) -> bool:
 
 
 def _nearest(name: str) -> str | None:
-    """Say which measure was probably meant, by a name that people write."""
+    """Return a hint with the measure that was probably meant, by a name in use."""
     spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
     near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
     return f"did you mean '{spelled[near[0]]}'?" if near else None

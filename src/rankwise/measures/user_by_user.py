@@ -1,8 +1,8 @@
-"""Measures that have a plain definition alone: it is called user by user, on any engine.
+"""Measures with only a plain definition, which is called user by user, on any engine.
 
-A plain definition takes a recommendation list, best first, and where it judges it the relevant
-items with their relevance; then the cut-off and the parameters of the measure by name. Items are
-codes: they can be compared, and nothing else is known of them.
+A plain definition takes a recommendation list, best first, and, if it compares the list with the
+ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
+measure by name. Items are codes, which can only be compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def plain_inputs(measure: Measure) -> tuple[Input, ...]:
 def plain_values(measure: Measure, block: Block, k: int) -> Array:
     """Return the plain definition's value of every user at a cut-off, shape (U,).
 
-    Users for whom the measure is not defined are not asked for; their value is 0 here.
+    It is not called for users without a defined value; their value is 0 here.
     """
     assert measure.plain is not None
     signature = _signature(measure.plain)
@@ -54,7 +54,7 @@ def plain_values(measure: Measure, block: Block, k: int) -> Array:
 
 
 class _Signature:
-    """What a plain definition is called with."""
+    """The parameters of a plain definition."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters
@@ -64,7 +64,7 @@ class _Signature:
         ]  # fmt: skip
         if not 1 <= len(data) <= 2:
             raise MeasureError(
-                "a plain definition takes a list, or a list and the relevant items",
+                "a plain definition must take a list, or a list and the relevant items",
                 found=f"{function.__name__}({', '.join(data)})",
                 hint="def my_measure(recommended, relevant, k=None, *, …)",
             )

@@ -41,7 +41,7 @@ def _top_items(scores: Any, n: int, ids: Sequence[Any], seen: Any) -> list[tuple
 
 
 class Implicit:
-    """A model of implicit (0.7).
+    """Adapter for a model of implicit (0.7).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Implicit:
 
 
 class LensKit:
-    """A trained pipeline of LensKit (2025).
+    """Adapter for a trained pipeline of LensKit (2025).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class LensKit:
 
 
 class RecTools:
-    """A model of RecTools (0.19).
+    """Adapter for a model of RecTools (0.19).
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ class RecTools:
 
 
 class Surprise:
-    """An algorithm of Surprise (scikit-surprise 1.1).
+    """Adapter for an algorithm of Surprise (scikit-surprise 1.1).
 
-    All items of the training set are ranked by predicted rating, without clipping to the rating
-    scale, which would cause ties. Unknown users, and users for whom all predictions are impossible,
-    get no list.
+    All items of the training set are ranked by predicted rating. Predictions are not clipped to the
+    rating scale, because this would cause ties. Unknown users, and users for whom all predictions
+    are impossible, get no list.
 
     Parameters
     ----------
@@ -198,14 +198,14 @@ class Surprise:
 
 
 class Cornac:
-    """A model of Cornac (2 and 3).
+    """Adapter for a model of Cornac (2 and 3).
 
     Parameters
     ----------
     model : cornac.models.Recommender
         A fitted model.
     train_set : cornac.data.Dataset, optional
-        The training set: a user's training items are excluded from the list. By default no item
+        The training set, whose items are excluded from the list of their user. By default no item
         is excluded.
     """
 
@@ -227,7 +227,7 @@ class Cornac:
 
 
 class LightFM:
-    """A model of LightFM (1.17, or one of its forks).
+    """Adapter for a model of LightFM (1.17, or one of its forks).
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ Scores: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 class Predictions:
     """Predicted scores of ``model.predict(users)``; minus infinity for users for whom it fails.
 
-    ``width`` is the number of items; 0 to take the number of scores of the first user without a
-    failure. ``failed`` has the users for whom the model failed, each with the reason.
+    ``width`` is the number of items; 0 for the number of scores of the first user for whom the
+    model does not fail. ``failed`` maps the users for whom the model failed to the reason.
     """
 
     def __init__(self, model: Any, users: Sequence[Any], width: int) -> None:

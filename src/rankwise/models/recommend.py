@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 FAILURES = (Exception, pl.exceptions.PanicException)
-"""What a model may raise without stopping the evaluation; panics of Polars are no `Exception`."""
+"""Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
 
 _LOG = logging.getLogger("rankwise")
 _LOGGED = 20  # failures that are logged one by one; further failures are only counted
@@ -84,7 +84,7 @@ class ModelLists:
 
 
 def reason(error: BaseException) -> str:
-    """Return on one line what a model raised."""
+    """Return the error that a model raised, on one line."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an error of a model may be unable to say what it is
@@ -93,7 +93,7 @@ def reason(error: BaseException) -> str:
 
 
 def log_failure(number: int, user: Any, why: str) -> None:
-    """Log the failure of this number; after the last one logged, log that the rest is counted."""
+    """Log a failure, up to a limit; at the limit, log that further failures are only counted."""
     if number <= _LOGGED:
         _LOG.warning("the model failed for user %r: %s", user, why)
     if number == _LOGGED:

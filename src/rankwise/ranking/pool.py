@@ -26,11 +26,11 @@ __all__ = ["SHARED", "Pool", "make_pool"]
 SHARED = {
     "scores": """\
 scores : array or frame, shape (U, I), optional
-    The score matrix; minus infinity excludes an item from the user's candidate set. In a frame
-    of Polars or pandas columns are called by the ids of items, and rows by the index, or by a
-    column of users.
+    The score matrix; minus infinity excludes an item from the user's candidate set. In a Polars
+    or pandas frame, columns are named by item ids, and rows are labelled by the index or by a
+    column of user ids.
 users, items : array or frame, shape (U, d) and (I, d), optional
-    User and item factors, instead of scores; rows of frames are labelled as those of scores.
+    User and item factors, instead of scores; rows of frames are labelled like those of scores.
     In float32, BLAS may round equal scores differently; use float64 if exact ties matter.
 bias : array, shape (I,), optional
     Item biases, added to the scores.

@@ -137,6 +137,7 @@ def rank(
     Returns
     -------
     Ranking
+        The recommendation lists, to pass to `rankwise.evaluate`.
 
     Raises
     ------
@@ -146,6 +147,11 @@ def rank(
     ParameterError
         If parameters contradict each other, or candidates were drawn with replacement: a list
         cannot repeat items.
+
+    See Also
+    --------
+    rankwise.rank_relevant : The exact ranks of ground truth items, without a cut-off.
+    rankwise.evaluate_model : Rank and evaluate a model with ``recommend`` or ``predict``.
 
     Examples
     --------

@@ -90,10 +90,10 @@ def rank_relevant(
 ) -> Ranks:
     r"""Compute the exact rank of every ground truth item among all candidates.
 
-    The rank of item i is :math:`1 + |\{j : s_{uj} > s_{ui}\}|`; if t candidates share its score,
-    any of the t ranks from there. Every metric that is a function of these ranks (auc, gauc, mrr,
-    ndcg, recall, map, …) then has its exact value at any cut-off, ties included:
-    ``rw.evaluate(ranks, truth, "auc")``.
+    The rank of item i is :math:`1 + |\{j : s_{uj} > s_{ui}\}|`; if t candidates share its score, it
+    is any of the t ranks from there on, with equal probability. Every metric that is a function of
+    these ranks (auc, gauc, mrr, ndcg, recall, map, …) then has its exact value at any cut-off, ties
+    included: ``rw.evaluate(ranks, truth, "auc")``.
 
     Parameters
     ----------
@@ -111,6 +111,18 @@ def rank_relevant(
     Returns
     -------
     Ranks
+        The ranks, to pass to `rankwise.evaluate` with the same ground truth.
+
+    Raises
+    ------
+    InputError
+        If a score is NaN, shapes do not match, or no user has a candidate.
+    ParameterError
+        If parameters contradict each other.
+
+    See Also
+    --------
+    rankwise.rank : Recommendation lists of k items, also for metrics that describe whole lists.
 
     Examples
     --------

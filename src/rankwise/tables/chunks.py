@@ -1,4 +1,4 @@
-"""A Parquet file in pieces, each with all rows of its users."""
+"""A Parquet file in chunks, each with all rows of its users."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = ["Chunks", "read_chunks"]
 
 
 def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iterator[Table]:
-    """Yield the recommendations of a Parquet file, about ``rows`` rows at a time.
+    """Yield the recommendations of a Parquet file in chunks of about ``rows`` rows.
 
-    All rows of a user are in one piece: the last user of a piece is carried over to the next, so
-    the file has to be grouped by user, which `rankwise.Evaluator` checks.
+    All rows of a user are in one chunk: the last user of a chunk is carried over to the next. The
+    file must be grouped by user, which `rankwise.Evaluator` checks.
 
     Parameters
     ----------
     path : str or Path
         A Parquet file.
     rows : int
-        Rows per piece; pieces smaller than a row group of the file save no memory.
+        Rows per chunk; chunks smaller than a row group of the file save no memory.
     columns : mapping of str to str or None, optional
-        As for `rankwise.evaluate`.
+        The column for each role, as for `rankwise.evaluate`; by default recognised by name.
 
     Yields
     ------
     Table
-        For `rankwise.Evaluator.update`.
+        One chunk, to pass to `rankwise.Evaluator.update`.
 
     Raises
     ------
@@ -55,19 +55,19 @@ def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iter
 
 
 class Chunks:
-    """What `read_chunks` yields, without the hash, and how many rows there are in all.
+    """The chunks that `read_chunks` yields, without the hash, and the total number of rows.
 
     Parameters
     ----------
     path, rows, columns
-        As for `read_chunks`, which says what they raise.
+        As for `read_chunks`, with the same errors.
 
     Attributes
     ----------
     file : Path
         The file.
     total : int
-        Its rows.
+        Its number of rows.
     """
 
     def __init__(self, path: Any, rows: int, columns: Columns | None) -> None:

@@ -136,8 +136,8 @@ def from_frame(
     Raises
     ------
     ColumnError
-        If a column is missing, ambiguous, or of a type that cannot serve; or if nothing orders the
-        lists, or says what is relevant, although a column of numbers could.
+        If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
+        lists, or defines relevance, although a column of numbers could.
     """
     if role not in KEEP_OTHERS:
         frame = _exploded(frame, role, given, source)
