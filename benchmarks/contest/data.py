@@ -30,7 +30,7 @@ def write_data(size: str, folder: Path) -> dict[str, int]:
     """Write the columns of a size as ``.npy`` files; return how many rows each table has."""
     users = SIZES[size]
     lists = workload.scored(workload.movielens(users))
-    # Above 0: TorchMetrics 1.9 finds nothing relevant among scores below.
+    # Above 0: to TorchMetrics 1.9 no item with a score of 0 or below is relevant.
     lists = replace(lists, recs=lists.recs.with_columns(pl.col("score") + workload.LIST_LENGTH))
     # Every user has a relevant item: RecBole divides by their number.
     everybody = pl.DataFrame({"user": np.arange(users), "item": np.zeros(users, np.int64)})

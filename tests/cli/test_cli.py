@@ -74,7 +74,7 @@ def test_gates(folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["evaluate", "run.csv"], 2, "compares lists with a ground truth"),
+        (["evaluate", "run.csv"], 2, "needs a ground truth"),
         (["evaluate", "run.csv", "truth.csv", "-m", "ndgc@2"], 2, "did you mean 'ndcg'?"),
         (["evaluate", "run.csv", "truth.csv", "--require", "ndcg"], 2, "does not read as"),
         (["evaluate", "run.csv", "truth.csv", "-o", "no/such/out.csv"], 2, "no such folder"),

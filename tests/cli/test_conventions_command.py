@@ -59,10 +59,10 @@ def test_all_conventions_and_whose_number_it_is(folder):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["--convention", "all", "--save", "out"], "many conventions give a table"),
+    (["--convention", "all", "--save", "out"], "with many conventions there is only a table"),
     (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one measure"),
     (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
-    (["--convention", "all", "--population", "both"], "--population does not go with many conventions"),
+    (["--convention", "all", "--population", "both"], "--population cannot be used with many conventions"),
     (["--convention", "nobody"], "there is no such convention"),
 ])  # fmt: skip
 def test_mistakes(folder, arguments, message):

@@ -98,7 +98,7 @@ def test_whose_number_it_is():
     assert rw.convention_of(text, run, truth, "map@1").table.is_empty()
     assert "no convention gives this number" in repr(rw.convention_of("0.99999", run, truth, "map"))
     for wrong in ("about 0.3", "nan", "inf", ""):
-        with pytest.raises(ParameterError, match="no number"):
+        with pytest.raises(ParameterError, match="not a number"):
             rw.convention_of(wrong, run, truth, "map")
 
 
@@ -136,7 +136,7 @@ def test_measures_by_name():
     text = "recall@1,2, f(first=map,second=ndcg(gain=binary))@2"
     table = rw.across_conventions(run, truth, text, conventions=["default"]).table
     assert len(table) == 3
-    for wrong, message in (([], "no measure"), ([rw.NDCG() @ 3], "are text here"),
+    for wrong, message in (([], "no measure"), ([rw.NDCG() @ 3], "must be text here"),
                            ("ndgc@3", "no measure called 'ndgc'")):  # fmt: skip
         with pytest.raises(RankwiseError, match=message):
             rw.across_conventions(run, truth, wrong)

@@ -219,7 +219,7 @@ def test_bad_input(world):
     frozen = rw.candidates.sampled(truth, 20, seed=1, items=range(ITEMS))
     seen = {user: range(ITEMS // 2) for user in truth}
     fewer = rw.rank_relevant(scores, truth=truth, candidates=frozen, exclude=seen)
-    with pytest.raises(InputError, match="all of the negatives"):
+    with pytest.raises(InputError, match="all negatives"):
         rw.correct(fewer, truth, "mrr")
 
 
@@ -230,9 +230,9 @@ def test_what_was_relevant_when_negatives_were_drawn_is_relevant():
     ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
     found = rw.correct(ranks, truth, "hit_rate@3")
     for options in ({}, {"relevance_threshold": 3}):
-        with pytest.raises(ParameterError, match="another threshold"):
+        with pytest.raises(ParameterError, match="another rating threshold"):
             rw.evaluate(ranks, truth, "hit_rate@3", **options)
-        with pytest.raises(ParameterError, match="another threshold"):
+        with pytest.raises(ParameterError, match="another rating threshold"):
             rw.curve(ranks, truth, "recall", **options)
     result = rw.evaluate(ranks, truth, "hit_rate@3", relevance_threshold=4)
     assert found["sampled"].item() == pytest.approx(result["hit_rate@3"])

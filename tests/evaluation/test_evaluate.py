@@ -185,7 +185,7 @@ def test_partials_travel_as_bytes():
 
 def test_a_user_in_two_pieces_is_an_error():
     evaluator = rw.Evaluator("mrr", truth={1: {5}}).update({1: [5]}).update({1: [6]})
-    with pytest.raises(rw.RankwiseError, match="in two pieces"):
+    with pytest.raises(rw.RankwiseError, match="in two chunks"):
         evaluator.result()
 
 

@@ -125,7 +125,7 @@ def test_exports():
 
 
 def test_mistakes():
-    with pytest.raises(ParameterError, match="one number"):
+    with pytest.raises(ParameterError, match="one metric at one cut-off"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "ndcg@[1,2]", "default", "recbole")
     with pytest.raises(MeasureError, match="not computed here"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "map@5", "default", "elliot")

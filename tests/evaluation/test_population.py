@@ -72,7 +72,7 @@ def test_judged_without_anything_relevant():
         rw.evaluate(LISTS, judged, "recall@2", population="judged")
     zero = rw.evaluate(LISTS, judged, "recall@2", population="judged", undefined="zero")
     assert (zero["recall@2"], zero.counts["users"]) == (0.0, 3)
-    with pytest.raises(ParameterError, match="without truth nothing is relevant"):
+    with pytest.raises(ParameterError, match="without a ground truth there are no relevant"):
         rw.evaluate(LISTS, None, "gini@2", population="judged")
 
 

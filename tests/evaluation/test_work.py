@@ -299,7 +299,7 @@ def test_rows_of_ratings_are_dropped_whole():
 def test_a_user_in_two_pieces_is_an_error():
     job = job_of(whole=True)
     partial = work(job, next(pieces(2, whole=True)))
-    with pytest.raises(DuplicateError, match="two pieces"):
+    with pytest.raises(DuplicateError, match="two chunks"):
         partial.merge(partial)
 
 

@@ -232,7 +232,7 @@ REASONS = {
     "trade-offs": "no measure of coverage",
     "the exposure of items": "recommendations came from memory",
     "measures of groups": "no measure with values of groups",
-    "the split": "do not know how their data were split",
+    "the split": "have no split metadata",
     "the audit": "was not audited",
     "examples of users": "recommendations came from memory",
 }
@@ -355,14 +355,14 @@ def test_without_the_extras(results, monkeypatch, module, hint):
 
 
 @pytest.mark.parametrize(("subject", "options", "says"), [
-    ({}, {}, "a report is about results"),
-    ([], {}, "a report is about results"),
-    (5, {}, "a report is about results"),
-    ({"a": 5}, {}, "a report is about results"),
+    ({}, {}, "a report needs results"),
+    ([], {}, "a report needs results"),
+    (5, {}, "a report needs results"),
+    ({"a": 5}, {}, "a report needs results"),
     ("results", {"baseline": "x"}, "there is no result 'x'"),
     ("results", {"primary": "mrr@3"}, "was not evaluated"),
     ("results", {"recommendations": {"x": RUNS["low"]}}, "is no result"),
-    ("results", {"audit": 5}, "audit is what rankwise.audit returns"),
+    ("results", {"audit": 5}, "audit takes what rankwise.audit returns"),
     ("comparison", {"primary": "ndcg@3"}, "has its baseline"),
 ])  # fmt: skip
 def test_wrong_questions(request, subject, options, says):

@@ -97,7 +97,7 @@ def test_margins_need_more_than_users_who_do_not_differ():
 def test_displays_and_ranks(tmp_path):
     given, _ = results(names=("a", "b", "c"), gain=0.3)
     found = rw.compare(given, clusters="home")
-    assert "Users come in 30 clusters by home, which are the sample." in repr(found)
+    assert "Users are in 30 clusters by home, which are the sampling units." in repr(found)
     assert "30 clusters by home" in found.export("latex")
     assert found.ranks["system"][0] == "c"
     assert found.ranks["may_be_best"].to_list() == [True, False, False]
@@ -110,7 +110,7 @@ def test_values_of_all_lists_say_that_clusters_are_ignored():
     one, two = (rw.evaluate({u: [(u * s) % 11, u % 5 + 20] for u in truth}, truth, ["gini@2", "ndcg@2"],
                             users=users, by="home", jackknife=16) for s in (3, 5))  # fmt: skip
     found = rw.compare(one, two, clusters="home", primary="ndcg@2")
-    assert any("whatever their home" in flag for flag in found["gini@2", "B"]["flags"])
+    assert any("without clusters by home" in flag for flag in found["gini@2", "B"]["flags"])
     assert found["ndcg@2", "B"]["clusters"] == 15
 
 
@@ -199,4 +199,4 @@ def test_all_lists_alone_are_shown():
     users = {"user": list(truth), "home": [u // 4 for u in truth]}
     one, two = (rw.evaluate({u: [(u * s) % 11] for u in truth}, truth, "gini@1", users=users,
                             by="home", jackknife=16) for s in (3, 5))  # fmt: skip
-    assert "whatever their home" in repr(rw.compare(one, two, clusters="home"))
+    assert "without clusters by home" in repr(rw.compare(one, two, clusters="home"))

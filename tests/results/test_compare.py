@@ -207,12 +207,12 @@ RUN = run()
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "one after the other, or by name"),
-        ([5], "one after the other, or by name"),
-        ([{}], "one after the other, or by name"),
-        ([None, None], "one after the other, or by name"),
-        ([{"a": RUN}, RUN], "one after the other, or by name"),
-        ([[RUN, RUN]], "one after the other, or by name"),
+        ([], "as separate arguments, or by name"),
+        ([5], "as separate arguments, or by name"),
+        ([{}], "as separate arguments, or by name"),
+        ([None, None], "as separate arguments, or by name"),
+        ([{"a": RUN}, RUN], "as separate arguments, or by name"),
+        ([[RUN, RUN]], "as separate arguments, or by name"),
         ([RUN], "needs two results"),
         ([{"a": RUN}], "needs two results"),
         ([{"a": RUN, "b": 5}], "'b': int"),

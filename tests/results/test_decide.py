@@ -194,7 +194,7 @@ def test_what_is_better_is_within_its_margin():
 
 
 def test_a_guardrail_stands_once():
-    with pytest.raises(ParameterError, match="a guardrail stands twice"):
+    with pytest.raises(ParameterError, match="duplicate guardrail"):
         rw.decide(pair(n=50), success="ndcg@5", guardrails={"recall@5": "1%", "Recall@5": 0.9})
 
 

@@ -92,7 +92,7 @@ def test_intervals_of_groups():
         ({"by": "country"}, "no groups of users by 'country'"),
         ({"by": "taem", "group": "x"}, "did you mean 'team'"),
         ({"by": "team", "group": "z"}, "no user is in the group 'z'"),
-        ({"group": "x"}, "a group needs by"),
+        ({"group": "x"}, "group= needs by="),
     ]:
         with pytest.raises(ParameterError) as caught:
             result.interval("recall@5", **options)
@@ -108,7 +108,7 @@ def test_what_is_no_mean_needs_the_jackknife(tmp_path):
         result.interval("gini@5")
     assert "jackknife=64" in str(caught.value)
     with_it = rw.evaluate(lists, truth, "gini@5", jackknife=12)
-    with pytest.raises(ParameterError, match="drawing users again"):
+    with pytest.raises(ParameterError, match="the bootstrap is not valid"):
         with_it.interval("gini@5", method="bca")
     loaded = rw.load(with_it.save(tmp_path / "out"))
     assert loaded.interval("gini@5") == with_it.interval("gini@5")
@@ -183,7 +183,8 @@ def test_power_of_a_comparison():
     assert not needed.flags
     small = rw.from_per_user(first.per_user.head(20))
     assert (
-        "hardly tells the variance" in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
+        "is a poor estimate of the variance"
+        in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
     )
     four = rw.from_per_user(pl.DataFrame({"user": range(4), "recall@5": [0.1, 0.2, 0.5, 0.9]}))
     few = rw.sample_size(four, "recall@5", difference=0.05)

@@ -50,7 +50,7 @@ def test_another_question_is_refused(tmp_path, options):
     file = tmp_path / "looks.json"
     look_again(compared(1000), file)
     before = file.read_text()
-    with pytest.raises(ParameterError, match="another question was asked at the first look"):
+    with pytest.raises(ParameterError, match="the settings differ from those of the first look"):
         look_again(compared(2000, **options), file)
     with pytest.raises(ParameterError, match="planned: 4000 before, 7 now"):
         look_again(compared(2000), file, planned=7)
@@ -60,7 +60,7 @@ def test_another_question_is_refused(tmp_path, options):
 def test_what_is_refused(tmp_path):
     file = tmp_path / "looks.json"
     look_again(compared(1000), file)
-    with pytest.raises(ParameterError, match="users of earlier looks belong to later ones"):
+    with pytest.raises(ParameterError, match="must include the users of all earlier looks"):
         look_again(compared(500), file)
     with pytest.raises(ParameterError, match="with a margin"):
         look_again(compared(1000, margin=None), tmp_path / "b.json")

@@ -302,7 +302,7 @@ def test_what_does_not_run_on_spark_is_named(rule):
 
 def test_tables_of_other_libraries_are_refused():
     for refuse in (lambda: split(NUMBERS, LeaveOut(1)), lambda: k_core(NUMBERS, KCore(2))):
-        with pytest.raises(ParameterError, match="interactions is a Spark DataFrame"):
+        with pytest.raises(ParameterError, match="interactions must be a Spark DataFrame"):
             refuse()
     with pytest.raises(ParameterError, match="rule is a KCore"):
         k_core(NUMBERS, MinRows(2))

@@ -313,7 +313,7 @@ def test_a_split_stands_for_its_training_where_training_is_asked_for():
     assert rw.rank(scores, k=4, exclude=split).frame.equals(
         rw.rank(scores, k=4, exclude=split.train).frame
     )
-    with pytest.raises(ParameterError, match="a split stands for a truth, or for training"):
+    with pytest.raises(ParameterError, match="a split can be passed as truth or train"):
         rw.evaluate(split, split.test, "novelty@2", train=split)
 
 

@@ -128,7 +128,7 @@ def test_what_is_refused(factors):
     users, items, bias = factors
     with pytest.raises(ParameterError, match="either scores"):
         rank(users=users, k=3)
-    with pytest.raises(ParameterError, match="lists have a length"):
+    with pytest.raises(ParameterError, match="k, the length of the lists, is required"):
         rank(users=users, items=items)
     with pytest.raises(ParameterError, match="go with embeddings"):
         rank(users @ items.T, 3, bias=bias)

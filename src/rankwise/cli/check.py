@@ -1,4 +1,4 @@
-"""``rankwise check``: every mistake of a configuration file at once, and nothing is run."""
+"""``rankwise check``: report all mistakes of a configuration file, without running it."""
 
 from __future__ import annotations
 

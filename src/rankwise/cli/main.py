@@ -152,7 +152,7 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
 
 
 def _unwritable(error: OSError | UnicodeEncodeError) -> RankwiseError:
-    """Return what a stream or a file of the operating system raised, as an error of ours."""
+    """Return an error of a stream or file as a RankwiseError."""
     if isinstance(error, RankwiseError):
         return error
     if isinstance(error, io.UnsupportedOperation):

@@ -1,4 +1,4 @@
-"""``rankwise measures``: what there is, and what each one means."""
+"""``rankwise measures``: the list of metrics, and the definition of each."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _direction(description: Description) -> str:
 
 
 def definition(description: Description) -> str:
-    """Return what a measure is as plain text, no wider than the terminal."""
+    """Return the definition of a metric as plain text, no wider than the terminal."""
     from rankwise.cli.formulas import plain_text
 
     formatter = click.HelpFormatter(width=terminal_width() or _PAGE)
@@ -130,7 +130,7 @@ def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
 
 
 def _facts(description: Description) -> list[tuple[str, str]]:
-    """Return what is known about a measure besides its definition, and how to ask for it."""
+    """Return the properties of a metric, and how to request it."""
     from rankwise.measures.describe import FAMILIES
 
     cls = description.cls

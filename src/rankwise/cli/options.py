@@ -114,7 +114,7 @@ def table_options(function: _F) -> _F:
 
 
 def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: a convention says what all others are."""
+    """Return the options that were given explicitly: a convention sets all others."""
     default = click.core.ParameterSource.DEFAULT
     return {
         name: value for name, value in options.items()

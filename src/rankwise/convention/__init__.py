@@ -1,1 +1,1 @@
-"""Conventions: what a name such as nDCG@10 means to a library, as named sets of choices."""
+"""Conventions: named sets of choices, such as how a library defines nDCG@10."""

@@ -108,7 +108,7 @@ class Entry:
                     if getattr(self, name) is not None]  # fmt: skip
         if self.name.endswith("@k") and of_users:
             raise ParameterError(
-                f"convention {convention!r}: who is averaged over is the same at every cut-off",
+                f"convention {convention!r}: the population must be the same at every cut-off",
                 found=f"{self.name}: {', '.join(of_users)}",
             )
         if several:

@@ -1,4 +1,4 @@
-"""The language of a convention: names of measures with its parameters where none are given."""
+"""The language of a convention: its names of metrics, and its defaults of their parameters."""
 
 from __future__ import annotations
 

@@ -117,7 +117,8 @@ TORCHMETRICS = Convention(
     library="TorchMetrics 1.9.0, all candidates of every user",
     note="tied items are in the order of torch.topk and torch.sort: only nDCG and AUROC without a "
     "cut-off are defined. Given lists alone, the library knows no other relevant items: recall, "
-    "nDCG and R-precision are then of the relevant items listed",
+    "nDCG and R-precision are then of the relevant items listed. In its precision, recall, MRR and "
+    "MAP an item with a score of 0 or below is never relevant, which is not imitated",
     population="recommended",
     undefined="zero",
     order_by="score",

@@ -1,4 +1,4 @@
-"""All conventions that rankwise comes with."""
+"""All built-in conventions."""
 
 from __future__ import annotations
 

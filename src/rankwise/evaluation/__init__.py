@@ -1,1 +1,1 @@
-"""Recommendations and ground truth to a `Result`, at once or in pieces."""
+"""From recommendations and ground truth to a `Result`, at once or in chunks."""

@@ -247,5 +247,5 @@ def _in_full(measure: Measure) -> str:
 
 
 def _note(definition: Definition, convention: Convention | None) -> str | None:
-    """Return what the library does that is not reproduced."""
+    """Return the behaviour of the library that is not reproduced."""
     return None if convention is None else convention.entry(definition.measure).note or None

@@ -180,7 +180,7 @@ def correct(
 
 
 def _limits(metric: Floats, m: int) -> list[str]:
-    """Return what the sample does not resolve of a metric, given its value at every true rank."""
+    """Return the part of a metric that the sample does not resolve, from its value at each rank."""
     alike = math.ceil((len(metric) - 1) / m)
     if np.ptp(metric[:alike]) <= np.ptp(metric) / 2:
         return []
@@ -188,7 +188,7 @@ def _limits(metric: Floats, m: int) -> list[str]:
 
 
 def _doubts(value: float, low: float, high: float) -> list[str]:
-    """Return what is wrong with an estimate and its interval."""
+    """Return the caveats of an estimate and its interval."""
     if math.isnan(low):
         return ["limits cross: hardly any distribution of true ranks explains the sample"]
     return [] if low - 1e-9 <= value <= high + 1e-9 else ["corrected value outside its interval"]
@@ -223,7 +223,7 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
         raise InputError(
             "some users have fewer negatives than the others",
             found=f"{ranks.counts['users_with_fewer_negatives']} users",
-            hint="draw no more than are left for everybody",
+            hint="draw no more negatives than every user has items left",
         )
     m = ranks.protocol.negatives
     left = ranks.eligible["eligible"].to_numpy()
@@ -231,7 +231,7 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
     if size <= m or size * (m + 1) > _CELLS:
         raise ParameterError(
             "the catalogue is as small as the sample" if size <= m else
-            "this many items by this many negatives do not fit memory",
+            "the matrix of items by negatives does not fit in memory",
             found=f"{size:,} items, {m:,} negatives",
             hint="rank the whole catalogue: rw.rank_relevant is exact",
         )  # fmt: skip
@@ -295,11 +295,11 @@ def _check_candidates(ranks: Ranks, ranked: pl.DataFrame, m: int) -> None:
     short = sizes.filter(pl.col("length") != pl.col("len") + m)
     if len(short):
         raise InputError(
-            "these are not the relevant items and all of the negatives that were drawn",
+            "the candidates are not the relevant items plus all negatives that were drawn",
             where=f"user {short['user'][0]!r}",
             found=f"{short['length'][0]} candidates, {short['len'][0]} of them relevant, and {m} "
             f"negatives drawn ({len(short)} such users)",
-            hint="take the truth that was sampled for, exclude nothing, and score every item",
+            hint="pass the truth that negatives were drawn for, exclude nothing, score every item",
         )
 
 
@@ -315,11 +315,11 @@ def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
         )
         if known or set(measure.reads.facts) - {HISTORY}:
             raise MeasureError(
-                f"{measure.name} is no function of one rank",
+                f"{measure.name} is not a function of one rank",
                 hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",
             )
         if not of_users:
-            raise MeasureError(f"{measure.name} is no function of one rank")
+            raise MeasureError(f"{measure.name} is not a function of one rank")
     user, rank = np.arange(size), np.arange(1, size + 1)
     one = pl.DataFrame({"user": user, "item": user})
     ranks = Recommendations(

@@ -96,7 +96,7 @@ def curve(
     check_positive(upto=upto)
     if not isinstance(ranks, Ranks):
         raise ParameterError("a curve is drawn from exact ranks", found=type(ranks).__name__,
-                             hint="rw.rank_relevant finds them")  # fmt: skip
+                             hint="rw.rank_relevant computes them")  # fmt: skip
     requested = [_checked(measure) for measure in parse_all(measures, cutoffs=False)]
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
@@ -136,7 +136,7 @@ def _checked(measure: Measure) -> RunningSum:
     if not measure.norm_is_settled:
         raise MeasureError(
             f"there is no curve of {measure}",
-            hint="take a divisor that does not follow the list",
+            hint="choose a divisor that does not depend on the list",
         )
     return measure
 

@@ -1,4 +1,4 @@
-"""A definition: one measure with every choice that decides its number, ready to be evaluated."""
+"""`Definition`: one metric with all choices that determine its value, ready to be evaluated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Definition:
 
     @classmethod
     def under(cls, text: str, convention: Convention | None) -> Self:
-        """Return what a text means under a convention; None: rankwise's defaults.
+        """Return the definition of a metric that is given as text; None: rankwise's defaults.
 
         Raises
         ------

@@ -51,7 +51,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
     say("making interactions of 1,500 users with 800 films over two years …")
     data = synthetic(seed=seed)
     split = GlobalTime(share=0.2).split(data.interactions)
-    say(f"split by time: {len(split.train):,} rows to learn from, {len(split.test):,} to test on …")
+    say(f"split by time: {len(split.train):,} training rows, {len(split.test):,} to test on …")
     models: dict[str, Baseline] = {
         "random": Random(seed=seed),
         "popularity": Popularity(),

@@ -1,4 +1,4 @@
-"""Tables that may be other ones than they are taken for: refused, or said in the result."""
+"""Checks for tables that were probably mixed up: an error, or a warning in the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_dense(tables: Tables) -> None:
 
 
 def doubts(tables: Tables) -> list[str]:
-    """Return what a reader should know: tables that look swapped, and tables that are the same."""
+    """Return warnings: tables that look swapped, and tables that are the same."""
     lists, truth, train = tables.recommendations, tables.truth, tables.train
     if lists is None or truth is None or lists.format == "ratings":
         return []

@@ -143,14 +143,14 @@ def without_truth(settings: Settings) -> Settings:
     for measure in settings.measures:
         if measure.reads_truth:
             raise MeasureError(
-                f"{measure} compares lists with a ground truth",
+                f"{measure} needs a ground truth",
                 found="no truth",
                 hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
             )
     given = settings.relevance_threshold not in (None, ANY_ROW)
     if given or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
-            "without truth nothing is relevant to anybody",
+            "without a ground truth there are no relevant items",
             found=f"relevance_threshold={settings.relevance_threshold}, "
             f"population={settings.population!r}",
             hint='leave relevance_threshold out, and take population="recommended"',
@@ -195,14 +195,14 @@ def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) ->
     """Raise if an option needs all lists at once, or training interactions, and lacks them."""
     if settings.jackknife is not None and chunk_rows is not None:
         raise ParameterError(
-            "jackknife needs lists in one piece",
+            "jackknife needs all lists at once",
             found=f"chunk_rows={chunk_rows}",
             hint="leave chunk_rows out",
         )
     seen = settings.exclude_seen or settings.warm_and_cold
     if seen and (train is None or chunk_rows is not None):
         raise ParameterError(
-            "exclude_seen and warm_and_cold need training interactions, and lists in one piece",
+            "exclude_seen and warm_and_cold need training interactions, and all lists at once",
             found="no train" if train is None else f"chunk_rows={chunk_rows}",
             hint="pass train=" if train is None else "leave chunk_rows out",
         )

@@ -140,7 +140,7 @@ def evaluate_model(
         settings, truth=truth, train=train, items=items, users=users, required=("truth",)
     )
     if exclude_seen and tables.train is None:
-        raise ParameterError("exclude_seen needs to know what was seen", hint="pass train=")
+        raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.population)
     given: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
@@ -172,7 +172,7 @@ def evaluate_model(
 
 
 def _users_requested(truth: Table, threshold: float | None, population: Population) -> pl.Series:
-    """Return the users to ask for: only those whose list will be evaluated."""
+    """Return the users whose lists are requested: only those who will be evaluated."""
     frame = truth.relevant(threshold) if population in ("truth", "both") else truth.frame
     return frame["user"].unique(maintain_order=True)
 
@@ -183,7 +183,7 @@ def _without(truth: Table, users: list[Any]) -> Table:
 
 
 def _every_item(tables: Iterable[Table]) -> Table:
-    """Return the catalogue: every item that stands somewhere."""
+    """Return the catalogue: every item that occurs in a table."""
     whole = align(list(tables), "item")
     kind = pl.String if whole[0].frame["item"].dtype == pl.String else pl.Int64
     items = pl.concat([table.frame["item"].cast(kind) for table in whole]).unique().sort()

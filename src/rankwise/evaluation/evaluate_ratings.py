@@ -119,7 +119,7 @@ def _others(columns: Columns | None) -> Columns | None:
 
 
 def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
-    """Return user, item, score and relevance, whatever they come in."""
+    """Return user, item, score and relevance from any kind of source."""
     if isinstance(source, Mapping) and not _is_columns(source):
         return _from_users(source)
     if isinstance(source, str) or hasattr(source, "__fspath__"):
@@ -131,7 +131,7 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
     if isinstance(source, Iterable):
         return _from_predictions(list(source))
     raise InputError(
-        "these ratings are of a type that is not understood",
+        "ratings of this type are not supported",
         found=type(source).__name__,
         hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
     )

@@ -106,7 +106,7 @@ def explain(
     definitions = [Definition.under(measure, one) for one in conventions]
     for one in definitions:
         if len(one.measure.cells) > 1:
-            raise ParameterError("one number is explained at a time", found=measure)
+            raise ParameterError("explain takes one metric at one cut-off", found=measure)
     given = table_options(options)
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     settings = definitions[0].settings(given)
@@ -143,8 +143,8 @@ class _Mixtures:
             if not names or len(names) == len(self.first.differences(self.second)):
                 raise
             raise ParameterError(
-                "these conventions have choices that do not go together, so that their difference "
-                "cannot be taken apart",
+                "choices of these conventions cannot be combined, so that their difference cannot "
+                "be explained",
                 found=f"{mixture.measure} with the second convention's {', '.join(sorted(names))}: "
                 f"{error.what}",
             ) from error
@@ -254,7 +254,7 @@ def _same(first: float, second: float) -> bool:
 
 
 def _contributions(ends: tuple[Result, Result]) -> pl.DataFrame:
-    """Return what each user adds to the difference, the largest first."""
+    """Return each user's contribution to the difference, the largest first."""
     first, second = (_user_values(result) for result in ends)
     if first is None or second is None:
         return pl.DataFrame(schema={"user": pl.String})

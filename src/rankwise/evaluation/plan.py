@@ -1,4 +1,4 @@
-"""A plan: what a list of measures needs of every block, and what it computes on one."""
+"""`Plan`: the inputs that a list of metrics needs from every block, and its computation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Plan:
         return wanted
 
     def waived(self, measure: Measure) -> Needs:
-        """Return what a measure does not need, because exact ranks know it."""
+        """Return the inputs that a measure does not need because exact ranks contain them."""
         counts = self.exact and measure.counts_candidates
         return frozenset({"overlap_history"}) if counts else frozenset()
 

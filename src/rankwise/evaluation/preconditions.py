@@ -1,4 +1,4 @@
-"""Whether recommendations are enough for the measures: checked before any work is done."""
+"""Checks, before any computation, that recommendations have what the metrics need."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
             )
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
             raise MeasureError(
-                f"{leaf} needs the size of the catalogue, which exact ranks do not tell",
+                f"{leaf} needs the size of the catalogue, which exact ranks do not contain",
                 hint="pass items=",
             )
 
 
 def check_piece(plan: Plan, recommended: Recommendations, threshold: float | None) -> None:
-    """Raise unless exact ranks come where they are awaited, and nowhere else.
+    """Raise unless exact ranks are passed exactly where they are expected.
 
     Nor may a measure count the catalogue where only a sample of it was ranked.
     """
     if recommended.is_exact != plan.exact:
         raise ParameterError(
-            "exact ranks go to Evaluator(exact=True), and nothing else does",
+            "Evaluator(exact=True) takes exact ranks, and no other evaluator does",
             found=recommended.format,
         )
     protocol = recommended.protocol
@@ -46,10 +46,10 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
     for leaf in [] if plan.exact else plan.leaves:
         if protocol is not None and protocol.sampled and leaf.counts_candidates:
             raise MeasureError(
-                f"{leaf} counts all items that a user has not seen, and these lists were ranked "
+                f"{leaf} counts all items that a user has not seen, but these lists were ranked "
                 "from a sample",
                 found=protocol.label,
-                hint="rw.rank_relevant counts over the sample itself",
+                hint="rw.rank_relevant computes it over the sample",
             )
     if recommended.k is not None:
         _check_tail(plan, recommended, recommended.k)
@@ -57,22 +57,22 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
 
 
 def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
-    """Raise unless relevant is what was relevant when candidates were drawn."""
+    """Raise if the rating threshold differs from the one with which candidates were drawn."""
     if protocol is not None and protocol.sampled and protocol.relevance_threshold != threshold:
         raise ParameterError(
-            "candidates were sampled for another threshold of relevance",
+            "candidates were sampled for another rating threshold",
             found=f"relevance_threshold={threshold}, drawn for {protocol.relevance_threshold}",
-            hint="say the same here, or draw candidates anew",
+            hint="pass the same threshold here, or draw new candidates",
         )
 
 
 def _check_tail(plan: Plan, recommended: Table, k: int) -> None:
-    """Raise if a measure would take what ties with the last of a list for what follows it."""
+    """Raise if a measure cannot handle items that tie with the last item of a list."""
     deep = [leaf for leaf in plan.leaves if leaf.reads_below_k]
     if deep and recommended.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
         raise MeasureError(
-            f"{deep[0]} cannot tell what ties with the last item of a list from what follows it",
-            found=f"lists of {k}, some with more items of their last score",
+            f"{deep[0]} needs to know which items tie with the last item of a list",
+            found=f"lists of {k}, some with more items that tie with their last item",
             hint="rw.rank_relevant counts over all candidates",
         )
 
@@ -95,7 +95,7 @@ def check_catalogue(plan: Plan, rule: CatalogueRule, reference: Tables) -> None:
     """Raise if a measure needs the catalogue, which is that of training, and there is none."""
     if plan.needs_catalogue and rule == "train" and reference.train is None:
         raise ParameterError(
-            "the catalogue is the items of training, and there is none",
-            found='catalogue="train"',
+            'catalogue="train" needs training interactions',
+            found="no train",
             hint='pass train=, or catalogue="items"',
         )

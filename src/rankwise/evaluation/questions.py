@@ -1,4 +1,4 @@
-"""Measures that a convention reads lists for in several ways: one evaluation each, then one result.
+"""Metrics whose convention needs several readings of the lists: evaluate each, join the results.
 
 Most conventions need one. Two are needed where tied items are ordered in one way for one measure
 and in another way for the next, or where sums over items are taken over other users than the rest.
@@ -116,7 +116,7 @@ def _populations(
 def several_questions(asked: Sequence[Settings]) -> ParameterError:
     """Return the error for several evaluations where only one is possible."""
     return ParameterError(
-        "under this convention these measures need several evaluations, over lists in one piece",
+        "under this convention these measures need several evaluations, with all lists at once",
         found="; ".join(", ".join(map(str, settings.measures)) for settings in asked),
         hint="evaluate each group in a separate call",
     )
@@ -136,8 +136,8 @@ def _join(first: Result, second: Result) -> Result:
     if replicates is not None and second.replicates is not None:
         if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
             raise ParameterError(
-                "users are dealt to jackknife groups by their relevant items, and these measures "
-                "differ in what is relevant",
+                "jackknife groups depend on users' relevant items, which differ between these "
+                "measures",
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")

@@ -38,7 +38,7 @@ _OF_USERS = CHOICE_NAMES[:3]
 _RAW = UserRule("all", "nan", "skip")
 """Everybody is evaluated, and has no value where a measure does not apply."""
 _ORDER = {"ties": None, "order_by": "rank"}
-"""The choices that order tied items, at values that stand for any where there are no ties."""
+"""The choices that order tied items, at arbitrary values for lists without ties."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class SharedEvaluations:
 
     @cached_property
     def _parts(self) -> list[_Part]:
-        """The users with ties and those without, apart where both have lists."""
+        """The users with ties and the users without, separately if both have lists."""
         tied, lists = self._tied_users, self.tables.recommendations
         assert lists is not None
         if tied.is_empty():
@@ -123,7 +123,7 @@ class SharedEvaluations:
         return [_Part(self.tables, tied=False, others=tied), _Part(some, tied=True)]
 
     def _reading(self, definition: Definition, part: _Part) -> tuple[Any, ...]:
-        """Return what of a definition changes these users' values: definitions share the rest."""
+        """Return the choices of a definition that affect these users' values."""
         chosen = dict(zip(CHOICE_NAMES, definition.choices, strict=True))
         for name in _OF_USERS:
             del chosen[name]
@@ -243,7 +243,7 @@ class SharedEvaluations:
 
 
 def _why_not(settings: Settings, tables: Tables) -> str | None:
-    """Return what a measure lacks in these tables; None if they are enough."""
+    """Return the input that a measure lacks in these tables; None if nothing is missing."""
     plan = Plan(settings.measures)
     asks = plan.facts or plan.item_sums or plan.needs_catalogue or settings.ranks == "keep"
     if tables.truth is not None and not asks:  # lists and ground truth are all that it reads

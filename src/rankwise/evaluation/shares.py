@@ -1,4 +1,4 @@
-"""What a share of the users adds to a result, whatever machine it was evaluated on."""
+"""Mergeable partial results of a share of the users, whatever machine evaluated it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class EvaluatedUsers:
         return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
 
     def share(self) -> UserShare:
-        """Return what these users add to a result."""
+        """Return the partial result of these users."""
         measures, columns = self.plan.measures, self.columns
         groups, names = {}, {}
         for by, of_users in self.groups.items():

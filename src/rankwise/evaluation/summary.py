@@ -280,8 +280,7 @@ def _in_catalogue(
     outside = items.join(ids, on="item", how="anti")
     if len(outside) and any(leaf.reads.catalogue == "whole" for leaf in plan.leaves):
         raise InputError(
-            "a catalogue must hold every item that is recommended, relevant or seen in training, "
-            "to count the items that are not",
+            "a catalogue must hold every item that is recommended, relevant or seen in training",
             where=catalogue.source,
             found=f"{len(outside)} items outside it, such as {outside['item'][0]!r}",
             hint="leave the catalogue out, or add them to it",

@@ -1,4 +1,4 @@
-"""The users to whom it matters how tied items are ordered, or whether ranks or scores decide."""
+"""The users whose values depend on the order of tied items, or on ranks against scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over users to values: those of every user, of all users, and of a group.
+"""From sums over users to values: of every user, of all users, and of a group.
 
 Whatever a value takes from its users is a sum of floats, kept without rounding (`ExactTotal`) until
 all users are there: `fold` makes the sums of some users, which add up over any shares of them, on
@@ -89,7 +89,7 @@ class UserColumns:
         return self.users[name].to_numpy()
 
     def sums(self, measure: Pooled, at: int) -> Sums:
-        """Return what each user adds to a measure's sums, arrays of shape (U,)."""
+        """Return each user's contributions to the sums of a measure, arrays of shape (U,)."""
         columns: list[Floats] = []
         while (name := str(UserSum(measure.cells[at], len(columns)))) in self.users.columns:
             columns.append(self.column(name))
@@ -97,7 +97,7 @@ class UserColumns:
 
 
 def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
-    """Return what the values of measures take from these users."""
+    """Return the counts and sums over these users that the values of measures need."""
     sums: dict[str, tuple[Any, ...]] = {}
     parts: dict[str, list[tuple[Measure, Measure]]] = {}
     for measure in measures:
@@ -186,7 +186,7 @@ def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:
     """Return the values of the users who have one."""
     if users.weights is not None:
         raise MeasureError(
-            f"{measure.name} counts each user once, and these users have weights",
+            f"{measure.name} cannot be weighted by user",
             hint="leave weights= out, or evaluate it without them",
         )
     values = _of_users(measure.parts[0], at, users)
@@ -295,7 +295,7 @@ def values_of_users(measures: tuple[Measure, ...], users: UserColumns) -> dict[s
 
 
 def kinds_of_values(measures: tuple[Measure, ...], users: UserColumns) -> dict[str, ValueKind]:
-    """Return what the value of every cell is: a mean over users, pooled, of all lists, …."""
+    """Return how the value of every cell is aggregated: mean over users, pooled, all lists, …."""
     kinds: dict[str, ValueKind] = {}
     for measure in measures:
         for at, cell in enumerate(measure.cells):

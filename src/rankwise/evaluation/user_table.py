@@ -20,7 +20,7 @@ __all__ = ["UserTable"]
 
 @dataclass(frozen=True)
 class UserTable:
-    """What is asked of users beside the measures: their groups and their weights."""
+    """The groups and weights of users that an evaluation uses."""
 
     users: Table | None = None
     weights: Table | None = None
@@ -31,14 +31,14 @@ class UserTable:
         cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None,
         train_groups: Mapping[str, TrainGroups] | None = None,
     ) -> UserTable:  # fmt: skip
-        """Return the table of users, checked for the columns that are asked of it.
+        """Return the table of users, checked for the columns that are needed.
 
         ``train_groups`` are the groups in ``by`` that training interactions define.
         """
         made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
             raise ParameterError(
-                "users= holds weights, and weights= is what takes them",
+                "users= holds weights, which belong in weights=",
                 hint="write weights={user: weight}",
             )
         columns = [name for name in by if name not in made or made[name].table is None]
@@ -55,7 +55,7 @@ class UserTable:
     def for_users(
         self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
     ) -> UserTable:
-        """Return the table of some users; weights that are no column of it are those known here."""
+        """Return the table of some users, with the weights that are not a column of it."""
         if isinstance(weights, str):
             return UserTable.check(users, by, weights, self.train_groups)
         return replace(UserTable.check(users, by, None, self.train_groups), weights=self.weights)
@@ -84,7 +84,7 @@ class UserTable:
             raise InputError("all weights are 0", where=self.weights.source)
         if not math.isfinite(total * total):  # sums of products stay finite
             raise InputError(
-                "the weights add up to more than floats can hold",
+                "the sum of the weights is too large for a float",
                 where=self.weights.source,
                 found=f"a total of {total:g}",
                 hint="divide all of them by the largest",
@@ -130,7 +130,7 @@ def _check_once(users: Table) -> None:
     ids = users.frame["user"]
     if ids.n_unique() < len(ids):
         raise ColumnError(
-            "a user stands twice in the table of users",
+            "duplicate user in the table of users",
             where=users.source,
             found=f"user {ids.filter(ids.is_duplicated())[0]!r}",
             hint="keep one row per user",

@@ -1,4 +1,4 @@
-"""What values take from their users: counts and exact sums, which add up over shares of users."""
+"""The counts and exact sums over users that values need; they are additive over users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users whose lists were read in one way: what they add to a value, by any rule of who counts.
+"""Users whose lists were read in one way: their part of a value, for any population rule.
 
 Whom a value is taken over changes no user's value. Definitions that read lists alike therefore
 share the values of users, and every sum that two of their rules have in common is made once.
@@ -86,7 +86,7 @@ class UsersOfReading:
         return bool((self._listed if inside is None else self._listed & inside).any())
 
     def sums(self, measure: Measure, rule: UserRule) -> _Sums:
-        """Return what the users of a population add to a value."""
+        """Return the partial sums of a value over the users of a population."""
         nothing, filled = self._nothing(measure), _filled(measure, rule)
         fills = filled and bool(nothing.any())
         population = "everyone" if self._inside(rule.population) is None else rule.population
@@ -138,7 +138,7 @@ def _filled(measure: Measure, rule: UserRule) -> bool:
 
 
 def _sums(columns: UserColumns, measure: Measure, inside: Any, nothing: Any) -> _Sums:
-    """Return the sums of the users inside; those whom a measure has ``nothing`` for count 0."""
+    """Return the sums over the users inside; users without a value (``nothing``) count 0."""
     (values,) = values_of_users((measure,), columns).values()
     values = values if nothing is None else np.where(nothing, 0.0, values)
     defined = ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""What is wanted: measures with their cut-offs, and options under a convention."""
+"""What is requested: metrics with their cut-offs, and options under a convention."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
 def chosen_for(
     convention: Convention, measure: Measure, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return every choice for a measure: those that were given, then those of the convention."""
+    """Return all choices for a measure: options that were given take precedence."""
     chosen = convention.choices_of(measure)
     if given.get("relevance_threshold") is not None:  # says what is relevant
         chosen["relevance"] = "positive"
@@ -145,7 +145,7 @@ def _at_cutoffs(
     open_ = [measure for measure in parsed if not measure.k and measure.cutoff != "none"]
     if not open_:
         raise ParameterError(
-            "k gives a cut-off to measures that name none, and all of these name one or take none",
+            "k is the cut-off of measures that are given without one, and there is none",
             found=f"k={k}, {', '.join(map(str, parsed))}",
             hint="leave k out, or leave the cut-offs out of the names",
         )

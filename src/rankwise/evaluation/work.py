@@ -58,7 +58,7 @@ _BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brin
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What is asked of every piece: settings, and the tables that all pieces share.
+    """The job for every piece (chunk) of lists: settings, and the tables that all pieces share.
 
     Made by `prepare`; everything but settings and reference derives from these two.
     """
@@ -264,7 +264,7 @@ def work(job: Job, piece: Tables) -> Partial:
 
 
 def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
-    """Return what was measured of a piece, with all that is known of it."""
+    """Return the partial result of a piece, with its counts, cards and hashes."""
     recommendations, truth = piece.recommendations, piece.truth or job.reference.truth
     assert truth is not None
     split = None if truth.split is None else dict(truth.split)
@@ -283,14 +283,14 @@ def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) ->
 
 
 def with_truth(job: Job, piece: Tables) -> Tables:
-    """Return a piece with its ground truth, or with what stands for one that nothing needs."""
+    """Return a piece with its ground truth, or with an empty one if no measure needs it."""
     if (piece.truth is None) != (job.reference.truth is None):
         return piece
     unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
     if piece.truth is None and piece.recommendations is not None and unneeded:
         return replace(piece, truth=absent_truth(piece.recommendations))
     raise ParameterError(
-        "truth is given once to the Evaluator or with every piece, and only one of these",
+        "truth is passed either to the Evaluator or with every chunk",
         hint="pass truth to Evaluator(…) or to update(…); measures that describe lists need none "
         'with population="recommended"',
     )

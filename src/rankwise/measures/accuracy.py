@@ -177,7 +177,7 @@ class HitRate(RunningSum):
 
     .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
 
-    1 for a user with one of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
+    1 for a user with any of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
     Range [0, 1]; higher is better.
 
     References
@@ -272,7 +272,7 @@ class AveragePrecision(HitSum):
 @preset("lrap", "label_ranking_average_precision", family="accuracy",
         fixed={"ties": "blocks", "normaliser": "relevant"})  # fmt: skip
 class LabelRankingAveragePrecision(AveragePrecision):
-    r"""Label ranking average precision: ``map(ties=blocks,normaliser=relevant)`` under a name.
+    r"""Label ranking average precision: the preset ``map(ties=blocks,normaliser=relevant)``.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}

@@ -1,4 +1,4 @@
-"""Descriptions of measures for listings, pages and help, derived from the class alone."""
+"""Descriptions of measures for listings, pages and help, derived from their classes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _AVERAGED = {
     "mean": "mean over users",
     "weighted mean": "weighted mean over users",
     "sum": "sum over users",
-    "pooled": "one value of all users' rows together (micro-average); per user as well",
-    "all lists": "one value of all lists together, no value per user",
-    "composed": "a function of other metrics' values",
+    "pooled": "micro-average: one value over the rows of all users; per-user values as well",
+    "all lists": "one value over the lists of all users; no per-user values",
+    "composed": "a function of the values of other metrics",
     "groups": "a function of the means of user groups",
-    "distribution": "a function of all users' values, such as a quantile",
+    "distribution": "a function of all per-user values, such as a quantile",
 }
 _DEFINED_FOR = {
     "relevance": "users with a relevant item (without a list: 0)",
@@ -74,7 +74,7 @@ class Description:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """The sections of the docstring by title; what stands above the first has none."""
+        """The sections of the docstring by title; the text above the first has an empty title."""
         head, *others = _SECTION.split(self.text)
         titled = (section.split("\n", 2) for section in others)
         return {"": head} | {title: text for title, _, text in titled}
@@ -118,14 +118,14 @@ class Description:
 
     @property
     def averaged(self) -> str:
-        """Who enters the value, and how users' values become one."""
+        """How per-user values become one value, and which users count."""
         made: Any = self.cls()
         over = _DEFINED_FOR.get(getattr(made, "defined_for", ""), "")
         return _AVERAGED[made.value_kind] + (f": {over}" if over else "")
 
     @property
     def plain(self) -> str:
-        """The function that is its definition in plain Python; empty if it has none."""
+        """The name of its definition in plain Python; empty if it has none."""
         plain = self.cls.plain
         if plain is None:
             return ""

@@ -150,7 +150,7 @@ class DCG(_Discounted):
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
-    .. math:: nDCG@k = \frac{DCG@k}{IDCG@k},
+    .. math:: nDCG@k = DCG@k / IDCG@k,
               \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
     :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
@@ -199,7 +199,7 @@ class NDCG(_Discounted):
 
 @preset("ndcg_binary", "ndcg_rendle_2020", family="accuracy", fixed={"gain": "binary"})
 class NDCGBinary(NDCG):
-    r"""Normalised DCG with binary relevance: ``ndcg(gain=binary)`` under a name.
+    r"""Normalised DCG with binary relevance: the preset ``ndcg(gain=binary)``.
 
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}

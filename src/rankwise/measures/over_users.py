@@ -143,7 +143,7 @@ class Worst(_OfMeasure):
 class GeometricMean(_OfMeasure):
     r"""Geometric mean of a measure over users, dominated by the users with the lowest values.
 
-    .. math:: \exp \frac{1}{n} \sum_j \ln \max(m_{(j)}, floor)
+    .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. Range [floor, inf); higher is better
     where it is for the measure. ``geometric_mean(map)`` is gm_map of trec_eval.

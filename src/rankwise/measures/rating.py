@@ -233,7 +233,7 @@ def _noise(squares: Array) -> Array:
 class LogLoss(_MeanOverRows):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
-    .. math:: -\frac{1}{n} \sum y \ln \hat p + (1 - y) \ln(1 - \hat p)
+    .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
 
     Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
     0. Range [0, inf); lower is better. Needs scores in [0, 1], or logits.

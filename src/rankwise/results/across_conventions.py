@@ -1,4 +1,4 @@
-"""Measures under many conventions, side by side."""
+"""`AcrossConventions`: metrics under many conventions, side by side."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AcrossConventions:
-    """Measures under many conventions.
+    """The result of `rankwise.across_conventions`: metrics under many conventions.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row per measure and convention: the ``measure`` as it was asked for, ``convention``,
-        ``value`` (null if the convention has no such measure), the number of ``users`` averaged
-        over (null for measures that are no mean), ``definition`` (rankwise's measure in full), and
-        ``why``: what the library does that is not reproduced, or why there is no value.
+        One row per metric and convention: the ``measure`` as it was requested, ``convention``,
+        ``value`` (null if the convention has no such metric), the number of ``users`` averaged
+        over (null for metrics that are not means), ``definition`` (the metric of rankwise with all
+        parameters), and ``why``: what is not reproduced, or why there is no value.
     """
 
     table: pl.DataFrame
 
     @property
     def spread(self) -> pl.DataFrame:
-        """The smallest and the largest value of each measure: ``measure, low, high, values``."""
+        """The smallest and the largest value of each metric: ``measure, low, high, values``."""
         return self.table.group_by("measure", maintain_order=True).agg(
             low=pl.col("value").drop_nans().min(), high=pl.col("value").drop_nans().max(),
             values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),

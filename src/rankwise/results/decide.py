@@ -156,7 +156,7 @@ class _Rule:
             n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1
         ]
         if twice:
-            raise ParameterError("a guardrail stands twice", found=", ".join(twice))
+            raise ParameterError("duplicate guardrail", found=", ".join(twice))
         return _Rule(
             [cells[n] for n in self.success], {cells[n]: m for n, m in self.guardrails.items()},
             [cells[n] for n in self.deterioration], self.slices, self.min_slice_size, self.alpha,

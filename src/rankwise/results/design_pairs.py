@@ -1,4 +1,4 @@
-"""Pairs of systems whose users are not the only sample, or none of independent users."""
+"""Pairs of systems with several seeds, or with clusters of users that are not independent."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class DesignPairs(Pairs):
     def _of_clusters(
         self, d: Differences, aligned: Aligned, row: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return what a row says of clusters."""
+        """Return the columns of a row about clusters."""
         count = aligned.n_clusters
         few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
         found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
@@ -128,7 +128,7 @@ class DesignPairs(Pairs):
         self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float,
         level: float,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what holds over seeds and clusters: no claim is stronger than that over users."""
+        """Return columns over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds) or wide > largest
@@ -149,20 +149,20 @@ class DesignPairs(Pairs):
         self, pair: tuple[str, str], variance: Variance, means: Sequence[Floats],
         flags: Sequence[str],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what a row says of seeds; ``means`` are those of the seeds of both systems."""
+        """Return the columns of a row about seeds; ``means`` has the seeds of both systems."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
         more = variance.seeds_to_halve(1 - self.alpha) if total > 0 else None
         for system, values in zip(pair, means, strict=True):
             count = len(values)
             if count == 1:
-                notes.append(f"one seed of {system}: taken for a system that has no seeds")
+                notes.append(f"one seed of {system}: treated as a system without seeds")
             elif not np.ptp(values):
                 notes.append(f"all {count} seeds of {system} have the same mean")
             elif len(np.unique(values)) < count:
                 notes.append(f"some of {count} seeds of {system} have the same mean: given twice?")
             elif count < _FEW:
-                notes.append(f"{count} seeds of {system} hardly tell how its seeds vary")
+                notes.append(f"{count} seeds of {system} tell little about the variance of seeds")
         if share > 0.5:
             halve = f"{more} more of each system halve the interval" if more else (
                 "no number of them halves the interval")  # fmt: skip
@@ -216,4 +216,4 @@ class DesignPairs(Pairs):
     def _ignored(self) -> list[str]:
         if self.clusters is None:
             return []
-        return [f"the jackknife takes users for independent, whatever their {self.clusters}"]
+        return [f"the jackknife treats users as independent, without clusters by {self.clusters}"]

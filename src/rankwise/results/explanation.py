@@ -1,4 +1,4 @@
-"""An explanation: what each choice moved on the way from one convention's number to another's."""
+"""`Explanation`: the effect of each choice on the difference between two conventions."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _BAR = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why a measure has another value under one convention than under another.
+    """The result of `rankwise.explain`: why a metric differs between two conventions.
 
     Attributes
     ----------
     measure : str
-        The measure as it was asked for.
+        The metric as it was requested.
     conventions : tuple of str
         The names of both conventions.
     definitions : tuple of str
-        What the measure is under each, in rankwise's words.
+        The definition of the metric under each convention, as a metric of rankwise.
     first, second : float
-        Both values.
+        The values under both conventions.
     choices : polars.DataFrame
-        One row per choice that differs, the one that moves most first: ``choice``, its value under
-        the ``first`` and the ``second`` convention, the ``effect`` of switching it (its Shapley
-        value; effects add up to the difference), the ``value`` reached with it and those above, and
-        the number of ``users`` whose value it changes when it is switched alone, in one definition
-        or the other (null for measures that have no value for a user).
+        One row per choice that differs, the largest effect first: ``choice``, its value under the
+        ``first`` and the ``second`` convention, the ``effect`` of switching it (its Shapley value;
+        effects add up to the difference), the ``value`` after this and all choices above it are
+        switched, and the number of ``users`` whose value changes when only this choice is switched,
+        in either convention (null for metrics without per-user values).
     users : polars.DataFrame
-        One row per user: ``user``, the value under ``first`` and ``second`` (null: not averaged
-        over), and the ``contribution`` to the difference, the largest first. Contributions add up
-        to the difference of means and sums over users; of other values no user has a share, and
-        they are null. Empty for measures that have no value for a user.
+        One row per user: ``user``, the value under ``first`` and ``second`` (null if the user is
+        not evaluated), and the ``contribution`` to the difference, the largest first. Contributions
+        add up to the difference of means and sums over users; for other values they are null.
+        Empty for metrics without per-user values.
     remarks : tuple of str, default=()
-        What the libraries do that their conventions do not reproduce.
+        Behaviour of the libraries that their conventions do not reproduce.
     """
 
     measure: str

@@ -29,7 +29,7 @@ def group_column(by: str) -> str:
 
 
 def read_group_column(column: str) -> str | None:
-    """Return what a column of per-user values groups users by; None if it is another column."""
+    """Return the name of the grouping in a column of per-user values; None for other columns."""
     match = re.fullmatch(r"group\((.*)\)", column, flags=re.DOTALL)
     return None if match is None else match[1]
 

@@ -59,10 +59,10 @@ def interval_of(
         )
     if method not in ("auto", "jackknife"):
         raise ParameterError(
-            f"drawing users again says nothing of {cell}",
+            f"the bootstrap is not valid for {cell}",
             found=f"method={method!r}",
-            hint="a draw leaves a third of the users out, and with them their items; "
-            'method="jackknife" is right',
+            hint="each resample omits 37 % of the users, and with them their items; pass "
+            'method="jackknife"',
         )
     found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(found, flags=(*found.flags, *jackknife_caveats(measures, cell)))
@@ -75,7 +75,7 @@ def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
 
 
 def jackknife_caveats(measures: Iterable[Measure], cell: str) -> tuple[str, ...]:
-    """Return what a reader of the jackknife interval of a value should know."""
+    """Return the caveats of the jackknife interval of a value."""
     for measure in measures:
         if cell not in measure.cells:
             continue

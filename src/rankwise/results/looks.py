@@ -1,4 +1,4 @@
-"""Looking at a comparison again and again: a record of the looks, and a gate that stays valid."""
+"""Repeated looks at a comparison: a record of them, and a gate that is valid over all looks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
     ParameterError
         If the comparison has no margin or groups, or another question was looked at before.
     FileError
-        If the file is no record of looks.
+        If the file is not a record of looks.
     """
     settings = comparison.settings
     if settings["margin"] is None or settings["by"] is not None or not comparison.results:
@@ -100,8 +100,8 @@ def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int 
              if asked[name] != before.get(name)]  # fmt: skip
     if other:
         raise ParameterError(
-            "another question was asked at the first look", found="; ".join(other),
-            hint="ask the same, or begin another file",
+            "the settings differ from those of the first look", found="; ".join(other),
+            hint="use the same settings, or begin a new file",
         )  # fmt: skip
 
 
@@ -126,9 +126,9 @@ def _looked(
     before = known["looks"]
     if before and pairs.n < before[-1]["users"]:
         raise ParameterError(
-            "users of earlier looks belong to later ones",
+            "each look must include the users of all earlier looks",
             found=f"{before[-1]['users']:,} users before, {pairs.n:,} now",
-            hint="compare all users so far, or begin another file",
+            hint="compare all users so far, or begin a new file",
         )  # fmt: skip
     # Both sides together have the error alpha; a bound on one side alone may have it twice.
     interval = confidence_sequence_of(pairs, planned=known["planned"], confidence=1 - 2 * alpha)

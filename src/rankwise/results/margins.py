@@ -59,7 +59,7 @@ def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
         return margin
     if baseline_mean == 0:
         raise ParameterError(
-            "a share of a baseline of 0 is no margin", found=f"margin={margin!r}",
+            "a margin cannot be a share of a baseline of 0", found=f"margin={margin!r}",
             hint="pass a number, or margins by measure",
         )  # fmt: skip
     size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)

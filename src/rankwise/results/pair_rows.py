@@ -131,7 +131,7 @@ def check_groups_left_out(cell: str, results: Mapping[str, Result]) -> None:
         groups = {n: 0 if r.replicates is None else len(r.replicates) for n, r in results.items()}
         sizes = (f"{n}: {len(r.per_user)} users in {groups[n]} groups" for n, r in results.items())
         raise ParameterError(
-            f"{cell} compares by the jackknife, over the same users in the same groups",
+            f"{cell} is compared by the jackknife, which needs the same users in the same groups",
             found=", ".join(sizes),
             hint="evaluate both on the same truth with the same jackknife=",
         )

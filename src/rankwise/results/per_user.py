@@ -54,12 +54,12 @@ def from_per_user(source: Any) -> Result:
     users = [name for name in frame.columns if _is_user(name)]
     if len(users) != 1:
         raise ColumnError(
-            "a table of users' values has one column of users",
+            "a table of per-user values has one column of users",
             where=where, found=", ".join(map(repr, users)) or f"columns {frame.columns}",
         )  # fmt: skip
     frame = frame.rename({users[0]: "user"})
     if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
-        raise ColumnError("a user is null, or stands twice", where=where)
+        raise ColumnError("a user is null, or occurs twice", where=where)
     groups = [name for name in frame.columns if read_group_column(name) is not None]
     cells: dict[str, str] = {}
     measures: list[Measure] = []
@@ -116,7 +116,7 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
     try:
         return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise FileError("this is no table of users' values", where=str(path),
+        raise FileError("this is not a table of per-user values", where=str(path),
                         found=str(error).splitlines()[0]) from error  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What needs a comparison of the plain design: one result per system, over independent users."""
+"""Check for functions that need one result per system, over independent users."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def sample_size(
     assert users is not None
     low, high = limits
     vague = low is None or high is None or high > _VAGUE * low
-    flags = (f"a pilot of {len(values)} users hardly tells the variance: plan for more",)
+    flags = (f"a pilot of {len(values)} users is a poor estimate of the variance: plan for more",)
     return SampleSize(users, low, high, confidence, flags if vague else ())
 
 

@@ -227,7 +227,7 @@ class Result(Mapping[str, float]):
 
         cell = self.cell(measure)
         if by is None and group is not None:
-            raise ParameterError("a group needs by, the column that it is a group of",
+            raise ParameterError("group= needs by=, the column of the groups",
                                  found=f"group={group!r}")  # fmt: skip
         users = self.per_user if by is None else within(self.per_user, by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None

@@ -110,7 +110,7 @@ def systems_of(given: tuple[object, ...]) -> Systems:
     if not isinstance(by_name, Mapping) or not by_name:
         found = ", ".join(type(result).__name__ for result in given) or "nothing"
         raise ParameterError(
-            "results to compare come one after the other, or by name", found=found,
+            "results to compare are passed as separate arguments, or by name", found=found,
             hint="pass compare(one, two), or compare({name: result, …})",
         )  # fmt: skip
     names: dict[str, dict[str, list[str]]] = {}

@@ -1,7 +1,7 @@
-"""Results in experiment trackers: `Result.log_mlflow` and `Result.log_wandb` are these functions.
+"""Logging results to experiment trackers: `Result.log_mlflow` and `Result.log_wandb`.
 
-Both log the same things under the same keys. The trackers are imported here alone, and only when
-they are called.
+Both log the same values under the same keys. The trackers are imported only here, and only when
+these functions are called.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ class _Scalars:
 
 
 def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
-    """Log the result to MLflow: into the active run, or into a run that is started and ended.
+    """Log the result to MLflow: to the active run, or to a run that is started and ended.
 
     - Metrics: every finite value, ``ndcg@10`` as ``ndcg_at_10``, ``map(normaliser=k)@10`` as
       ``map normaliser:k_at_10`` and the cell ``reo@10[item_group=a]`` as
-      ``reo_at_10.item_group:a``; and every count as ``counts/users``. A name with any other sign
-      keeps what can be kept, and ends in a hash of the whole name.
-    - Parameters: the measures and all other settings as ``rankwise.measures``, ``rankwise.ties``
+      ``reo_at_10.item_group:a``; and every count as ``counts/users``. In a name with other
+      characters these are replaced, and a hash of the whole name is appended.
+    - Parameters: the metrics and all other settings as ``rankwise.measures``, ``rankwise.ties``
       and so on; text as it is, other values as JSON.
     - Tags: ``rankwise.version``; ``rankwise.label`` and ``rankwise.split`` if the result has them;
       and ``rankwise.not_logged``, which counts and names the values that are NaN or infinite and
       the settings that are too long for MLflow (6,000 characters).
     - Artifacts: the folder ``rankwise`` as `Result.save` writes it: ``result.json`` with all
       values and provenance, and the per-user values as Parquet; `rankwise.load` reads it. The
-      values of the groups of ``by`` are in it alone.
+      values of the groups of ``by`` are only in this folder.
 
     Parameters
     ----------
     prefix : str, default=""
-        What all keys and the folder start with, such as ``"test/"``; up to 40 characters. MLflow
-        never changes a parameter: a second result of one run needs a prefix of its own if its
+        The prefix of all keys and of the folder, such as ``"test/"``; up to 40 characters. MLflow
+        parameters cannot be changed: a second result in the same run needs another prefix if its
         settings differ.
     artifacts : bool, default=True
-        Whether the saved result is logged: its file of per-user values names the users.
+        Whether to log the saved result, whose per-user values contain the user ids.
 
     Raises
     ------
@@ -110,25 +110,25 @@ def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True)
 
 
 def log_wandb(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
-    """Log the result to Weights & Biases: into the active run, or one that is started and ended.
+    """Log the result to Weights & Biases: to the active run, or one that is started and ended.
 
     - Summary: every finite value and count, under the keys of `log_mlflow`: ``ndcg_at_10``,
       ``reo_at_10.item_group:a``, ``counts/users``. No step is added to the run's history.
-    - Config: under ``rankwise``, the measures and all other settings as ``settings``; ``version``,
+    - Config: under ``rankwise``, the metrics and all other settings as ``settings``; ``version``,
       and ``label`` and ``split`` if the result has them; and ``not_logged``, a list of the values
       that are NaN or infinite.
     - Artifact: ``rankwise-<id of the run>``, of type ``rankwise-result``, whose folder ``rankwise``
       is as `Result.save` writes it; `rankwise.load` reads it. The values of the groups of ``by``
-      are in it alone.
+      are only in this folder.
 
     Parameters
     ----------
     prefix : str, default=""
-        What all keys, the config's ``rankwise`` and the artifact start with, such as ``"test/"``;
-        up to 40 characters. W&B does not change a config: a second result of one run needs a prefix
-        of its own.
+        The prefix of all keys, of ``rankwise`` in the config and of the artifact, such as
+        ``"test/"``; up to 40 characters. W&B configs cannot be changed: a second result in the same
+        run needs another prefix.
     artifacts : bool, default=True
-        Whether the saved result is logged: its file of per-user values names the users.
+        Whether to log the saved result, whose per-user values contain the user ids.
 
     Raises
     ------

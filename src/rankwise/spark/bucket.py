@@ -74,16 +74,14 @@ def bucket(
     """
     check_choice("role", role, TableRole)
     if role in ("items", "interactions"):
-        raise ParameterError("tables by user have buckets", found=f"role={role!r}")
+        raise ParameterError("only tables with users can be bucketed", found=f"role={role!r}")
     check_buckets(buckets)
     session, uri = active_session(spark), uri_of(path)
     source = read_spark(session, table, role, columns, repeatable=False)
     _check_source(source, uri, table)
     number = buckets or default_buckets(session, [source])
     if exists(uri) and not overwrite:
-        raise OutputError(
-            "this folder is there already", where=str(path), hint="pass overwrite=True"
-        )
+        raise OutputError("this folder exists already", where=str(path), hint="pass overwrite=True")
     _check_rows(source)
     names = source.empty.frame.columns
     order = [BUCKET, "user", *(name for name in _ORDERS if name in names)]

@@ -124,7 +124,7 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
     for name, result in results.items():
         if not isinstance(result, SparkResult):
             raise ParameterError(
-                "results are compared in Spark that were evaluated there",
+                "only results of rankwise.spark.evaluate can be compared in Spark",
                 found=f"{name}: {type(result).__name__}", hint="pass others to rankwise.compare",
             )  # fmt: skip
 

@@ -239,7 +239,7 @@ def _check_names(job: Job, data: bytes) -> None:
     for measure, other in zip(job.settings.measures, load_job(data).settings.measures, strict=True):
         if str(measure) != str(other):
             raise ParameterError(
-                "the name of this measure is another one in every process", found=str(measure),
+                "the name of this measure differs between processes", found=str(measure),
                 hint="pass a named function, not a partial or an object",
             )  # fmt: skip
 

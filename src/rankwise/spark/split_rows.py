@@ -136,8 +136,10 @@ def read_interactions(
 ) -> SparkRows:
     """Return the interactions of a Spark table; one job counts them and what is missing."""
     if not is_spark(interactions):
-        raise ParameterError("interactions is a Spark DataFrame", found=type(interactions).__name__,
-                             hint="rule.split(table) splits all other tables")  # fmt: skip
+        raise ParameterError(
+            "interactions must be a Spark DataFrame", found=type(interactions).__name__,
+            hint="rule.split(table) splits all other tables",
+        )  # fmt: skip
     source = read_spark(interactions.sparkSession, interactions, "interactions", columns)
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
@@ -284,8 +286,8 @@ def ranked(frame: DataFrame, name: str, rank: int, least: Any, most: Any) -> tup
                 smaller += count
             else:
                 raise InputError(
-                    "this table has other rows each time that its plan runs", where="interactions",
-                    hint="write it first, or checkpoint it",
+                    "the plan of this table gives different rows each time it runs",
+                    where="interactions", hint="write it first, or checkpoint it",
                 )  # fmt: skip
     finally:
         values.unpersist()

@@ -80,13 +80,13 @@ def column(name: str) -> Column:
 
 
 def is_spark(source: object) -> bool:
-    """Whether a source is a Spark DataFrame; those of Spark Connect have a class of their own."""
+    """Whether a source is a Spark DataFrame, of Spark Connect or not."""
     ours = type(source).__module__.startswith("pyspark.sql.")
     return isinstance(source, DataFrame) or (ours and hasattr(source, "mapInArrow"))
 
 
 def words_of(error: Exception) -> str:
-    """Return the line of an exception of Spark that says what happened."""
+    """Return the informative line of an exception of Spark."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error:" in line or "Exception:" in line]
     return (named or lines or [type(error).__name__])[-1 if named else 0][:300]
@@ -110,7 +110,7 @@ def active_session(spark: SparkSession | None) -> SparkSession:
     """Return a session, by default the active one."""
     session = SparkSession.getActiveSession() if spark is None else spark
     if session is not None and not hasattr(session, "createDataFrame"):
-        raise ParameterError("spark is a SparkSession", found=f"spark={spark!r}"[:80])
+        raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
     if session is None:
         raise ParameterError(
             "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
@@ -202,7 +202,7 @@ def _at_path(
         lists = {"recommendations", "baseline"}
         if files.role != role and not {files.role, role} <= lists:
             raise ParameterError(
-                "this table was bucketed for something else", where=path,
+                "this table was bucketed for another role", where=path,
                 found=f"role={files.role!r}, and it is passed as {role}",
                 hint=f"rankwise.spark.bucket(table, path, role={role!r})",
             )  # fmt: skip
@@ -350,6 +350,6 @@ def check_order(table: SparkTable, ties: str | None) -> None:
         )  # fmt: skip
     if "rank" not in names and ties == "input":
         raise ParameterError(
-            "rows of a Spark table have no order, so equal scores cannot be kept in it",
+            "rows of a Spark table have no order, so tied scores cannot be kept in it",
             found='ties="input"', hint='take ties="expected" or ties="item"',
         )  # fmt: skip

@@ -103,7 +103,7 @@ class StratifiedKFold(FoldSplitter):
         if name not in rows.table.frame.columns:
             known = rows.table.frame.columns
             raise ColumnError(
-                f"there is no column {self.by!r} to keep in balance",
+                f"there is no column {self.by!r} to stratify by",
                 where=rows.table.source, found=", ".join(map(repr, known)),
                 hint=nearest(self.by, known),
             )  # fmt: skip
@@ -171,7 +171,7 @@ class LeavePOut(FoldSplitter):
         n = len(rows)
         if self.p >= n:
             raise InputError(
-                f"leaving {self.p} rows out leaves nothing to learn from", found=f"{n} rows"
+                f"leaving {self.p} rows out leaves no training rows", found=f"{n} rows"
             )
         order = rows.shuffled(0)
         number, subset = self._sets(n)

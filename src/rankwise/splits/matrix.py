@@ -115,7 +115,7 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     sparse = hasattr(user_item_matrix, "tocsr")
     matrix = checked_csr(user_item_matrix, "the matrix") if sparse else _dense(user_item_matrix)
     if np.isnan(matrix.data if sparse else matrix).any():
-        raise InputError("the matrix holds NaN", hint="what is not an interaction is 0")
+        raise InputError("the matrix holds NaN", hint="write 0 where there is no interaction")
     if sparse:
         matrix.eliminate_zeros()
     counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)

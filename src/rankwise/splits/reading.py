@@ -156,7 +156,7 @@ def _files_of_card(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
             )  # fmt: skip
         if not path.is_file() or file_hash(path) != digest:
             raise FileError(
-                "a file of this split is not the one that its card speaks of",
+                "a file of this split differs from its card",
                 where=str(path),
                 found="another SHA-256" if path.is_file() else "no such file",
                 hint=f"split again, or delete {CARD_FILE} if the files are as they should be",
@@ -226,7 +226,7 @@ def _read_fold(
         frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         raise FileError(
-            "a column holds other things in one part than in another",
+            "a column has different types in different parts",
             where=str(folder),
             found=str(error).splitlines()[0],
         ) from error

@@ -127,13 +127,13 @@ class Split:
         ).sort(role)
 
     def as_table(self, kind: TableRole = "truth", columns: Columns | None = None) -> Table:
-        """Return the part that a split stands for: test as ground truth, training as training.
+        """Return the part for a role: test as ground truth, training as training.
 
         ``columns`` name columns that the split itself had no need of, such as the relevance.
         """
         if kind not in ("truth", "train"):
             raise ParameterError(
-                f"a split stands for a truth, or for training, and not for {kind}",
+                f"a split can be passed as truth or train, not as {kind}",
                 hint="pass one of its parts: split.train, split.test",
             )
         part, whole = "test" if kind == "truth" else "train", self.rows.table

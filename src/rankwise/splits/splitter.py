@@ -98,7 +98,7 @@ class Splitter:
             )
         if self.validation is not None and self.validation.has_extras:
             raise ParameterError(
-                "filters, cold and seen rows are looked after by the outer rule alone",
+                "filters, cold_users, cold_items and seen belong to the outer rule",
                 found=f"validation={self.validation!r}",
                 hint="give them to the rule that has validation=",
             )

@@ -95,7 +95,7 @@ class GlobalTime(SingleSplitter):
         if self.share is not None:
             check_share("share", self.share)
         if self.last is not None and not Duration.read("last", self.last):
-            raise ParameterError("last must be longer than nothing", found=f"last={self.last!r}")
+            raise ParameterError("last must be longer than 0", found=f"last={self.last!r}")
         if self.gap is not None:
             Duration.read("gap", self.gap)
 

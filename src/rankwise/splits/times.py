@@ -1,4 +1,4 @@
-"""Moments and durations, of dates or numbers, in ticks since 1970 whose unit is known."""
+"""Points in time and durations, from dates or numbers, in ticks of a known unit since 1970."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Times:
         """Return the moment that lies a duration before another."""
         if duration.ticks and self.is_date:
             raise ParameterError(
-                "a length of time for dates has a unit",
+                "for dates a length of time needs a unit",
                 found=str(duration.ticks),
                 hint='write "14d", "12h", "1mo", or a timedelta',
             )

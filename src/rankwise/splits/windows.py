@@ -65,15 +65,13 @@ class TimeWindows(FoldSplitter):
         for name in ("test", "train", "step"):
             value = getattr(self, name)
             if value is not None and not Duration.read(name, value):
-                raise ParameterError(
-                    f"{name} must be longer than nothing", found=f"{name}={value!r}"
-                )
+                raise ParameterError(f"{name} must be longer than 0", found=f"{name}={value!r}")
         if self.gap is not None:
             Duration.read("gap", self.gap)
         if self.align is not None:
             check_choice("align", self.align, Align)
             if self.end is not None:
-                raise ParameterError("the end is said in one way: align= or end=")
+                raise ParameterError("give either align= or end=, not both")
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         if not len(rows):

@@ -1,4 +1,4 @@
-"""Splits to folders of files, in the formats that libraries of the field read."""
+"""Write splits to folders of files, in the formats of recommender libraries."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
     error = float(data.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
     return t_around(
         float(data.mean()), error, n - 1, confidence=confidence, method="finite population t", n=n,
-        flags=("of these users, not of future ones",),
+        flags=("valid for these users, not for future ones",),
     )  # fmt: skip
 
 

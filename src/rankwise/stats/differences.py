@@ -219,7 +219,7 @@ class Differences:
 
 
 class PairStatistics(Protocol):
-    """What tests ask of pairs: of `Differences`, or of the sums that `PairSums` has."""
+    """The interface of pairs for tests: of `Differences`, or of the sums in `PairSums`."""
 
     @property
     def n(self) -> int: ...  # noqa: D102
@@ -259,7 +259,7 @@ def standardised(pairs: PairStatistics) -> float:
 
 
 def caveats(pairs: PairStatistics) -> tuple[str, ...]:
-    """Return what a reader of a test of these pairs should know."""
+    """Return the caveats of a test of these pairs."""
     flags = []
     if pairs.omitted:
         flags.append(f"{pairs.omitted} pairs with a missing value omitted")
@@ -277,7 +277,7 @@ def caveats(pairs: PairStatistics) -> tuple[str, ...]:
 
 
 def too_skewed(pairs: PairStatistics) -> bool:
-    """Return whether tests of the mean need more pairs, for all that these tell (Cochran's rule).
+    """Return whether the pairs are too few for their skewness, by Cochran's rule.
 
     A small sample has rarely seen the tail: two standard errors are added to its skewness.
     """
@@ -317,7 +317,7 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
             "a value is NaN",
             where=f"pair {int(np.flatnonzero(gaps)[0])}",
             found=f"{int(gaps.sum())} such pairs of {len(gaps)}",
-            hint='missing="omit" leaves them out, and says so',
+            hint='missing="omit" drops them, and adds a flag',
         )
     return Differences(first[~gaps], second[~gaps], int(gaps.sum()))
 

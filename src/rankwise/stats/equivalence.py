@@ -1,4 +1,4 @@
-"""Whether a difference is negligible: equivalence, with a floor where too few pairs differ."""
+"""Equivalence: whether a difference is negligible, also if too few pairs differ for t."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ __all__ = [
 
 _EXACT = 20  # non-zero differences up to which all signs are enumerated
 _MEDIAN = (
-    "tests the middle of the differences, not their mean: where differences are skewed and there "
-    "are many pairs it calls systems of equal means different nearly always"
+    "tests the median of the differences, not their mean: with many pairs and skewed differences, "
+    "systems of equal means nearly always differ significantly"
 )
 
 

@@ -1,4 +1,4 @@
-"""Resampling by matrix products: random signs and bootstrap weights, the same bits every time.
+"""Resampling by matrix products: random signs and bootstrap weights, bit-reproducible.
 
 Replicates are computed in panels and users in blocks, both of fixed size, and every panel and
 block has its own stream of random numbers. So a seed gives the same bits whatever the number of

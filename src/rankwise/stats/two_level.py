@@ -238,7 +238,7 @@ def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float 
                              found=f"{len(systems[0])} and {len(systems[1])}")  # fmt: skip
         systems = [systems[0] - systems[1]]
     if max(map(len, systems)) < 2:
-        raise InputError("two seeds or more tell how seeds vary", found="one seed",
+        raise InputError("the variance between seeds needs two seeds or more", found="one seed",
                          hint="paired_t compares two systems of one seed each")  # fmt: skip
     users = systems[0].mean(axis=0)
     users = users - systems[1].mean(axis=0) if len(systems) > 1 else users

@@ -70,7 +70,7 @@ def check_above_zero(name: str, value: object) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The values of one side of pairs; what every pair with this side asks for is computed once."""
+    """The values of one system; quantities that all its pairs share are computed once."""
 
     values: Floats
 

@@ -191,7 +191,7 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
             raise InputError(
                 "items: a matrix holds the features of items, as numbers",
                 found=f"{source.dtype} values",
-                hint="pass a table with the ids and what is known about them",
+                hint="pass a table with item ids and their features",
             )
         vectors = source.astype(np.float64)
         frame = pl.DataFrame({"item": np.arange(len(source)), "features": vectors})

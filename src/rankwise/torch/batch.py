@@ -153,7 +153,7 @@ def _check_threshold(spec: MetricSpec, target: Rows) -> None:
 
 
 def block_rows(width: int, block_size: int | None) -> int:
-    """Return how many users a block has, whose scores of each are so many."""
+    """Return the number of users per block, from the number of scores per user."""
     return block_size or max(1, _CELLS // max(1, width))
 
 
@@ -268,7 +268,7 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
     if users is None:
         if spec.needs_users:
             raise InputError(
-                "a measure or an option needs users' data, so it must be said who they are",
+                "a measure or an option needs user data, so users= is required",
                 found="no users", hint="pass users= to update",
             )  # fmt: skip
         return torch.arange(size, device=device)

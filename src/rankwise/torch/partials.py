@@ -1,4 +1,4 @@
-"""States to a `Partial`: from here on a result is made as everywhere else."""
+"""From states to a `Partial`, from which results are made as in `rankwise.evaluate`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, 
         )
     if named["with_users"] and named["without_users"]:
         raise InputError(
-            "some updates said who the users are, and some did not",
+            "users= was passed to some updates, and not to others",
             found=f"{named['with_users']} and {named['without_users']} lists",
             hint="pass users= to every update, or to none",
         )

@@ -143,7 +143,8 @@ def rank(
     """
     check_choice("ties", ties, TieRule)
     if k is None:
-        raise ParameterError("lists have a length", found="no k", hint="rank(scores, 10)")
+        raise ParameterError("k, the length of the lists, is required", found="no k",
+                             hint="rank(scores, 10)")  # fmt: skip
     check_positive(k=k, block_size=block_size)
     source = _source(scores, users, items, bias, dtype)
     none = torch.zeros(0, dtype=torch.int64, device=source.device)
@@ -225,7 +226,7 @@ def _source(
     scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None,
     dtype: torch.dtype | None,
 ) -> Tensor | Factors:  # fmt: skip
-    """Return the scores, or what makes them."""
+    """Return the scores, or the factors that they are computed from."""
     given = [value is not None for value in (scores, users, items)]
     if given not in ([True, False, False], [False, True, True]):
         raise ParameterError("pass either scores, users by items, or the embeddings users= and "

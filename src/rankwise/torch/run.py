@@ -147,7 +147,7 @@ def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str
 
 
 def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
-    """Raise if a measure looks at what these lists do not have."""
+    """Raise if these lists lack an input that a measure needs."""
     for leaf in plan.leaves:
         if not ranked.from_scores and "scores" in leaf.reads.rows:
             raise MeasureError(

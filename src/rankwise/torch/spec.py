@@ -1,4 +1,4 @@
-"""A metric's settings, facts and options, fixed when it is made."""
+"""The settings, facts and options of a metric, fixed when it is created."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class MetricSpec:
 
     @property
     def n_columns(self) -> int | None:
-        """The number of items, which is that of columns of scores; None where it is not said."""
+        """The number of items, and of columns of scores; None if it is not given."""
         return None if self.items is None else len(self.items.ids)
 
     @property
@@ -204,7 +204,7 @@ class MetricSpec:
 
     @property
     def needs_users(self) -> bool:
-        """Whether it must be said who the users are."""
+        """Whether ``users=`` is required in updates."""
         by_user = ("user_group", "history", "baseline")
         has_facts = any(fact.kind in by_user for fact in self.plan.facts)
         options = self.settings.by or self.settings.weights is not None or self.exclude_seen

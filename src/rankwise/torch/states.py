@@ -1,4 +1,4 @@
-"""What a metric keeps between updates, and how several processes put it together."""
+"""The states of a metric between updates, and how several processes merge them."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class UserStates(Metric):
         return states | {"counts": self._with_repeated(states["counts"], n)}
 
     def _with_repeated(self, counts: Tensor, n: int) -> Tensor:
-        """Return the counts with so many more users who came again."""
+        """Return the counts with a number of repeated users added."""
         if not n:
             return counts
         counts = counts.clone()
@@ -132,7 +132,7 @@ class UserStates(Metric):
         self._set_state("counts", self._with_repeated(self._state("counts"), n))
 
     def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what some rows of the last update added to sums and counts."""
+        """Return the contribution of some rows of the last update to sums and counts."""
         sums, counts = self._state("sums") * 0, self._state("counts") * 0
         rows, first = rows.to(self.device), 0
         for ranked in self._last:

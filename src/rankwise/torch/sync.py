@@ -1,4 +1,4 @@
-"""Users who come twice, in one process or in several, count once.
+"""Synchronise processes; users who occur twice, in one process or in several, count once.
 
 ``DistributedSampler`` fills up the last batches with users whom another process has as well. Their
 rows are removed, and their share of sums and counts is subtracted. Shares can be computed again for
@@ -42,7 +42,7 @@ _FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)
 
 @dataclass(frozen=True)
 class Repeats:
-    """What to do with users who come twice.
+    """What to do with users who occur twice.
 
     Attributes
     ----------

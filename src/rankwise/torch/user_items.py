@@ -52,7 +52,7 @@ class Rows:
 
     @property
     def gain(self) -> Tensor:
-        """The relevance of each: 1 where all are alike."""
+        """The relevance of each item: 1 if relevance is binary."""
         if self.value is not None:
             return self.value
         return torch.ones(self.row.shape[0], dtype=torch.float64, device=self.row.device)

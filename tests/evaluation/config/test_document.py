@@ -38,7 +38,7 @@ def test_every_value_knows_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "mistake"), [
-    ("a: 1\nb:\n  x: 1\n  x: 2\n", "line 4, b.x: this key stands twice"),
+    ("a: 1\nb:\n  x: 1\n  x: 2\n", "line 4, b.x: duplicate key"),
     ("a: !!python/object/apply:os.system [ls]\n", "line 1, a: the tag"),
     ("a: !!set {b, c}\n", "line 1, a: the tag"),
     ("a: !!python/name:os.system\n", "line 1, a: the tag"),
@@ -48,7 +48,7 @@ def test_every_value_knows_its_line(tmp_path):
     ("- 1\n", "line 1: the file holds no keys"),
     ("", "line 1: the file holds no keys"),
     ("a: &a [*a]\n", "too deeply nested"),
-    ("? [1, 2]\n: 3\n", "a key is no text"),
+    ("? [1, 2]\n: 3\n", "a key is not text"),
 ])  # fmt: skip
 def test_what_is_refused_names_its_line(tmp_path, text, mistake):
     with pytest.raises(ConfigError) as caught:

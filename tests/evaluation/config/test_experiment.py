@@ -191,12 +191,12 @@ engine: sprk
 
 @pytest.mark.parametrize(("text", "mistake"), [
     ("evaluation: {measures: [precision]}\n", "precision needs a cut-off"),
-    ("evaluation: {k: 5, top_k: [10]}\n", "top_k: k says it too"),
+    ("evaluation: {k: 5, top_k: [10]}\n", "top_k: this is the same as k"),
     ("evaluation: {threshold: 3, relevance_threshold: 4}\n", "same option"),
-    ("evaluation: {by: nowhere}\ndata: 3\n", "this key stands twice"),
+    ("evaluation: {by: nowhere}\ndata: 3\n", "duplicate key"),
     ("evaluation: {stat_significance: {kruskal_test: true}}\n", "unrelated"),
     ("evaluation: {stat_significance: {paired_t_test: true}}\ncomparison: {alpha: 0.1}\n",
-     "the section comparison says it too"),
+     "the section comparison is given too"),
     ("evaluation: {jackknife: 1}\n", "jackknife must be a whole number from 2"),
     ("evaluation: {validation_metric: ndgc@10}\n", "did you mean 'ndcg'?"),
     ("comparison: {primary: 'ndcg@@'}\n", "comparison.primary"),
@@ -210,7 +210,7 @@ engine: sprk
     ("output: {report: ../c.yaml}\n", "no name of a file in the output folder"),
     ("decision: {success: ndgc@5}\n", "did you mean 'ndcg'?"),
     ("split: {rule: GlobalTime, share: 0.2}\n", "there are no interactions to split"),
-    ("engine: {master: 'local[2]'}\n", "are of the engine spark"),
+    ("engine: {master: 'local[2]'}\n", "need the engine spark"),
     ("engine: {name: spark}\nevaluation: {strategy: sampled}\n", "sampling needs the engine local"),
     ("output: {tables: [excel]}\n", "'excel' is none of markdown, latex, csv"),
 ])  # fmt: skip
@@ -226,7 +226,7 @@ def test_single_mistakes(files, text, mistake):
     ("data: {truth: split}\n", "there is nothing to evaluate"),
     ("data: {truth: split}\nsystems: {a: {}}\n", "systems.a.path: this key is missing"),
     ("data: {interactions: interactions.csv}\nsystems: near.csv\n", "split"),
-    ("data: {truth: split/test.csv}\nsystems: {r: {model: Random}}\n", "learns from training"),
+    ("data: {truth: split/test.csv}\nsystems: {r: {model: Random}}\n", "needs training interactions"),
     ("data: {truth: split, recommendations: near.csv}\nsystems: near.csv\n", "already"),
     (("data: {interactions: interactions.csv, train: split/train.csv}\nsystems: near.csv\n"
      "split: {rule: GlobalTime, share: 0.2}\n"), "split makes it"),

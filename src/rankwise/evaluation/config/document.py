@@ -34,19 +34,19 @@ _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("bool", "float", "int", "map", "merge", "null", "seq", "str", "timestamp", "value")
 }
-"""What PyYAML takes plain values for; every other tag was written, and may stand for code."""
+"""The tags of plain values in PyYAML; any other tag is explicit, and might run code."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """The values of a file, and the line on which each stands."""
+    """The values of a file, with the line of each."""
 
     values: Mapping[str, Any]
     lines: Mapping[Place, int]
     name: str
 
     def line(self, place: Place) -> int:
-        """Return the line of a value, or of what would hold it if it is not there."""
+        """Return the line of a value, or of its innermost existing parent."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -130,12 +130,12 @@ class _Reader:
         seen = set()
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise self._wrong(key_node, place, "a key is no text")
+                raise self._wrong(key_node, place, "a key is not text")
             key = self._scalar(key_node, place)
             if not isinstance(key, str | int) or isinstance(key, bool):
                 key = str(key_node.value)
             if key in seen:
-                raise self._wrong(key_node, (*place, key), "this key stands twice")
+                raise self._wrong(key_node, (*place, key), "duplicate key")
             seen.add(key)
             self.lines[*place, key] = key_node.start_mark.line + 1
             yield key, self.read(value_node, (*place, key))

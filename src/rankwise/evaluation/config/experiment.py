@@ -196,7 +196,7 @@ def _options(
         options["threshold"] = evaluation.threshold
     if evaluation.batch_size is not None:
         if options.get("block_size") is not None:
-            mistakes.add(("evaluation", "batch_size"), "block_size says it too")
+            mistakes.add(("evaluation", "batch_size"), "this is the same as block_size")
         options["block_size"] = evaluation.batch_size
     columns = dict(options.get("columns") or {})
     for role in type(config.data).model_fields:

@@ -27,7 +27,7 @@ from rankwise.tables.table import Recommendations, Table
 __all__ = ["Inputs", "Say", "over_candidates"]
 
 Say: TypeAlias = Callable[[str], object]
-"""What is told, line by line, what is being done."""
+"""A function that gets progress messages, line by line."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
 
@@ -130,7 +130,7 @@ class Inputs:
             k = train["item"].n_unique()
             if k * truth["user"].n_unique() > _WIDEST:
                 raise ParameterError(
-                    "a baseline over sampled candidates ranks the whole catalogue first",
+                    "a baseline over sampled candidates has to rank the whole catalogue first",
                     found=f"{truth['user'].n_unique():,} users, {k:,} items",
                     hint="write strategy: full",
                 )

@@ -1,4 +1,4 @@
-"""Mistakes of a configuration file, collected so that all are told at once."""
+"""Mistakes of a configuration file, collected so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mistakes:
             self._keep(place, what, hint)
 
     def is_wrong(self, place: Place) -> bool:
-        """Return whether a value, something in it, or what holds it is no valid value."""
+        """Return whether a value, one inside it or one around it is invalid."""
         return any(
             other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
         )
@@ -40,7 +40,7 @@ class Mistakes:
         self._found[line, text] = None
 
     def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
-        """Return what a function makes; None, and a mistake, if it refuses."""
+        """Return the result of a function; if it raises, add a mistake and return None."""
         try:
             return make()
         except RankwiseError as error:

@@ -21,7 +21,7 @@ def systems_of(config: Config, mistakes: Mistakes) -> dict[str, Any]:
     """Return the systems by name, those of ``data.recommendations`` as well."""
     alone = config.data.recommendations
     if alone is not None and config.systems:
-        mistakes.add(("data", "recommendations"), "systems name the recommendation lists already")
+        mistakes.add(("data", "recommendations"), "systems already give the recommendation lists")
     if alone is not None:
         return {plain_stem(alone.path): alone}
     if not config.systems:
@@ -53,10 +53,10 @@ def check_tables(config: Config, systems: Mapping[str, Any], mistakes: Mistakes)
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     folder = data.truth is not None and not Path(data.truth.path).suffix
     if fitted and data.train is None and config.split is None and not folder:
-        mistakes.add(("systems", fitted[0]), "a baseline learns from training interactions",
+        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions",
                      "write data: {train: …}, or split")  # fmt: skip
     if fitted and data.truth is None and config.split is None:
-        mistakes.add(("systems", fitted[0]), "a baseline recommends to the users of the truth",
+        mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth",
                      "write data: {truth: …}, or split")  # fmt: skip
     sliced = None if config.decision is None else config.decision.slices
     given = config.evaluation.by or sliced or ()
@@ -119,4 +119,4 @@ def check_tools(config: Config, mistakes: Mistakes) -> None:
         if config.evaluation.strategy == "sampled":
             mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
     elif engine.master is not None or engine.buckets is not None:
-        mistakes.add(("engine",), "master and buckets are of the engine spark")
+        mistakes.add(("engine",), "master and buckets need the engine spark")

@@ -1,4 +1,4 @@
-"""The measures and comparisons that a configuration asks for, in the words of any library."""
+"""The metrics and comparisons that a configuration requests, under any convention."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def comparisons_of(
         for text in refused:
             mistakes.add(("evaluation", "stat_significance"), text)
         if config.comparison is not None:
-            mistakes.add(("evaluation", "stat_significance"), "the section comparison says it too")
+            mistakes.add(("evaluation", "stat_significance"), "the section comparison is given too")
     elif config.comparison is not None:
         options = [one.model_dump(exclude_unset=True) for one in config.comparison]
     options = options or [{}]
@@ -93,7 +93,7 @@ def _cutoffs(config: Config, mistakes: Mistakes) -> list[int]:
     """Return the cut-offs of measures that name none."""
     evaluation = config.evaluation
     if evaluation.k is not None and evaluation.top_k is not None:
-        mistakes.add(("evaluation", "top_k"), "k says it too")
+        mistakes.add(("evaluation", "top_k"), "this is the same as k")
     given = evaluation.top_k if evaluation.k is None else evaluation.k
     if given is None:
         return []

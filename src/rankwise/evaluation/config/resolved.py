@@ -1,4 +1,4 @@
-"""An experiment as a configuration file again: complete, and the same bits when it runs."""
+"""Write an experiment as a complete configuration file, which reproduces it bit by bit."""
 
 from __future__ import annotations
 

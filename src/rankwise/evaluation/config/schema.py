@@ -1,4 +1,4 @@
-"""What a configuration file may say: pydantic models, and the JSON Schema that editors use.
+"""The schema of configuration files: pydantic models, and the JSON Schema that editors use.
 
 Options of the evaluation come from `Settings`, those of comparisons from the signature of
 `rankwise.compare`, rules of splits from `rankwise.splits`: none of them is listed here again.
@@ -55,7 +55,7 @@ class Source(_Strict):
 
     path: str = Field(description="The file, relative to the configuration file.")
     format: FormatName | None = Field(
-        default=None, description="Its format, where suffix and first line do not tell."
+        default=None, description="Its format, if it is not recognised by suffix and first line."
     )
     separator: str | None = Field(
         default=None, description="The text between fields.", min_length=1
@@ -65,11 +65,11 @@ class Source(_Strict):
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="Which column has which role: {user: uid, relevance: stars}; null: none.",
+        description="The column of each role: {user: uid, relevance: stars}; null: none.",
     )
     sha256: str | None = Field(
         default=None,
-        description="The hash that the file must have; resolved configurations have it.",
+        description="The SHA-256 hash that the file must have, as in resolved configurations.",
     )
 
 
@@ -95,7 +95,7 @@ class Data(_Strict):
         default=None, description="One row per user: groups and weights."
     )
     baseline: SourceOrPath | None = Field(
-        default=None, description="The lists of another run, for measures of overlap."
+        default=None, description="The lists of another run, for overlap metrics."
     )
     interactions: SourceOrPath | None = Field(
         default=None, description="Interactions to be split by `split`."
@@ -109,7 +109,7 @@ def _baseline_fields() -> dict[str, Any]:
         hints = get_type_hints(model, vars(baselines))
         for entry in fields(model):
             if entry.init:
-                text = f"Of {name}.  [default: {entry.default}]"
+                text = f"Parameter of {name}.  [default: {entry.default}]"
                 known[entry.name] = (hints[entry.name] | None, Field(None, description=text))
     return known
 
@@ -131,19 +131,17 @@ Baseline: Any = _made("Baseline", "A baseline of rankwise, fitted to the trainin
 class Output(_Strict):
     """What is written, and where."""
 
-    folder: str = Field(
-        default="rankwise-results", description="The folder of everything that is written."
-    )
+    folder: str = Field(default="rankwise-results", description="The folder to write to.")
     report: bool | str = Field(
         default=True,
         description="Write the HTML report: true (report.html), false, or another name.",
     )
     title: str | None = Field(default=None, description="The title of the report.")
     tables: list[Literal["markdown", "latex", "csv"]] = Field(
-        default_factory=list, description="Tables of the comparison, or of a single result."
+        default_factory=list, description="Formats of the table of the comparison or single result."
     )
     per_user: Literal["csv", "parquet", "json"] | None = Field(
-        default=None, description="Also write every user's values as a table of this format."
+        default=None, description="Also write per-user values as tables of this format."
     )
     audit: bool = Field(
         default=True, description="Audit the split for leakage, if there is training data."
@@ -153,11 +151,15 @@ class Output(_Strict):
 class Engine(_Strict):
     """Where the evaluation runs."""
 
-    name: Literal["local", "spark"] = Field(default="local", description="This process, or Spark.")
+    name: Literal["local", "spark"] = Field(
+        default="local", description="Evaluate in this process, or on Spark."
+    )
     master: str | None = Field(
         default=None, description="Spark's master, such as local[4] or yarn."
     )
-    buckets: int | None = Field(default=None, ge=1, description="Buckets of users on Spark.")
+    buckets: int | None = Field(
+        default=None, ge=1, description="Number of buckets of users on Spark."
+    )
 
 
 class Split(BaseModel):
@@ -230,12 +232,12 @@ def _evaluation_options() -> dict[str, tuple[Any, Any]]:
 
 
 _SHORT = {
-    "k": "Cut-offs of the measures that name none.",
-    "threshold": "The same as relevance_threshold.",
+    "k": "Cut-offs of metrics that are given without one.",
+    "threshold": "Alias of relevance_threshold.",
 }
 
 Evaluation: Any = _made(
-    "Evaluation", "What is computed: measures and every option of `rankwise.evaluate`.",
+    "Evaluation", "Metrics, and every option of `rankwise.evaluate`.",
     {"measures": (str | list[str] | None, Field(
         default=None, description='Measures as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]".',
     ))} | WARPREC_FIELDS | _evaluation_options(),
@@ -253,11 +255,11 @@ def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 Comparison: Any = _made(
-    "Comparison", "How results are compared: every option of `rankwise.compare`.",
+    "Comparison", "The comparison: every option of `rankwise.compare`.",
     _fields_of(compare),
 )  # fmt: skip
 Decision: Any = _made(
-    "Decision", "Whether a system is shipped: every option of `rankwise.decide`.",
+    "Decision", "The decision: every option of `rankwise.decide`.",
     _fields_of(decide),
 )  # fmt: skip
 
@@ -295,23 +297,23 @@ class Config(_Strict):
     """A configuration file of ``rankwise run``."""
 
     data: Data = Field(default_factory=lambda: Data(), description="The tables.")
-    split: Split | None = Field(default=None, description="How `data.interactions` are split.")
+    split: Split | None = Field(default=None, description="The split of `data.interactions`.")
     systems: Annotated[
         dict[str, _System],
         BeforeValidator(
             _as_systems,
             json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline],
         ),
-    ] = Field(default_factory=dict, description="What is evaluated, by name.")
+    ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
     evaluation: Evaluation = Field(
-        default_factory=lambda: Evaluation(), description="The measures and their options."
+        default_factory=lambda: Evaluation(), description="The metrics and their options."
     )
     comparison: Annotated[
         list[Comparison] | None,
         BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None),
-    ] = Field(default=None, description="How systems are compared; several comparisons are a list.")
+    ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
-    output: Output = Field(default_factory=lambda: Output(), description="What is written.")
+    output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
         Engine,
         BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine),

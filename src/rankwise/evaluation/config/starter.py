@@ -1,4 +1,4 @@
-"""A commented configuration file to begin with, from the files that somebody has."""
+"""Write a commented configuration file to begin with, from the user's files."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
 
 
 _WHY = {
-    "relevance_threshold": "ratings of this and more are relevant",
+    "relevance_threshold": "rating threshold: ratings of at least this are relevant",
     "by": "groups of users that are evaluated as well",
-    "jackknife": "for intervals of coverage and Gini, which are not means over users",
+    "jackknife": "for intervals of coverage and Gini, which are not per-user means",
 }
 
 

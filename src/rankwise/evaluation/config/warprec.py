@@ -80,7 +80,7 @@ _UNPAIRED = {"kruskal_test": "Kruskal-Wallis", "whitney_u_test": "Mann-Whitney"}
 
 
 def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the options of every comparison that is asked for, and what cannot be done."""
+    """Return the options of every requested comparison, and messages for unsupported ones."""
     refused = [
         f"{key}: {name} treats the systems' users as unrelated, though they are the same users; "
         "use paired_t_test or wilcoxon_test"

@@ -58,7 +58,7 @@ def _lift(row: Mapping[str, Any]) -> str:
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    """Return the verdict with what it must not be read without."""
+    """Return the verdict with its qualification: the detectable difference, or the margin."""
     verdict, detectable = str(row["verdict"]), row["minimum_detectable"]
     if verdict == "undecided":
         return verdict if _missing(detectable) else f"{verdict} (detectable: {number(detectable)})"
@@ -146,23 +146,23 @@ def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _samples(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return what else is a sample: clusters of users, seeds and data sets."""
+    """Return notes on other random samples: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
         spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
-        notes.append(f"Users come in {spread} clusters by {settings['clusters']}, which are the "
-                     "sample.")  # fmt: skip
+        notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the "
+                     "sampling units.")  # fmt: skip
     if settings["data_sets"]:
-        notes.append(f"Over {len(settings['data_sets'])} data sets: a sample of data sets, all of "
-                     "the same weight; each alone is exploratory.")  # fmt: skip
+        notes.append(f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
+                     "weights; results on each alone are exploratory.")  # fmt: skip
     if settings["seeds"]:
         known = settings["seeds"]["counts"]
         counts = ", ".join(f"{name}: {count}" for name, count in known.items())
         counts = f"{next(iter(known.values()))} each" if len(set(known.values())) == 1 else counts
         notes.append(
             f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
-            "systems; intervals and tests hold for other users and other seeds."
+            "systems; intervals and tests generalise to other users and other seeds."
         )
     return notes
 

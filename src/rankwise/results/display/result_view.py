@@ -33,7 +33,7 @@ _COUNTS = {
     "duplicates_dropped": "repeated rows dropped",
     "truth_duplicates_dropped": "repeated truth rows dropped",
     "lists_with_rank_gaps": "lists with gaps in their ranks",
-    "places_without_item": "places without an item, kept",
+    "places_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
     "recommended_items_outside_catalogue": "recommended items outside the catalogue",
     "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
@@ -43,23 +43,23 @@ _COUNTS = {
     "users_without_baseline": "without a baseline list",
     "baseline_duplicates_dropped": "repeated baseline rows dropped",
     "train_rows_repeated": "repeated training rows, counted once",
-    "users_model_failed_for": "whom the model failed for",
-    "users_with_too_few_items": "with fewer items than asked for",
-    "users_with_too_many_items": "with more items than asked for, which do not count",
+    "users_model_failed_for": "for whom the model failed",
+    "users_with_too_few_items": "with fewer items than requested",
+    "users_with_too_many_items": "with more items than requested, of which the first are evaluated",
     "items_repeated": "items repeated by the model, dropped",
     "seen_items_recommended": "recommended items seen in training",
-    "seen_items_taken_out": "items seen in training, taken out of lists",
+    "seen_items_taken_out": "items seen in training, removed from lists",
     "truth_rows_seen_in_training": "rows of the truth seen in training, which cannot be found",
     "items_unknown": "recommended items that are unknown",
     "users_without_scores": "users of the truth without scores",
     "users_with_nothing_to_rank": "with nothing left to rank",
-    "lists_shorter_than_k": "lists shorter than asked for: too few candidates",
-    "truth_rows_that_are_no_candidates": "rows of the truth that are no candidates",
+    "lists_shorter_than_k": "lists shorter than requested: too few candidates",
+    "truth_rows_that_are_no_candidates": "rows of the truth that are not candidates",
     "excluded_without_scores": "excluded rows without scores",
     "candidates_without_scores": "candidates without scores",
     "candidates_repeated": "repeated candidates, ranked once",
-    "users_with_fewer_negatives": "with fewer negatives than asked for",
-    "users_repeated": "users who came twice, counted once",
+    "users_with_fewer_negatives": "with fewer negatives than requested",
+    "users_repeated": "repeated users, counted once",
     "history_rows_of_unknown_ids": "training rows of unknown users or items, left out",
     "baseline_rows_of_unknown_ids": "baseline rows of unknown users or items, left out",
 }
@@ -189,13 +189,13 @@ def _convention_rule(provenance: Mapping[str, Any]) -> str:
 
 
 def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return what a measure's rule has that is not that of the others."""
+    """Return the differences between a measure's rule and the common rule."""
     differs = [f"{key}={value}" for key, value in rule.items() if settings.get(key) != value]
     return f"{name}: {', '.join(differs)}"
 
 
 def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-    """Return what makes an item relevant."""
+    """Return the rule by which items are relevant, in words."""
     if "truth" not in inputs:
         return ""
     column = _columns(inputs["truth"]).get("relevance")
@@ -206,7 +206,7 @@ def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> s
 
 
 def _order_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-    """Return what orders the lists."""
+    """Return the order of the lists, in words."""
     if "recommendations" not in inputs or "ties" not in settings:
         return ""
     columns = _columns(inputs["recommendations"])

@@ -1,4 +1,4 @@
-"""What plots, reports and trackers read of a result: an interface, so that `Result` can use them.
+"""The interface of a result for plots, reports and trackers, so that `Result` can import these.
 
 `Result` has methods that draw, report and log it; the modules behind those methods would import
 `Result` in a circle. They take anything with these attributes instead.

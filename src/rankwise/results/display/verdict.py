@@ -1,4 +1,4 @@
-"""What a comparison shows, in sentences that a reader may quote."""
+"""The verdict of a comparison, in sentences that can be quoted."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
 
 
 def _undecided(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
-    """Return what can be said where no pair differs."""
+    """Return the sentence for a comparison in which no pair differs significantly."""
     same = sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
         return f"All {same} pairs are equivalent on {measure} within the margin."

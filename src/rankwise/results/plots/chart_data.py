@@ -136,7 +136,7 @@ def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
     """
     found = changed_users(system, baseline, cell)["difference"].to_numpy()
     if not len(found):
-        raise MeasureError(f"no user has another {cell} in one system than in the other")
+        raise MeasureError(f"{cell} is the same in both systems for every user")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The second half of a report: for whom, with which items, and what the lists look like."""
+"""The second half of a report: groups of users and items, exposure, fairness, example users."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ def exposure(material: Material) -> list[Block]:
         return [Missing("the exposure of items", next(iter(missing.values())))]
     without: list[Block] = [Missing(f"the exposure of {system}", why)
                             for system, why in missing.items()]  # fmt: skip
-    caption = f"How evenly the top {material.k} of all lists spread over the catalogue. The nearer "
-    caption += f"to the diagonal, the more evenly.{material.left_out}"
+    caption = f"Lorenz curves of item exposure in the top {material.k} of all lists. The nearer to "
+    caption += f"the diagonal, the more evenly items are recommended.{material.left_out}"
     return [Figure("exposure", caption, lorenz_frame(exposures), charts().lorenz_chart), *without]
 
 
@@ -175,7 +175,7 @@ def examples(material: Material) -> list[Block]:
     one, other = (material.results[name].per_user for name in (system, baseline))
     values = changed_users(one, other, cell)
     if values.is_empty():
-        return [Text(f"No user has another {cell} in {system} than in {baseline}.")]
+        return [Text(f"{cell} is the same in {system} and {baseline} for every user.")]
     better = material.direction(cell)
     gain = pl.col("difference") * (-1 if better is False else 1)
     chosen = pl.concat([

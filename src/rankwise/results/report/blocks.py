@@ -85,13 +85,13 @@ class Section:
 
 
 def reason(error: RankwiseError) -> str:
-    """Return what a reader should know of an error, on one line."""
+    """Return the message of an error on one line."""
     text = f"{error.what}: {error.found}" if error.found else error.what
     return f"{text} ({error.hint})" if error.hint else text
 
 
 def fault(error: Exception) -> str:
-    """Return what a reader should know of an error that is not of our tree."""
+    """Return the message of an error that is not a RankwiseError."""
     said = str(error).strip().splitlines()[:1]
     return ": ".join(["an error inside rankwise", type(error).__name__, *(s[:200] for s in said)])
 

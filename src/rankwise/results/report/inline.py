@@ -52,5 +52,5 @@ def _small(tag: str, name: str) -> str:
 
 
 def on_white(svg: str) -> str:
-    """Return an SVG that stands alone: no page around it gives it a colour."""
+    """Return an SVG file that does not depend on the colours of a page."""
     return _TAG.sub(lambda tag: tag[0].replace('"currentColor"', '"#1a1a1a"'), svg)

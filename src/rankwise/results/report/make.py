@@ -46,19 +46,19 @@ def make_report(
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(
-            f"recommendations of {unknown[0]!r}, which is no result", found=", ".join(results)
+            f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results)
         )
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
-        raise ParameterError("audit is what rankwise.audit returns", found=type(audit).__name__)
+        raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
     view = None if decision is None else getattr(decision, "view", None)
     if decision is not None and not isinstance(view, TableView):
-        raise ParameterError("decision is what rankwise.decide returns",
+        raise ParameterError("decision takes what rankwise.decide returns",
                              found=type(decision).__name__)  # fmt: skip
     rule = {} if decision is None else decision.record["rule"]
     others = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if others:
-        raise ParameterError(f"the decision is about {others[0]!r}, which is no result here",
+        raise ParameterError(f"the decision is about {others[0]!r}, which is not a result here",
                              found=", ".join(results))  # fmt: skip
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)

@@ -1,4 +1,4 @@
-"""The first half of a report: who is better, by how much, at which k, and at what price."""
+"""The first half of a report: verdict, leaderboard, differences, curves over k, trade-offs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def verdict(material: Material) -> list[Block]:
 
 
 def _said_by(material: Material, say: Callable[[ShownResult], Sequence[str]]) -> dict[str, str]:
-    """Return what results say, each once, with the names of those that say it."""
+    """Return the notes of all results, each once, with the names of the results that have it."""
     names: dict[str, list[str]] = {}
     for name, result in material.results.items():
         for text in say(result):
@@ -193,7 +193,7 @@ def _difference_figure(name: str, rows: pl.DataFrame, material: Material) -> Fig
     return Figure(
         name, f"Paired differences with {100 - 100 * material.settings['alpha']:g} % confidence "
         "intervals, each of one pair alone; verdicts are corrected over all pairs. An interval "
-        "across the dashed line includes no difference.",
+        "across the dashed line includes a difference of 0.",
         difference_frame(rows), charts().difference_chart,
     )  # fmt: skip
 
@@ -253,7 +253,7 @@ def trade_offs(material: Material) -> list[Block]:
     def draw(data: pl.DataFrame) -> Any:
         return charts().pareto_chart(data, y)
 
-    caption = f"{y} (up) against measures beyond accuracy (across), with 95 % confidence intervals."
+    caption = f"{y} (vertical) against metrics beyond accuracy, with 95 % confidence intervals."
     caption += material.left_out
     return [Figure("trade-offs", caption, frame, draw)]
 

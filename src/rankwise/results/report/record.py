@@ -1,4 +1,4 @@
-"""The end of a report: the data, the conventions, where everything came from, and a glossary."""
+"""The end of a report: data, conventions, provenance and a glossary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def split(material: Material) -> list[Block]:
     cards = [result.split for result in material.results.values() if result.split is not None]
     if not cards:
         raise MeasureError(
-            "results do not know how their data were split",
+            "the results have no split metadata",
             hint="evaluate on a Split, or on the folder that `rankwise split` wrote",
         )
     card, tested = cards[0], next(r.tested_on for r in material.results.values() if r.split)
@@ -144,13 +144,13 @@ def _card(card: Mapping[str, Any]) -> list[str]:
 
 
 def remarks(material: Material) -> list[Block]:
-    """Return what each result says of itself below its table."""
+    """Return the notes below the table of each result."""
     return [Folded(f"Notes of {name}", [Notes(notes)])
             for name, result in material.results.items() if (notes := result.notes)]  # fmt: skip
 
 
 def glossary(material: Material) -> list[Block]:
-    """Return what each measure says, from its docstring."""
+    """Return the definition of each metric, from its docstring."""
     rows = [
         [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary,
          found.range, found.better]

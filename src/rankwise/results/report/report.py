@@ -103,7 +103,7 @@ def _compared(
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
     if wrong or not named or not all(isinstance(name, str) for name in named):
         raise ParameterError(
-            "a report is about results", found=", ".join(wrong) or "no result by name",
+            "a report needs results", found=", ".join(wrong) or "no result by name",
             hint="pass rw.report({name: result, …}), or a comparison",
         )  # fmt: skip
     if baseline is not None and baseline not in named:
@@ -111,7 +111,7 @@ def _compared(
     if primary is not None:
         primary = next(iter(named.values())).cell(primary)
     if len(named) == 1:
-        return named, None, "one result alone has nothing to be compared with"
+        return named, None, "a single result cannot be compared"
     try:
         return named, compare(named, primary=primary, baseline=baseline), ""
     except RankwiseError as error:

@@ -147,7 +147,7 @@ def _text(name: str) -> pl.Expr:
 
 
 def _positions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return lists in their order: by rank, else by score, else as the rows stand."""
+    """Return lists in their order: by rank, else by score, else by row."""
     ids = [_text("user"), _text("item")]
     if "rank" in frame.columns:
         ordered = frame.sort("user", "rank", maintain_order=True)

@@ -67,7 +67,7 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
 
 
 def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
-    """Return the columns of a table that know the test part, each with what it knows."""
+    """Return the columns of a table that leak the test part, each with what it leaks."""
     frame = matching(table, role, parts.train[role])
     columns = [name for name in frame.columns if name != role]
     statistics = _Statistics.read(parts, frame[role], role)

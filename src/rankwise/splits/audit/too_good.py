@@ -1,4 +1,4 @@
-"""Recommendations too good to be true (L18): beyond any model, or ordered as test counts are."""
+"""Recommendations too good to be true (L18): implausibly accurate, or ordered like test counts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _recall_of_neighbours(known: pl.DataFrame, asked: pl.DataFrame) -> float:
 
 
 def _sample(users: pl.Series) -> pl.Series:
-    """Return at most so many users, evenly spread over their ids."""
+    """Return at most a given number of users, evenly spread over their ids."""
     ids = users.unique().sort()
     return ids.gather(np.linspace(0, len(ids) - 1, min(len(ids), _USERS)).astype(np.int64))
 
