@@ -1,0 +1,48 @@
+"""The contest with other libraries: it is complete, and no time counts unless values agree."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def contest():
+    before = [*sys.path]
+    sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "contest")]
+    import contest_page
+    import environments
+    import run
+
+    yield run, environments, contest_page
+    sys.path[:] = before
+
+
+def test_every_peer_has_an_environment_a_program_and_a_name(contest):
+    run, environments, page = contest
+    assert {*environments.PEERS} | {"plain_python", "polars"} == {*run.OPPONENTS} == {*page.NAMES}
+    for peer in run.OPPONENTS:
+        assert (BENCHMARKS / "contest" / f"with_{peer}.py").exists()
+    assert {one.task for one in run.OPPONENTS.values()} == {*page.TASKS}
+
+
+VALUES = {"precision@10": 0.25, "recall@10": 0.5}
+
+
+@pytest.mark.slow
+def test_a_peer_is_measured_only_if_its_values_agree(contest, tmp_path, monkeypatch):
+    run, _, _ = contest
+    run.write_data("small", tmp_path)
+    found = run.against("plain_python", tmp_path, 1)
+    assert {*found["ratio"]} == {*run.STEPS}
+    assert len(found["measures"]) == 6
+    assert found["peer"]["later call"] > 0
+    other = {name: value * (1 + 1e-6) for name, value in VALUES.items()}
+    monkeypatch.setattr(run, "run", lambda *_: {**found["peer"], "values": next(values)})
+    values = iter([VALUES, other])
+    with pytest.raises(run.CannotRunError, match="other values: precision@10"):
+        run.against("plain_python", tmp_path, 1)
