@@ -82,7 +82,7 @@ def test_a_saved_comparison(folder, tmp_path):
     (["results/a", "--audit"], "--audit needs --train and --truth"),
     (["results/a", "results/b", "--baseline", "x"], "there is no result"),
     (["results/a", "--primary", "ndcg@3"], "ndcg@3"),
-    (["results/a", "--recommendations", "x=a.csv"], "is no result"),
+    (["results/a", "--recommendations", "x=a.csv"], "is not a result"),
 ])  # fmt: skip
 def test_wrong_questions(folder, tmp_path, arguments, says):
     done = run(folder, tmp_path, *arguments)

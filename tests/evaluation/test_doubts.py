@@ -88,3 +88,11 @@ def test_a_list_that_begins_below_the_first_rank_has_a_gap():
     lists = LISTS.drop("score").with_columns(rank=pl.Series(ranks))
     assert rw.evaluate(lists, TRUTH, "mrr").counts["lists_with_rank_gaps"] == 1
     assert rw.evaluate(lists[2:], TRUTH, "mrr").counts.get("lists_with_rank_gaps", 0) == 0
+
+
+def test_exact_ranks_are_always_of_the_pairs_of_the_ground_truth():
+    scores = np.array([[0.1, 0.5, 0.3], [0.4, 0.2, 0.9]])
+    truth = {0: [1], 1: [0, 2]}
+    ranks = rw.rank_relevant(scores, truth=truth)
+    result = rw.evaluate(ranks, truth, "mrr")
+    assert result.provenance["doubts"] == []

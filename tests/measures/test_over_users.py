@@ -76,7 +76,7 @@ def test_bad_parameters(name):
 
 
 def test_weights_of_users_are_refused():
-    with pytest.raises(MeasureError, match="counts each user once"):
+    with pytest.raises(MeasureError, match="cannot be weighted by user"):
         rw.evaluate({1: [1]}, {1: {1}}, "quantile@1", weights={1: 2.0})
 
 

@@ -361,7 +361,7 @@ def test_without_the_extras(results, monkeypatch, module, hint):
     ({"a": 5}, {}, "a report needs results"),
     ("results", {"baseline": "x"}, "there is no result 'x'"),
     ("results", {"primary": "mrr@3"}, "was not evaluated"),
-    ("results", {"recommendations": {"x": RUNS["low"]}}, "is no result"),
+    ("results", {"recommendations": {"x": RUNS["low"]}}, "is not a result"),
     ("results", {"audit": 5}, "audit takes what rankwise.audit returns"),
     ("comparison", {"primary": "ndcg@3"}, "has its baseline"),
 ])  # fmt: skip

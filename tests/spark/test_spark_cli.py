@@ -35,7 +35,7 @@ def test_evaluate_on_spark(spark, files, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [(["--engine", "spark", "--chunk-rows", "10"], "whole files"),
-     (["--master", "yarn"], "go with --engine spark")],
+     (["--master", "yarn"], "need --engine spark")],
 )  # fmt: skip
 def test_options_that_do_not_go_together(files, more, message):
     ran = CliRunner().invoke(cli, ["evaluate", *files, *more])

@@ -87,7 +87,7 @@ def test_what_cannot_be_compared(spark, systems):
     two = rs.evaluate(send(spark, lists["two"]), send(spark, extra), "recall@5", spark=spark)
     with pytest.raises(ParameterError, match="different truths"):
         rs.compare(one, two)
-    with pytest.raises(ParameterError, match="evaluated there"):
+    with pytest.raises(ParameterError, match="can be compared in Spark"):
         rs.compare(one, rw.evaluate(lists["two"], truth, "recall@5"))
     with pytest.raises(ParameterError, match="correction"):
         rs.compare(one, one, correction="tukey")

@@ -342,7 +342,7 @@ BAD = {
     "a query that fails": (lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
                            InputError, "Spark fails to compute"),
     "empty": (lambda t: t.where("user < 0"), EmptyError, "recommendations is empty"),
-    "twice in a list": (lambda t: t.union(t), InputError, "twice in one list"),
+    "twice in a list": (lambda t: t.union(t), InputError, "duplicate item"),
 }  # fmt: skip
 
 
@@ -380,7 +380,7 @@ def test_bad_questions(spark, pair):
     assert type(error.value) is InputError
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
-    with pytest.raises(ParameterError, match="another one in every process"):
+    with pytest.raises(ParameterError, match="differs between processes"):
         ask(
             rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"]
         )

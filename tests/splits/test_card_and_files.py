@@ -193,7 +193,7 @@ def test_files_that_do_not_fit(tmp_path):
     with pytest.raises(OutputError, match="new or empty"):
         splits.LeaveOut(1).split(TABLE).save(folder)
     TABLE.write_parquet(folder / "train.parquet")
-    with pytest.raises(FileError, match="not the one that its card speaks of"):
+    with pytest.raises(FileError, match="differs from its card"):
         splits.read(folder)
     (folder / "train.parquet").unlink()
     (folder / "split.json").unlink()
@@ -312,7 +312,7 @@ def test_a_card_is_read_as_it_was_written(tmp_path):
     for old, new in (('"n": 1', '"n": 2'), ('"rows": 3', '"rows": 4'), ('"id": "', '"id": "0')):
         assert old in text
         (folder / "split.json").write_text(text.replace(old, new))
-        with pytest.raises(FileError, match="not as it was written"):
+        with pytest.raises(FileError, match="was changed after it was written"):
             splits.read(folder)
 
 

@@ -201,7 +201,7 @@ def test_paired_t_test_by_hand():
     assert not found.significant
     assert found.p_value == pytest.approx(0.0917, abs=1e-4)
     assert "does not show that there is none" in found.interpretation
-    with pytest.raises(InputError, match="as many values"):
+    with pytest.raises(InputError, match="the same number of values"):
         stats.paired_t_test([1.0, 2.0], [1.0])
     with pytest.raises(ParameterError, match="alpha"):
         stats.paired_t_test([1.0, 2.0], [1.0, 3.0], alpha=5)
@@ -276,7 +276,7 @@ def test_two_levels_split_the_variance():
     ("go", "said"),
     [
         (lambda: stats.paired_t([1.0, np.inf], [0.0, 0.0]), "infinite"),
-        (lambda: stats.paired_t([[1.0]], [[2.0]]), "one number a user"),
+        (lambda: stats.paired_t([[1.0]], [[2.0]]), "one number per user"),
         (lambda: stats.paired_t(["a"], ["b"]), "no numbers"),
         (lambda: stats.paired_t(X * 1j, X), "x holds no numbers"),
         (lambda: stats.paired_t_test([10**400], [1]), "no numbers"),

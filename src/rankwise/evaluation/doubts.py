@@ -10,7 +10,7 @@ import polars as pl
 from rankwise.errors import InputError
 from rankwise.tables.align import align
 from rankwise.tables.columns import ROLES, plain_name
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["check_dense", "doubts", "swapped"]
 
@@ -50,7 +50,8 @@ def doubts(tables: Tables) -> list[str]:
     if lists is None or truth is None or lists.format == "ratings":
         return []
     said = swapped(lists, truth)
-    if _same_pairs(lists, truth):
+    exact = isinstance(lists, Recommendations) and lists.is_exact  # ranks of the relevant items
+    if not exact and _same_pairs(lists, truth):
         said.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
         said.append("the training interactions are the user-item pairs of the ground truth")
