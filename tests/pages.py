@@ -111,7 +111,7 @@ class Page:
         return done.stdout
 
 
-def check(path: Path, folder: Path, **names: object) -> int:
+def check(path: Path, folder: Path, /, **names: object) -> int:
     """Run a page, raise unless it prints what it says, and return how many outputs it shows."""
     count = 0
     for shown, printed in Page(path, folder, dict(names)).run():
