@@ -95,7 +95,7 @@ def test_the_gate(folder):
     same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
     for more, code, said in (
         ((), 1, "not shown: again against baseline in ndcg@2: it is not shown to be better"),
-        (("--not-shown", "pass"), 0, "say --margin"),
+        (("--not-shown", "pass"), 0, "pass --margin"),
         (("--margin", "0.001"), 1, "a loss of the margin is not excluded"),
         (("--margin", "50%"), 0, "passed: again against baseline in ndcg@2: it loses less"),
         (("--margin", "much"), 2, "neither a number nor a share"),
@@ -119,7 +119,7 @@ def test_the_gate(folder):
         (["weak", "strong", "-m", "ndcg@9"], 2, "was not evaluated"),
         (["weak", "--no-regression", "strong", "--baseline", "weak"], 2, "is the baseline"),
         (["weak", "strong", "-o", "table.pdf"], 2, "-o writes"),
-        (["a=truth.csv", "weak"], 3, "stands twice"),
+        (["a=truth.csv", "weak"], 3, "occurs twice"),
     ],
 )
 def test_what_compare_refuses(folder, arguments, code, said):
@@ -172,7 +172,7 @@ def test_seeds_and_data_sets(folder):
         (["weak", "./weak"], "two systems are called 'weak'"),
         (["a@=weak", "b=strong"], "is not [NAME=]PATH"),
         (["weak", "new=strong", "new=./strong"], "is given twice for 'new'"),
-        (["a@x=weak.csv", "b@x=strong.csv", "--truth", "truth.csv"], "--truth is of one data set"),
+        (["a@x=weak.csv", "b@x=strong.csv", "--truth", "truth.csv"], "--truth is for one data set"),
     ]:
         done = rankwise(folder, "compare", *given)
         assert done.returncode == 2

@@ -90,11 +90,11 @@ def test_folds(folder):
     [
         (["--by", "time", "--n", "2"], 2, "takes no --n"),
         (["--test-ratio", "2"], 2, "must lie between 0 and 1"),
-        (["--by", "folds", "--folds", "99"], 3, "99 folds need at least 9 rows"),
+        (["--by", "folds", "--folds", "99"], 3, "99 folds need at least 99 rows"),
         (["--column", "timestamp=when"], 3, "no column 'when'"),
         (["--by", "users", "--validation-ratio", "0.2"], 2, "takes no --validation-ratio"),
         (["--by", "last", "--n", "2", "--test-ratio", "0.2"], 2, "--n or --test-ratio"),
-        (["--by", "windows", "--window", "0"], 2, "longer than nothing"),
+        (["--by", "windows", "--window", "0"], 2, "longer than 0"),
         (["--rule", "ratings.csv"], 3, "this is not a rule"),
         (["--rule", "ratings.csv", "--n", "2"], 2, "leave --n out"),
         (

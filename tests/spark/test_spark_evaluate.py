@@ -244,7 +244,7 @@ def test_bucketed_files(spark, tmp_path):
     check_same(one, there)
     mixed = rs.evaluate(paths["recommendations"], sent["truth"], "ndcg@5", spark=spark)
     assert mixed["ndcg@5"] == one["ndcg@5"]
-    with pytest.raises(OutputError, match="there already"):
+    with pytest.raises(OutputError, match="exists already"):
         rs.bucket(sent["truth"], tmp_path / "truth", role="truth", spark=spark)
     with pytest.raises(ParameterError, match="bucketed for something else"):
         rs.evaluate(paths["recommendations"], paths["recommendations"], "ndcg@5", spark=spark)
