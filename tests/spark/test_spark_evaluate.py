@@ -246,7 +246,7 @@ def test_bucketed_files(spark, tmp_path):
     assert mixed["ndcg@5"] == one["ndcg@5"]
     with pytest.raises(OutputError, match="exists already"):
         rs.bucket(sent["truth"], tmp_path / "truth", role="truth", spark=spark)
-    with pytest.raises(ParameterError, match="bucketed for something else"):
+    with pytest.raises(ParameterError, match="bucketed for another role"):
         rs.evaluate(paths["recommendations"], paths["recommendations"], "ndcg@5", spark=spark)
     part = next((tmp_path / "truth").glob("rankwise_bucket=*/*.parquet"))
     pl.read_parquet(part).head(1).write_parquet(part.with_name("more.parquet"))
