@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import polars as pl
 import workload
+from page import DOCS, write_part
 from timing import in_turns
 
 import rankwise as rw
@@ -25,11 +26,7 @@ import rankwise as rw
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "growth.json"
-CHART = HERE.parent / "docs" / "benchmarks-growth.svg"
-START = "<!-- benchmarks/growth.py writes what follows -->"
-END = "<!-- the end of what benchmarks/growth.py writes -->"
+RESULTS = Path(__file__).parent / "results" / "growth.json"
 MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "f", "dcg", "rbp", "err",
             "ncrr", "arhr", "fallout", "gini", "catalog_coverage", "shannon_entropy")  # fmt: skip
 
@@ -111,24 +108,17 @@ def chart(frame: pl.DataFrame) -> alt.Chart:
     return drawn
 
 
-def write_page(frame: pl.DataFrame) -> None:
-    """Put the table between its marks in ``docs/benchmarks.md``, and the chart beside it."""
-    page = CHART.with_name("benchmarks.md")
-    before, _, rest = page.read_text().partition(START)
-    after = rest.partition(END)[2]
-    page.write_text(f"{before}{START}\n\n{table(frame)}\n\n{END}{after}")
-    chart(frame).save(CHART)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how time grows with the work.")
     parser.add_argument("--quick", action="store_true", help="up to a million; writes nothing")
     quick = parser.parse_args().quick
     found = [*measure(quick)]
+    frame = pl.DataFrame(found)
     if not quick:
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-        write_page(pl.DataFrame(found))
-    print(table(pl.DataFrame(found)))
+        write_part("benchmarks/growth.py", table(frame))
+        chart(frame).save(DOCS / "benchmarks-growth.svg")
+    print(table(frame))
 
 
 if __name__ == "__main__":

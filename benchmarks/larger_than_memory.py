@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from peak_memory import peak_memory
 
 LENGTH, ITEMS, RELEVANT = 1_000, 100_000, 5
 USERS_AT_ONCE = 5_000
@@ -51,7 +52,7 @@ def write(lists: Path, truth: Path, size: float) -> tuple[int, int]:
 
 
 def evaluate(lists: Path, truth: Path) -> dict[str, float]:
-    """Evaluate with the command line in a new process; return its time and peak memory."""
+    """Evaluate in a new process; return its time and peak memory."""
     command = [sys.executable, __file__, "--evaluate", str(lists), str(truth)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout))
@@ -63,9 +64,8 @@ def _child(lists: str, truth: str) -> None:
     start = time.perf_counter()
     result = rw.evaluate(lists, truth, ASKED, chunk_rows=CHUNK, progress=False)
     seconds = time.perf_counter() - start
-    lines = Path("/proc/self/status").read_text().splitlines()
-    peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
-    json.dump({"seconds": seconds, "peak": peak, "ndcg@10": result["ndcg@10"]}, sys.stdout)
+    found = {"seconds": seconds, "peak": peak_memory(), "ndcg@10": result["ndcg@10"]}
+    json.dump(found, sys.stdout)
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ is what the evaluation needed.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from peak_memory import peak_memory
 from workload import Workload
 
 import rankwise as rw
@@ -50,27 +50,12 @@ def _load(folder: Path, table: str) -> pl.DataFrame:
     return pl.DataFrame({name: np.load(path) for name, path in paths.items() if path.exists()})
 
 
-def _peak() -> int:
-    """Return the most bytes this process ever held at once.
-
-    On Linux ``ru_maxrss`` starts from the peak of the parent, which may be the larger; the high
-    water mark of the process itself does not.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
 def main(task: str, folder: str) -> None:
     work = Workload(_load(Path(folder), "recs"), _load(Path(folder), "truth"))
     if task == "evaluate":
         asked = [measure @ CUTOFFS for measure in map(rw.parse, MEASURES)]
         rw.evaluate(work.recs, work.truth, asked, progress=False)
-    print(_peak())
+    print(peak_memory())
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from peak_memory import peak_memory
 from threadpoolctl import threadpool_limits
 from timing import Line, in_turns, markdown, ratio
 from workload import MOVIELENS_ITEMS, MOVIELENS_USERS, movielens
@@ -176,9 +177,7 @@ def size(what: str, folder: Path) -> float:
         "exact": given.exact,
     }
     run[what]()
-    # The largest size of this process alone: that of getrusage holds what started it, too.
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    return peak_memory() / 2**20
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ from typing import Any, TypeAlias
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "contest"))
 
-from data import SIZES, write_data  # noqa: E402 - it lies in the folder above
+import contest_page  # noqa: E402 - it lies in the folder above
+from data import SIZES, write_data  # noqa: E402
 from environments import PEERS, interpreter  # noqa: E402
 
 RESULTS = HERE / "results"
@@ -192,8 +193,6 @@ def main() -> None:
         if options.peer and path.exists():  # the others stay
             found["peers"] = json.loads(path.read_text())["peers"] | found["peers"]
         path.write_text(json.dumps(found, indent=1) + "\n")
-    import contest_page
-
     contest_page.write(RESULTS)
 
 

@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from reference import make_anew
+
 import rankwise
 from rankwise.measures import registry
 
@@ -69,9 +71,7 @@ def _object(path: str) -> Any:
 
 def write_api(folder: Path) -> None:
     """Write the pages into a folder, made anew."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.rst"):
-        old.unlink()
+    make_anew(folder)
     described: dict[int, str] = {}
     for name, (title, names) in GROUPS.items():
         (folder / f"{name}.rst").write_text(_page(title, names, described), encoding="utf-8")

@@ -10,20 +10,25 @@ from rankwise.measures.describe import FAMILIES, Description, every_description
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["write_pages"]
+__all__ = ["make_anew", "write_pages"]
 
 
 def write_pages(folder: Path) -> list[Path]:
     """Write the pages into a folder, made anew, and return them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.rst"):
-        old.unlink()
+    make_anew(folder)
     every = every_description()
     pages = {found.cls.name: page(found) for found in every}
     pages["index"] = index(every)
     for name, text in pages.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
     return [folder / f"{name}.rst" for name in pages]
+
+
+def make_anew(folder: Path) -> None:
+    """Make a folder without the pages of an earlier build."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.rst"):
+        old.unlink()
 
 
 def page(found: Description) -> str:

@@ -45,15 +45,14 @@ class Page:
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
         self._here = self.folder
-        self._end = 0
 
     def run(self) -> Iterator[tuple[str, str]]:
         """Run every block; yield each output that the page shows, beside what was printed."""
         printed: str | None = None
-        self.pieces = []
+        self.pieces, end = [], 0
         for part in _PART.finditer(self.text):
-            self.pieces.append(self.text[self._end : part.start()])
-            self._end = part.end()
+            self.pieces.append(self.text[end : part.start()])
+            end = part.end()
             whole, between = part[0], self.pieces[-1].strip()
             if (
                 part["kind"] == "text"
@@ -66,7 +65,7 @@ class Page:
             else:
                 printed = self._print(part)
             self.pieces.append(whole)
-        self.pieces.append(self.text[self._end :])
+        self.pieces.append(self.text[end:])
 
     def _print(self, part: re.Match[str]) -> str | None:
         """Run one part and return what it prints; None if nothing is to be compared."""

@@ -1,4 +1,4 @@
-"""What can be held of how rankwise speaks: patterns, abbreviations, and defaults of parameters."""
+"""What can be held of how rankwise speaks: patterns of sentences, and defaults of parameters."""
 
 from __future__ import annotations
 
@@ -32,22 +32,6 @@ PATTERNS = {
     "related": r"\band (?:its|their) kin\b",
 }
 """What to write instead, and the pattern of what not to write."""
-SHORT = {
-    "ILD",
-    "EFD",
-    "EPC",
-    "ARP",
-    "RBP",
-    "REO",
-    "RSP",
-    "MAD",
-    "IPS",
-    "SNIPS",
-    "RBO",
-    "FDR",
-    "FWER",
-}
-"""Abbreviations that a page of the guide has to spell out, or show as code."""
 
 
 def prose():
@@ -91,7 +75,7 @@ def described(path):
     return {name: kind for names, kind in documented for name in names.split(", ")}, signature
 
 
-ENGINES = {"torch": "torch", "spark": "pyspark"}
+ENGINES = {"torch", "spark"}
 OBJECTS = [(group, path) for group, (_, names) in GROUPS.items() if group not in ENGINES
            for path in public_objects(names)]  # fmt: skip
 

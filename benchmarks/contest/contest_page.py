@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 
 import altair as alt
 import polars as pl
+from data import SIZES
+from page import DOCS, write_part
+from workload import MOVIELENS_ITEMS
 
 __all__ = ["write"]
 
 Found: TypeAlias = "dict[str, Any]"
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAMES = {
     "plain_python": "plain Python", "polars": "Polars, by hand", "ranx": "ranx",
     "pytrec_eval": "pytrec_eval", "ir_measures": "ir_measures", "rectools": "RecTools",
@@ -27,22 +29,17 @@ TASKS = {
     "factors": "Factors to means, without the items of training",
     "search": "Factors to the best ten items, nothing measured",
 }
-SIZES = {"small": "1,000 users", "ml1m": "6,040 users", "ml20m": "138,493 users"}
+USERS = {size: f"{users:,} users" for size, users in SIZES.items()}
 HEAD = ("", "values", "import and first call", "construction", "later call", "memory",
         "later call, rankwise")  # fmt: skip
-START = "<!-- benchmarks/run.py writes what follows -->"
 
 
 def write(results: Path) -> None:
     """Write the tables into ``docs/benchmarks.md`` and the chart beside it."""
     found = {size: json.loads(path.read_text()) for size in SIZES
              if (path := results / f"{size}.json").exists()}  # fmt: skip
-    page = DOCS / "benchmarks.md"
-    kept, mark, _ = page.read_text().partition(START)
-    parts = [f"{kept}{mark}\n"]
-    for size, measured in found.items():
-        parts.append(_size(size, measured))
-    page.write_text("\n".join(parts))
+    parts = [_size(size, measured) for size, measured in found.items()]
+    write_part("benchmarks/run.py", "\n".join(parts))
     _chart(found).save(DOCS / "benchmarks.svg")
 
 
@@ -51,11 +48,11 @@ def _size(size: str, measured: Found) -> str:
     runs = f"{measured['rounds']} run{'s' if measured['rounds'] > 1 else ''}"
     said = (
         f"{rows['recs']:,} recommendations, {rows['truth']:,} rows of ground truth, "
-        f"{rows['train']:,} of training, 26,744 items. Median of {runs}, "
+        f"{rows['train']:,} of training, {MOVIELENS_ITEMS:,} items. Median of {runs}, "
         f"{measured['processors']} processors, Python {measured['python']}: "
         f"`python benchmarks/run.py --size {size}`."
     )
-    lines = [f"### {SIZES[size]}\n", f"{said}\n"]
+    lines = [f"### {USERS[size]}\n", f"{said}\n"]
     for task, title in TASKS.items():
         peers = {name: found for name, found in measured["peers"].items() if found["task"] == task}
         lines += [
@@ -98,7 +95,7 @@ def _chart(found: dict[str, Found]) -> alt.Chart:
     rows = [
         {
             "peer": NAMES[name],
-            "size": SIZES[size],
+            "size": USERS[size],
             "task": TASKS[each["task"]],
             "ratio": _later(each),
         }
@@ -114,7 +111,7 @@ def _chart(found: dict[str, Found]) -> alt.Chart:
             x=alt.X("ratio:Q", scale=alt.Scale(type="log"),
                     title="time of a later call over that of rankwise (1 = equal)"),
             y=alt.Y("peer:N", sort=[*NAMES.values()], title=None),
-            color=alt.Color("size:N", sort=[*SIZES.values()], title=None,
+            color=alt.Color("size:N", sort=[*USERS.values()], title=None,
                             legend=alt.Legend(orient="top"),
                             scale=alt.Scale(range=["#8fb8de", "#3b7dbf", "#14375e"])),
             row=alt.Row("task:N", sort=[*TASKS.values()], title=None,

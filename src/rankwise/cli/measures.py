@@ -18,12 +18,6 @@ __all__ = ["command"]
 
 _UNLIMITED = 10_000  # columns: where there is no terminal, each measure has one line
 _PAGE = 80  # columns of a definition where there is no terminal
-_SIGNS = {
-    "R_u": "the relevant items of user u",
-    "L_u": "the recommendation list of user u; L_u^k its top k",
-    "H_u": "the training history of user u",
-    "rel_i": "1 if the item at rank i is relevant, else 0",
-}
 
 
 @click.command(
@@ -112,14 +106,9 @@ def definition(description: Description) -> str:
 def _write_formula(formatter: click.HelpFormatter, latex: str) -> None:
     from rankwise.cli.formulas import plain_formula
 
-    formula = plain_formula(latex)
-    for line in formula.split("\n"):
+    for line in plain_formula(latex).split("\n"):
         formatter.write(textwrap.fill(line, formatter.width, initial_indent="    ",
                                       subsequent_indent="        ") + "\n")  # fmt: skip
-    signs = [(sign, meaning) for sign, meaning in _SIGNS.items() if sign in formula]
-    if signs:
-        formatter.write_paragraph()
-        formatter.write_dl(signs)
 
 
 def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
