@@ -172,6 +172,41 @@ static void scores(void) {
     free(values);
 }
 
+static void largest_scores(void) {
+    const int64_t rows = 1 + below(4), width = 1 + below(40), stride = width + below(3);
+    const int64_t groups = 1 + below(width), k = 1 + below(12), room = (rows + 1) * width;
+    double *values = malloc((size_t)((rows - 1) * stride + width) * sizeof(double));
+    double *best = malloc((size_t)room * sizeof(double));
+    int32_t *items = malloc((size_t)room * sizeof(int32_t));
+    int64_t *keys = numbers(width), lengths[4], first = 0;
+    for (int64_t at = 0; at < (rows - 1) * stride + width; at++)
+        values[at] = below(9) ? (double)(below(30) - 15) * -0.5 : -INFINITY;
+    const int64_t found =
+        rw_top_float64(values, stride, width, rows, groups, k, room, keys, items, best, lengths);
+    for (int64_t row = 0; row < rows; first += lengths[row++]) {
+        const double *scores = values + row * stride;
+        int64_t kept = 0;
+        for (int64_t item = 0; item < width; item++) {
+            int64_t above = 0, here = 0;
+            for (int64_t other = 0; other < width; other++)
+                above += scores[other] > scores[item];
+            for (int64_t at = first; at < first + lengths[row]; at++)
+                here += items[at] == item && best[at] == scores[item];
+            const int among = above < k && scores[item] > -INFINITY;
+            check(here == among, "an item of the largest scores");
+            kept += among;
+        }
+        check(kept == lengths[row], "the number of largest scores");
+    }
+    check(found == first, "the number of all largest scores");
+    check(rw_top_float64(values, stride, width, rows, groups, k, width - 1, keys, items, best,
+                         lengths) == -1, "largest scores without room");
+    values[below(width)] = below(2) ? NAN : INFINITY;
+    check(rw_top_float64(values, stride, width, rows, groups, k, room, keys, items, best,
+                         lengths) == -1, "a score that is no number");
+    free(values), free(best), free(items), free(keys);
+}
+
 static void rows_of_users(void) {
     const int64_t users = 1 + below(5);
     int64_t n = 0, starts[6] = {0}, counts[6] = {0}, next[6] = {0};
@@ -246,6 +281,7 @@ int main(void) {
         sums();
         columns_of_text();
         scores();
+        largest_scores();
         rows_of_users();
         ranks_of_rows();
     }

@@ -176,6 +176,45 @@ def test_scores_above(seed, dtype, levels):
     assert equal.tolist() == (row == judged[:, None]).sum(axis=1).tolist()
 
 
+@needs_kernels
+@given(
+    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6]),
+    st.integers(1, 40),
+)  # fmt: skip
+def test_largest_scores(seed, dtype, levels, k):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(
+        dtype
+    )
+    scores[rng.random(scores.shape) < rng.random()] = -np.inf
+    found = kernels.top(scores, k)
+    if found is None:
+        assert levels == 3  # more scores are equal than there is room for
+        return
+    lengths, items, best = found
+    ends = np.cumsum(lengths)
+    for row, here in zip(scores, np.split(np.arange(ends[-1]), ends[:-1]), strict=True):
+        above = (row > row[:, None]).sum(axis=1)
+        expected = np.flatnonzero((above < k) & (row > -np.inf))
+        assert np.sort(items[here]).tolist() == expected.tolist()
+        assert best[here].tolist() == row[items[here]].tolist()
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_of_both_signs_are_equal_and_keep_their_sign(dtype):
+    _, items, best = kernels.top(np.array([[0.0, -1.0, -0.0]], dtype=dtype), 1)
+    assert dict(zip(items.tolist(), np.signbit(best).tolist(), strict=True)) == {0: False, 2: True}
+
+
+@needs_kernels
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_take_the_other_road(bad):
+    assert kernels.top(np.array([[0.0, bad, 1.0]]), 1) is None
+    with pytest.raises(ScoreError, match="user 0, item 1"):
+        rw.rank(np.array([[0.0, bad, 1.0]]), 1)
+
+
 MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",
             "rbp@5", "ndcg(gain=exponential)@5", "bpref"]  # fmt: skip
 

@@ -267,6 +267,83 @@ RW_API uint64_t rw_whole_columns(const uint8_t *text, int64_t n, uint8_t separat
 RW_COUNT(rw_count_float32, float, int32_t)
 RW_COUNT(rw_count_float64, double, int64_t)
 
+/* Find the `k` largest scores of each row, and those that are equal to the last of them.
+
+   Rows lie `stride` numbers apart; minus infinity is no score. Items are dealt into groups, at most
+   `width`, item i into i mod `groups`. The k-th largest of their maxima is at most the k-th largest
+   score, so that only groups that reach it are read again. A k-th largest is found bit by bit, in
+   whole numbers that are in the order of the scores; `keys` has room for those of a row. Writes the
+   items of one row after the other, their scores, and how many a row has. Returns how many there are,
+   or -1 if a score is NaN or infinity, or if fewer than `width` of `room` places are left for a row. */
+#define RW_TOP(NAME, SCORE, KEY, BITS, LARGEST, MOST)                                             \
+    static inline KEY NAME##_key(SCORE score) {                                                   \
+        const union {                                                                             \
+            SCORE score;                                                                          \
+            KEY key;                                                                              \
+        } bits = {score + 0}; /* so that -0 is 0 */                                               \
+        return bits.key ^ (bits.key < 0 ? MOST : 0);                                              \
+    }                                                                                             \
+    RW_WIDE static KEY NAME##_kth(const KEY *keys, int64_t n, int64_t k) {                        \
+        const KEY least = NAME##_key(-LARGEST);                                                   \
+        KEY kth = -MOST - 1;                                                                      \
+        for (int bit = BITS - 1; n >= k && bit >= 0; bit--) {                                     \
+            const KEY higher = bit == BITS - 1 ? 0 : kth + ((KEY)1 << bit);                       \
+            KEY reached = 0;                                                                      \
+            for (int64_t at = 0; at < n; at++)                                                    \
+                reached += keys[at] >= higher;                                                    \
+            kth = reached >= k ? higher : kth;                                                    \
+        }                                                                                         \
+        return kth > least ? kth : least;                                                         \
+    }                                                                                             \
+    RW_WIDE static int NAME##_maxima(const SCORE *scores, int64_t width, int64_t groups,          \
+                                     SCORE *maxima, KEY *keys) {                                  \
+        KEY good = 1;                                                                             \
+        for (int64_t group = 0; group < groups; group++)                                          \
+            maxima[group] = -INFINITY;                                                            \
+        for (int64_t first = 0; first < width; first += groups) {                                 \
+            const int64_t size = width - first < groups ? width - first : groups;                 \
+            for (int64_t group = 0; group < size; group++) {                                      \
+                const SCORE score = scores[first + group];                                        \
+                maxima[group] = score > maxima[group] ? score : maxima[group];                    \
+                good &= score <= LARGEST;                                                         \
+            }                                                                                     \
+        }                                                                                         \
+        for (int64_t group = 0; group < groups; group++)                                          \
+            keys[group] = NAME##_key(maxima[group]);                                              \
+        return good != 0;                                                                         \
+    }                                                                                             \
+    RW_API int64_t NAME(const SCORE *scores, int64_t stride, int64_t width, int64_t rows,         \
+                        int64_t groups, int64_t k, int64_t room, KEY *keys, int32_t *items,       \
+                        SCORE *best, int64_t *lengths) {                                          \
+        int64_t total = 0;                                                                        \
+        for (int64_t row = 0; row < rows; row++, scores += stride) {                              \
+            if (room - total < width ||                                                           \
+                !NAME##_maxima(scores, width, groups, best + total, keys))                        \
+                return -1;                                                                        \
+            int64_t n = 0, kept = 0;                                                              \
+            KEY least = NAME##_kth(keys, groups, k);                                              \
+            for (int64_t group = 0; group < groups; group++)                                      \
+                if (keys[group] >= least)                                                         \
+                    for (int64_t item = group; item < width; item += groups)                      \
+                        if (NAME##_key(scores[item]) >= least)                                    \
+                            items[total + n++] = (int32_t)item;                                   \
+            for (int64_t at = 0; at < n; at++)                                                    \
+                keys[at] = NAME##_key(scores[items[total + at]]);                                 \
+            least = NAME##_kth(keys, n, k);                                                       \
+            for (int64_t at = 0; at < n; at++) {                                                  \
+                items[total + kept] = items[total + at];                                          \
+                kept += keys[at] >= least;                                                        \
+            }                                                                                     \
+            lengths[row] = kept;                                                                  \
+            for (; kept > 0; kept--, total++)                                                     \
+                best[total] = scores[items[total]];                                               \
+        }                                                                                         \
+        return total;                                                                             \
+    }
+
+RW_TOP(rw_top_float32, float, int32_t, 32, FLT_MAX, INT32_MAX)
+RW_TOP(rw_top_float64, double, int64_t, 64, DBL_MAX, INT64_MAX)
+
 /* Count how often each code occurs among some rows; adds to `counts`. */
 RW_API void rw_count(const int64_t *codes, int64_t first, int64_t stop, int64_t *counts) {
     for (int64_t row = first; row < stop; row++)

@@ -24,7 +24,8 @@ import numpy as np
 
 __all__ = [
     "LIBRARY", "SOURCE", "changes", "count", "count_above", "counts_up", "exact_parts", "match",
-    "place", "ranks", "road", "scatter", "sums", "turned_off", "whole_columns",
+    "place", "ranks", "road", "scatter", "sums", "top", "turned_off",
+    "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -36,6 +37,9 @@ LIBRARY = SOURCE.with_name(f"_kernels{_SUFFIX}")
 _ROOMY, _NEAR = 4, 12  # 2^4 slots per row of a list are quickest, while 2^12 of them stay near
 _CHUNK = 1 << 14  # values that are summed at a time, as the source has it
 _FEW = 64  # values that NumPy sums as fast
+_GROUPS, _LEAST_GROUPS = 16, 512  # groups per item of the top k, and at least
+_ASIDE = 16  # items of a group that are a power of two apart would share few lines of the caches
+_ROOM = 4  # times k items are kept for each user at most, where many scores are equal
 _off: list[bool] = []
 
 
@@ -55,7 +59,7 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_exact_parts", "rw_place",
+        "rw_exact_parts", "rw_place", "rw_top_float32", "rw_top_float64",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
@@ -186,19 +190,46 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
 
     The judged scores of each row stand one row after the other.
     """
-    library = _library()
-    if library is None or scores.dtype not in (np.float32, np.float64):
-        return None
-    if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
+    stride = _stride(scores)
+    if stride is None:
         return None
     above, equal = np.zeros(len(judged), dtype=np.int64), np.zeros(len(judged), dtype=np.int64)
-    getattr(library, f"rw_count_{scores.dtype.name}")(
-        _pointer(scores), ctypes.c_int64(scores.strides[0] // scores.itemsize),
-        ctypes.c_int64(scores.shape[1]), _pointer(_whole(starts)), ctypes.c_int64(len(scores)),
+    getattr(_library(), f"rw_count_{scores.dtype.name}")(
+        _pointer(scores), ctypes.c_int64(stride), ctypes.c_int64(scores.shape[1]),
+        _pointer(_whole(starts)), ctypes.c_int64(len(scores)),
         _pointer(np.ascontiguousarray(judged, dtype=scores.dtype)), _pointer(above),
         _pointer(equal),
     )  # fmt: skip
     return above, equal
+
+
+def top(scores: Any, k: int) -> tuple[Ints, Ints, Any] | None:
+    """Return how many items each row of scores has, then the items and their scores.
+
+    They are the k largest scores of each row, and those equal to the k-th, in no order; minus
+    infinity is no score. None also where a score is NaN or infinity, or very many are equal.
+    """
+    stride, (n, width) = _stride(scores), scores.shape
+    if stride is None:
+        return None
+    groups = min(max(_LEAST_GROUPS, _GROUPS * k) + _ASIDE, width)
+    room = n * min(_ROOM * k, width) + width
+    items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
+    lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
+    found = getattr(_library(), f"rw_top_{scores.dtype.name}")(
+        _pointer(scores), *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
+        *map(_pointer, (keys, items, best, lengths)),
+    )  # fmt: skip
+    return None if found < 0 else (lengths, items[:found], best[:found])
+
+
+def _stride(scores: Any) -> int | None:
+    """Return how many numbers rows of scores are apart; None if the loops do not take them."""
+    if _library() is None or scores.dtype not in (np.float32, np.float64):
+        return None
+    if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
+        return None
+    return int(scores.strides[0]) // int(scores.itemsize)
 
 
 def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) -> Ints | None:

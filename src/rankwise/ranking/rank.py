@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.candidates.candidate_sets import Candidates
+from rankwise.core import kernels
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.described import described
 from rankwise.core.ragged import Ints, positions, runs
@@ -233,6 +234,10 @@ def _blocks(
         return lists(TopRows(user, block.items, block.scores), block.users)
 
     def of_all_items(users: Ints, scores: Floats) -> TopRows:
+        found = kernels.top(scores[:, : pool.scores.n_items], k)
+        if found is not None:
+            lengths, items, best = found
+            return lists(TopRows(np.repeat(np.arange(len(users)), lengths), items, best), users)
         largest = largest_of_groups(scores, groups)
         check_scores(pool, users, scores, largest)
         return lists(top(scores, largest, k), users)

@@ -18,7 +18,8 @@ from rankwise.ranking.scores import ROWS, Floats, rounded_up
 
 __all__ = ["CandidateScores", "check_scores", "map_blocks", "pair_keys"]
 
-_CELLS = 1 << 22  # cells per block: a few times the last-level cache, large enough for BLAS
+_CELLS = 1 << 24  # cells per block: BLAS arranges the items anew for every block
+_APART = 16  # cells between rows: rows a power of two apart would share few lines of the caches
 _BYTES = 1 << 29  # limit for all buffers together
 _PAIRS = 1 << 20  # user-item pairs per block where every user has a candidate set
 _T = TypeVar("_T")
@@ -65,24 +66,25 @@ def _dense_blocks(
 ) -> tuple[Callable[[Ints], _T], list[Ints], int]:
     """Return the work on a block of users, the blocks, and the largest number of threads."""
     scores, width = pool.scores, rounded_up(pool.scores.n_items, groups)
-    rows = max(ROWS, _CELLS // width // ROWS * ROWS)
-    while rows > 1 and rows * width * scores.dtype.itemsize > _BYTES // 2:
+    stride = width + _APART
+    rows = max(ROWS, _CELLS // stride // ROWS * ROWS)
+    while rows > 1 and rows * stride * scores.dtype.itemsize > _BYTES // 2:
         rows //= 2
     buffers = threading.local()
 
     def work(users: Ints) -> _T:
         if not hasattr(buffers, "scores"):
-            buffers.scores = np.empty((rows, width), dtype=scores.dtype)
-        buffer = buffers.scores
+            buffers.scores = np.empty((rows, stride), dtype=scores.dtype)
+        cells, buffer = buffers.scores.ravel(), buffers.scores[:, :width]
         scores.fill(users, buffer)
         buffer[:, scores.n_items :] = -np.inf
         if pool.excluded is not None:
-            buffer.ravel()[pair_keys(pool.excluded, users, width)] = -np.inf
+            cells[pair_keys(pool.excluded, users, stride)] = -np.inf
         return of_all_items(users, buffer[: len(users)])
 
     starts = range(0, len(pool.ranked_users), rows)
     blocks = [pool.ranked_users[first : first + rows] for first in starts]
-    return work, blocks, max(1, _BYTES // (rows * width * scores.dtype.itemsize))
+    return work, blocks, max(1, _BYTES // (rows * stride * scores.dtype.itemsize))
 
 
 def pair_keys(items: UserItems, users: Ints, width: int) -> Ints:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.core.ragged import Ints, positions, runs
+from rankwise.core.ragged import Ints, positions, reorder, runs
 from rankwise.ranking.scores import Floats
 
 __all__ = ["TopRows", "cut_lists", "groups_for", "largest_of_groups", "top"]
@@ -72,17 +72,19 @@ def cut_lists(
     """Sort each user's rows by descending score, and cut the list at k.
 
     Equal scores are ordered by ``id_rank``, None for the item's code; ``keep_ties`` keeps all items
-    that tie with the k-th.
+    that tie with the k-th. Rows are in order of user.
     """
-    tie_breaker = rows.item if id_rank is None else id_rank[rows.item]
-    order = np.lexsort((-tie_breaker if descending else tie_breaker, -rows.score, rows.user))
-    user, item, score = rows.user[order], rows.item[order], rows.score[order]
-    if not len(user):
-        return TopRows(user, item, score)
-    starts = runs(user)
-    lengths = np.diff(starts)
+    starts = runs(rows.user)
+
+    def breaker(some: Ints) -> Ints:
+        number = rows.item[some] if id_rank is None else id_rank[rows.item[some]]
+        return -number if descending else number
+
+    columns = [rows.item, rows.score]
+    item, score = reorder(starts, rows.score, columns, breaker=breaker, descending=True)
     keep = positions(starts) < k
-    if keep_ties:
+    if keep_ties and len(item):
+        lengths = np.diff(starts)
         kth = score[starts[:-1] + np.minimum(lengths, k) - 1]
         keep |= score == np.repeat(kth, lengths)
-    return TopRows(user[keep], item[keep], score[keep])
+    return TopRows(rows.user[keep], item[keep], score[keep])
