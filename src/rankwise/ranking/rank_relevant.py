@@ -14,11 +14,17 @@ from rankwise.candidates.candidate_sets import Candidates
 from rankwise.core import kernels
 from rankwise.core.arguments import check_positive
 from rankwise.core.described import described
-from rankwise.core.ragged import Ints, UserItems, bucket, runs
+from rankwise.core.ragged import Ints, UserItems, bucket, reorder, runs
 from rankwise.core.threads import default_threads
 from rankwise.ranking.pool import SHARED, Pool, make_pool
 from rankwise.ranking.rank import no_candidates
-from rankwise.ranking.score_blocks import CandidateScores, check_scores, map_blocks, pair_keys
+from rankwise.ranking.score_blocks import (
+    CandidateScores,
+    check_scores,
+    is_in,
+    map_blocks,
+    pair_keys,
+)
 from rankwise.ranking.scores import PAD, Floats
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.protocol import Protocol
@@ -165,7 +171,7 @@ def rank_relevant(
     counts = Counter(pool.counts)
     counts["users_with_nothing_to_rank"] = int((rows.length == 0).sum())
     width = len(pool.items.ids)
-    missing = ~np.isin(user * width + item, rows.user * width + rows.item) | (item < 0)
+    missing = ~is_in(user * width + item, rows.user * width + rows.item) | (item < 0)
     has_candidates = np.zeros(len(pool.users.ids), dtype=bool)
     has_candidates[pool.ranked_users[rows.length > 0]] = True
     missing &= (user >= 0) & has_candidates[user]
@@ -220,14 +226,21 @@ def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRow
     rows, starts = judged.rows_of(users)
     item = judged.items[rows]
     score = scores[np.repeat(np.arange(len(users)), np.diff(starts)), item]
-    length = np.count_nonzero(scores > -np.inf, axis=1)
-    above, equal = kernels.count_above(scores, score, starts) or _by_sorting(scores, score, starts)
+    one_a_row = np.arange(len(users) + 1)
+    length, _ = _count_above(scores, np.full(len(users), -np.inf, scores.dtype), one_a_row)
+    above, equal = _count_above(scores, score, starts)
     user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
     return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
 
 
-def _by_sorting(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints]:
-    """Return how many scores are above each judged score of their row, and how many are equal."""
+def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints]:
+    """Return how many scores are above each judged score of their row, and how many are equal.
+
+    Rows with many judged scores are sorted in place.
+    """
+    found = kernels.count_above(scores, score, starts)
+    if found is not None:
+        return found
     above, equal = np.empty(len(score), dtype=np.int64), np.empty(len(score), dtype=np.int64)
     for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         all_scores, judged_scores = scores[row], score[a:b]
@@ -245,14 +258,14 @@ def _by_sorting(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints
 def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
     """Return the ranks of judged items among the candidates of their user."""
     owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
-    order = np.lexsort((-block.scores, owner))
-    score, item = block.scores[order], block.items[order]
+    columns = [block.scores, block.items]
+    score, item = reorder(block.starts, block.scores, columns, descending=True)
     tie_starts = runs(owner, score)
     tie_sizes = np.diff(tie_starts)
     above = np.repeat(tie_starts[:-1], tie_sizes) - block.starts[owner]
     width = max(int(item.max(initial=0)), int(judged.items.max(initial=0))) + 1
     pairs = owner * width + item
-    is_judged = np.isin(pairs, pair_keys(judged, block.users, width))
+    is_judged = is_in(pairs, pair_keys(judged, block.users, width))
     _, first = np.unique(pairs[is_judged], return_index=True)  # candidates may be repeated
     rows = np.flatnonzero(is_judged)[first]
     equal = np.repeat(tie_sizes, tie_sizes)[rows]
@@ -264,8 +277,7 @@ def _sorted(
     user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints
 ) -> _RankRows:
     """Return the rows sorted by rank within each user; users keep their order."""
-    edges = runs(user)
-    group = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-    order = np.lexsort((item, above, group))
-    first, last = above[order] + 1, above[order] + equal[order]
-    return _RankRows(user[order], item[order], score[order], first, last, length)
+    item, score, above, equal = reorder(
+        runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows]
+    )
+    return _RankRows(user, item, score, above + 1, above + equal, length)
