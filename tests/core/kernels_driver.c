@@ -273,6 +273,30 @@ static void ranks_of_rows(void) {
     free(scores), free(numbered);
 }
 
+static void pairs_above(void) {
+    double values[2][8];
+    int64_t up_to[2][9] = {{0}}, n[2], expected = 0;
+    for (int side = 0; side < 2; side++) {
+        n[side] = below(9);
+        for (int64_t at = 0; at < n[side]; at++) {
+            values[side][at] = (double)(at ? below(3) + 1 : below(5)) + (at ? values[side][at - 1] : 0);
+            up_to[side][at + 1] = up_to[side][at] + 1 + below(4);
+        }
+    }
+    for (int64_t at = 0; at < n[0]; at++)
+        for (int64_t other = 0; other < n[1]; other++)
+            expected += (up_to[0][at + 1] - up_to[0][at]) * (up_to[1][other + 1] - up_to[1][other]) *
+                        ((values[0][at] > values[1][other]) - (values[0][at] < values[1][other]));
+    double *exact[2]; /* so that a read behind the end is seen */
+    for (int side = 0; side < 2; side++) {
+        exact[side] = malloc((size_t)(n[side] ? n[side] : 1) * sizeof(double));
+        for (int64_t at = 0; at < n[side]; at++)
+            exact[side][at] = values[side][at];
+    }
+    check(rw_above(exact[0], up_to[0], n[0], exact[1], up_to[1], n[1]) == expected, "pairs above");
+    free(exact[0]), free(exact[1]);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
@@ -284,6 +308,7 @@ int main(void) {
         largest_scores();
         rows_of_users();
         ranks_of_rows();
+        pairs_above();
     }
     puts("all kernels agree");
     return 0;

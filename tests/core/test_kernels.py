@@ -22,6 +22,7 @@ from rankwise.core.lists import arrange
 from rankwise.core.match import match
 from rankwise.core.vocabulary import IntegerVocabulary
 from rankwise.errors import ScoreError
+from rankwise.stats import cliffs_delta
 
 needs_kernels = pytest.mark.skipif(
     kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
@@ -213,6 +214,16 @@ def test_scores_that_are_no_numbers_take_the_other_road(bad):
     assert kernels.top(np.array([[0.0, bad, 1.0]]), 1) is None
     with pytest.raises(ScoreError, match="user 0, item 1"):
         rw.rank(np.array([[0.0, bad, 1.0]]), 1)
+
+
+@needs_kernels
+@given(
+    st.lists(st.integers(-4, 4) | st.floats(-4, 4), min_size=1),
+    st.lists(st.integers(-4, 4) | st.floats(-4, 4), min_size=1),
+)
+def test_pairs_above(x, y):
+    ours, reference = on_both_roads(lambda: cliffs_delta(x, y))
+    assert ours == reference
 
 
 MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",

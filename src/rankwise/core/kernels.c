@@ -387,3 +387,20 @@ RW_API void rw_ranks(const double *scores, const int64_t *numbers, const int64_t
         ranks[at] = before + 1;
     }
 }
+
+/* How much more often a value of one distribution is above one of another than below: over all pairs
+   of a value here and one there, 1 for above, -1 for below. Values ascend; `up_to` has how many have
+   one of the first values, from none to all. */
+RW_API int64_t rw_above(const double *values, const int64_t *up_to, int64_t n,
+                        const double *others, const int64_t *others_up_to, int64_t n_others) {
+    const int64_t all = others_up_to[n_others];
+    int64_t above = 0, other = 0;
+    for (int64_t at = 0; at < n; at++) {
+        while (other < n_others && others[other] < values[at])
+            other++;
+        const int64_t next = other + (other < n_others && others[other] == values[at]);
+        const int64_t over = others_up_to[other] + others_up_to[next] - all;
+        above += (up_to[at + 1] - up_to[at]) * over;
+    }
+    return above;
+}

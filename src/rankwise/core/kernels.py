@@ -23,9 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "changes", "count", "count_above", "counts_up", "exact_parts", "match",
-    "place", "ranks", "road", "scatter", "sums", "top", "turned_off",
-    "whole_columns",
+    "LIBRARY", "SOURCE", "above", "changes", "count", "count_above", "counts_up", "exact_parts",
+    "match", "place", "ranks", "road", "scatter", "sums", "top", "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -59,7 +58,7 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_exact_parts", "rw_place", "rw_top_float32", "rw_top_float64",
+        "rw_above", "rw_exact_parts", "rw_place", "rw_top_float32", "rw_top_float64",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
@@ -243,6 +242,22 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         _pointer(_whole(rows)), _pointer(_whole(lists)), ctypes.c_int64(len(rows)), _pointer(out),
     )  # fmt: skip
     return out
+
+
+def above(values: Floats, up_to: Ints, others: Floats, others_up_to: Ints) -> int | None:
+    """Return how many pairs of a value here and one there are above, less those that are below.
+
+    Values are distinct and ascend; ``up_to`` has how many have one of the first values.
+    """
+    library = _library()
+    if library is None:
+        return None
+    found = library.rw_above(
+        _pointer(np.ascontiguousarray(values)), _pointer(_whole(up_to)),
+        ctypes.c_int64(len(values)), _pointer(np.ascontiguousarray(others)),
+        _pointer(_whole(others_up_to)), ctypes.c_int64(len(others)),
+    )  # fmt: skip
+    return int(found)
 
 
 def exact_parts(values: Floats) -> list[float] | None:

@@ -143,11 +143,15 @@ class Differences:
         return len(self.x)
 
     @cached_property
+    def _range(self) -> tuple[float, float]:
+        return float(self.d.min()), float(self.d.max())
+
+    @cached_property
     def mean(self) -> float:
         """The mean difference; NaN without pairs."""
         if not self.n:
             return float("nan")
-        least, most = float(self.d.min()), float(self.d.max())
+        least, most = self._range
         return min(max(float(self.d.mean()), least), most)  # rounding may leave the range
 
     @cached_property
@@ -155,7 +159,7 @@ class Differences:
         """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
         if self.n < 2:
             return float("nan")
-        most = max(float(self.d.max()), -float(self.d.min()))
+        most = max(self._range[1], -self._range[0])
         spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
         return 0.0 if spread <= DIGITS else spread * most
 
@@ -210,7 +214,7 @@ class Differences:
     @property
     def not_zero(self) -> int:
         """Number of pairs that are not both 0."""
-        return int(np.count_nonzero((self.x != 0) | (self.y != 0)))
+        return int(np.count_nonzero(self._sides[0].not_zero | self._sides[1].not_zero))
 
     @cached_property
     def flags(self) -> tuple[str, ...]:

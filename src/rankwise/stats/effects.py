@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from rankwise.core import kernels
+from rankwise.core.ragged import offsets, runs
 from rankwise.errors import InputError
 from rankwise.stats.differences import (
     Differences,
@@ -145,21 +147,27 @@ class Distribution:
         """Return the distribution of some values, shape (n,)."""
         if np.isnan(values).any():
             raise InputError("a value is NaN", hint="leave users without a value out first")
-        distinct, counts = np.unique(significant_digits(values), return_counts=True)
-        return cls(distinct, np.concatenate([[0], np.cumsum(counts)]))
+        distinct, counts = np.unique(values, return_counts=True)
+        rounded = significant_digits(distinct)  # in ascending order, too
+        starts = runs(rounded)
+        return cls(rounded[starts[:-1]], offsets(counts)[starts])
 
     def above(self, other: Distribution) -> float:
         """Return how much more often a value here is above one there than below: Cliff's delta."""
         n, n_other = int(self.up_to[-1]), int(other.up_to[-1])
         if not n or not n_other:
             return math.nan
-        counts = np.diff(self.up_to)
+        found = kernels.above(self.values, self.up_to, other.values, other.up_to)
+        return (self._above(other) if found is None else found) / (n * n_other)
+
+    def _above(self, other: Distribution) -> int:
+        """Return in how many pairs a value here is above one there, less those it is below."""
         at = np.searchsorted(other.values, self.values)
         known = at < len(other.values)
         equal = np.zeros(len(at), dtype=bool)
         equal[known] = other.values[at[known]] == self.values[known]
-        below, not_above = other.up_to[at], other.up_to[at + equal]
-        return float((counts * (below + not_above - n_other)).sum() / (n * n_other))
+        over = other.up_to[at] + other.up_to[at + equal] - other.up_to[-1]
+        return int((np.diff(self.up_to) * over).sum())
 
 
 def _rank_biserial(pairs: Differences) -> float:

@@ -88,3 +88,8 @@ class Side:
     def largest(self) -> float:
         """The largest absolute value; 0 without values."""
         return max(float(self.values.max(initial=0)), -float(self.values.min(initial=0)))
+
+    @cached_property
+    def not_zero(self) -> Any:
+        """Which values are not 0."""
+        return self.values != 0
