@@ -236,6 +236,15 @@ static void rows_of_users(void) {
         check(counts[user] == starts[user + 1] - starts[user], "counts of users");
         next[user] = starts[user];
     }
+    int64_t *order = numbers(n);
+    rw_bucket(codes, n, next, order);
+    for (int64_t user = 0; user < users; user++) {
+        check(next[user] == starts[user + 1], "the end of the rows of a user");
+        next[user] = starts[user];
+        for (int64_t at = starts[user]; at < starts[user + 1]; at++)
+            check(codes[order[at]] == user && (at == starts[user] || order[at] > order[at - 1]),
+                  "row numbers of a user in their order");
+    }
     check(rw_place(codes, rank, items, 0, n, starts, out), "ranks of their lists");
     for (int64_t at = 0; at < n; at++)
         check(out[at] == at + 1, "rows placed by rank");
@@ -247,7 +256,7 @@ static void rows_of_users(void) {
         rank[below(n)] = below(2) ? 0 : INT64_MAX;
         check(!rw_place(codes, rank, items, 0, n, starts, out), "a rank of no list");
     }
-    free(codes), free(rank), free(items), free(out), free(scores), free(moved);
+    free(codes), free(rank), free(items), free(out), free(scores), free(moved), free(order);
 }
 
 static void ranks_of_rows(void) {

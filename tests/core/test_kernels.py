@@ -20,6 +20,7 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.core.grouping import group
 from rankwise.core.lists import arrange
 from rankwise.core.match import match
+from rankwise.core.ragged import bucket
 from rankwise.core.vocabulary import IntegerVocabulary
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
@@ -96,6 +97,13 @@ def test_runs_of_users(runs):
         mine, theirs = getattr(ours, name), getattr(reference, name)
         assert (mine is None) == (theirs is None)
         assert mine is None or mine.tolist() == theirs.tolist()
+
+
+@needs_kernels
+@given(st.lists(st.integers(0, 9)), st.sampled_from([np.int32, np.int64]))
+def test_buckets(codes, dtype):
+    ours, reference = on_both_roads(lambda: bucket(np.array(codes, dtype=dtype), 10))
+    assert [part.tolist() for part in ours] == [part.tolist() for part in reference]
 
 
 @needs_kernels

@@ -350,6 +350,12 @@ RW_API void rw_count(const int64_t *codes, int64_t first, int64_t stop, int64_t 
         counts[codes[row]]++;
 }
 
+/* Write the numbers of rows to the next place of their code, which `next` has and moves on. */
+RW_API void rw_bucket(const int64_t *codes, int64_t n, int64_t *next, int64_t *order) {
+    for (int64_t row = 0; row < n; row++)
+        order[next[codes[row]]++] = row;
+}
+
 /* Move rows to the next place of their code, which `next` has and moves on. */
 RW_API void rw_scatter(const int64_t *codes, const int64_t *items, const double *scores,
                        int64_t first, int64_t stop, int64_t *next, int32_t *out_items,

@@ -23,8 +23,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "above", "changes", "count", "count_above", "counts_up", "exact_parts",
-    "match", "place", "ranks", "road", "scatter", "sums", "top", "turned_off", "whole_columns",
+    "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up",
+    "exact_parts", "match", "place", "ranks", "road", "scatter", "sums", "top", "turned_off",
+    "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -62,7 +63,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
-        "rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter", "rw_ranks",
+        "rw_bucket", "rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter",
+        "rw_ranks",
     ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
@@ -151,6 +153,18 @@ def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
     counts = np.zeros(size, dtype=np.int64)
     library.rw_count(_pointer(codes), ctypes.c_int64(first), ctypes.c_int64(stop), _pointer(counts))
     return counts
+
+
+def bucket(codes: Ints, starts: Ints) -> Ints:
+    """Return row numbers grouped by code, whose rows start at ``starts``.
+
+    Only after `count` of the same codes.
+    """
+    order, following = np.empty(len(codes), dtype=np.int64), starts[:-1].copy()
+    _library().rw_bucket(
+        _pointer(codes), ctypes.c_int64(len(codes)), _pointer(following), _pointer(order)
+    )
+    return order
 
 
 def scatter(

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankwise.core import kernels
 from rankwise.core.arrays import namespace
 from rankwise.core.threads import each
 
@@ -88,7 +89,8 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
 def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """Return rows grouped by code, in linear time, in their order inside each group.
 
-    This is a counting sort: SciPy does it in C when a one-row sparse matrix is read by columns.
+    This is a counting sort. Where it is not compiled, SciPy does it when a sparse matrix of one row
+    is read by columns.
 
     Parameters
     ----------
@@ -112,6 +114,10 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """
     if len(codes) and bool(np.all(codes[1:] >= codes[:-1])):
         return np.searchsorted(codes, np.arange(size + 1)).astype(np.int64), np.arange(len(codes))
+    counts = kernels.count(codes.astype(np.int64, copy=False), 0, len(codes), size)
+    if counts is not None:
+        starts = offsets(counts)
+        return starts, kernels.bucket(codes.astype(np.int64, copy=False), starts)
     from scipy.sparse import csr_array
 
     small = max(len(codes), size) < np.iinfo(np.int32).max
