@@ -20,6 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
+_MOST = 1 << 23  # rows per step where such an array is of single bytes
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,20 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
     text = users.dtype == pl.String
     values: Any = users if text else users.to_numpy()
 
-    def changes(first: int) -> Ints:
-        stop = min(first + _STEP, n - 1)
+    def changes(share: tuple[int, int]) -> Ints:
+        first, stop = share
         found = None if text else kernels.changes(values, first + 1, stop + 1)
         if found is not None:
             return found
         differ = values[first + 1 : stop + 1] != values[first:stop]
         return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
 
-    jobs = range(0, n - 1, _STEP)
-    if n > 1 and len(changes(0)) > min(_STEP, n - 1) // 2:  # hardly grouped: one run per row
+    some = min(_STEP, n - 1)
+    if n > 1 and len(changes((0, some))) > some // 2:  # hardly grouped: one run per row
         rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
         return rows, vocabulary.encode(users)
+    # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
+    jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
     starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
     return starts, vocabulary.encode(users.gather(starts[:-1]))
 
