@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.core.threads import default_threads, each
 from rankwise.errors import FileError
 from rankwise.tables.compressed import read_bytes, unpacked
 from rankwise.tables.formats import Declared, Format, sniff
@@ -181,7 +182,8 @@ def _check_utf8(data: bytes, name: str) -> None:
 
 def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
     try:
-        return pl.read_parquet(source, glob=False).rechunk()  # pieces are costly to look at
+        frame = pl.read_parquet(source, glob=False)  # in pieces, which are costly to look at
+        return frame.with_columns(each(pl.Series.rechunk, frame.get_columns(), default_threads()))
     except (*POLARS_FAILURES, OSError) as error:
         raise FileError(
             "this Parquet file cannot be read: damaged or cut short",
