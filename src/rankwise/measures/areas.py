@@ -18,7 +18,7 @@ from rankwise.core.block import Block
 from rankwise.measures.arithmetic import at_least_one, divide, or_nan
 from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import Pooled, Sums, Weightable
-from rankwise.measures.measure import measure
+from rankwise.measures.measure import ValueKind, measure
 
 __all__ = ["AUC", "GAUC", "LAUC"]
 
@@ -151,6 +151,11 @@ class AUC(_Area):
     >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, name, items=range(6))[name]
     0.875
     """
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return "weighted mean"
 
     def user_weights(self, sums: Sums) -> Array | None:
         """Weight users by their number of relevant items."""
