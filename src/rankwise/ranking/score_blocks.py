@@ -19,7 +19,7 @@ from rankwise.ranking.scores import ROWS, Floats, rounded_up
 
 __all__ = ["CandidateScores", "check_scores", "is_in", "map_blocks", "pair_keys"]
 
-_CELLS = 1 << 24  # cells per block: BLAS arranges the items anew for every block
+_CELLS = 1 << 23  # cells per block: BLAS arranges the items anew for every block
 _APART = 16  # cells between rows: rows a power of two apart would share few lines of the caches
 _BYTES = 1 << 29  # limit for all buffers together
 _PAIRS = 1 << 20  # user-item pairs per block where every user has a candidate set
@@ -69,6 +69,7 @@ def _dense_blocks(
     scores, width = pool.scores, rounded_up(pool.scores.n_items, groups)
     stride = width + _APART
     rows = max(ROWS, _CELLS // stride // ROWS * ROWS)
+    rows = min(rows, rounded_up(len(pool.ranked_users), ROWS))
     while rows > 1 and rows * stride * scores.dtype.itemsize > _BYTES // 2:
         rows //= 2
     buffers = threading.local()
