@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import polars as pl
 import workload
-from page import DOCS, write_part
+from marked_part import DOCS, write_part
 from timing import in_turns
 
 import rankwise as rw

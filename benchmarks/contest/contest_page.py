@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import altair as alt
 import polars as pl
 from data import SIZES
-from page import DOCS, write_part
+from marked_part import DOCS, write_part
 from workload import MOVIELENS_ITEMS
 
 __all__ = ["write"]
