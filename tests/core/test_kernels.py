@@ -188,15 +188,15 @@ def test_scores_above(seed, dtype, levels):
 @needs_kernels
 @given(
     st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6]),
-    st.integers(1, 40),
+    st.integers(1, 40), st.sampled_from([1, 64, 512]),
 )  # fmt: skip
-def test_largest_scores(seed, dtype, levels, k):
+def test_largest_scores(seed, dtype, levels, k, groups):
     rng = np.random.default_rng(seed)
     scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(
         dtype
     )
     scores[rng.random(scores.shape) < rng.random()] = -np.inf
-    found = kernels.top(scores, k)
+    found = kernels.top(scores, k, groups)
     if found is None:
         assert levels == 3  # more scores are equal than there is room for
         return
@@ -212,14 +212,14 @@ def test_largest_scores(seed, dtype, levels, k):
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_zeros_of_both_signs_are_equal_and_keep_their_sign(dtype):
-    _, items, best = kernels.top(np.array([[0.0, -1.0, -0.0]], dtype=dtype), 1)
+    _, items, best = kernels.top(np.array([[0.0, -1.0, -0.0]], dtype=dtype), 1, 512)
     assert dict(zip(items.tolist(), np.signbit(best).tolist(), strict=True)) == {0: False, 2: True}
 
 
 @needs_kernels
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_scores_that_are_no_numbers_take_the_other_road(bad):
-    assert kernels.top(np.array([[0.0, bad, 1.0]]), 1) is None
+    assert kernels.top(np.array([[0.0, bad, 1.0]]), 1, 512) is None
     with pytest.raises(ScoreError, match="user 0, item 1"):
         rw.rank(np.array([[0.0, bad, 1.0]]), 1)
 

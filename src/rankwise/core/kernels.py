@@ -37,7 +37,6 @@ LIBRARY = SOURCE.with_name(f"_kernels{_SUFFIX}")
 _ROOMY, _NEAR = 4, 12  # 2^4 slots per row of a list are quickest, while 2^12 of them stay near
 _CHUNK = 1 << 14  # values that are summed at a time, as the source has it
 _FEW = 64  # values that NumPy sums as fast
-_GROUPS, _LEAST_GROUPS = 16, 512  # groups per item of the top k, and at least
 _ASIDE = 16  # items of a group that are a power of two apart would share few lines of the caches
 _ROOM = 4  # times k items are kept for each user at most, where many scores are equal
 _off: list[bool] = []
@@ -216,17 +215,17 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
     return above, equal
 
 
-def top(scores: Any, k: int) -> tuple[Ints, Ints, Any] | None:
+def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     """Return how many items each row of scores has, then the items and their scores.
 
     They are the k largest scores of each row, and those equal to the k-th, in no order; minus
-    infinity is no score. None also where a score is NaN or infinity, or very many are equal.
+    infinity is no score. Items are dealt into about so many groups. None also where a score is NaN
+    or infinity, or very many are equal.
     """
     stride, (n, width) = _stride(scores), scores.shape
     if stride is None:
         return None
-    groups = min(max(_LEAST_GROUPS, _GROUPS * k) + _ASIDE, width)
-    room = n * min(_ROOM * k, width) + width
+    groups, room = min(groups + _ASIDE, width), n * min(_ROOM * k, width) + width
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
     found = getattr(_library(), f"rw_top_{scores.dtype.name}")(

@@ -114,10 +114,11 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """
     if len(codes) and bool(np.all(codes[1:] >= codes[:-1])):
         return np.searchsorted(codes, np.arange(size + 1)).astype(np.int64), np.arange(len(codes))
-    counts = kernels.count(codes.astype(np.int64, copy=False), 0, len(codes), size)
+    wide = codes.astype(np.int64, copy=False)
+    counts = kernels.count(wide, 0, len(wide), size)
     if counts is not None:
         starts = offsets(counts)
-        return starts, kernels.bucket(codes.astype(np.int64, copy=False), starts)
+        return starts, kernels.bucket(wide, starts)
     from scipy.sparse import csr_array
 
     small = max(len(codes), size) < np.iinfo(np.int32).max

@@ -234,7 +234,7 @@ def _blocks(
         return lists(TopRows(user, block.items, block.scores), block.users)
 
     def of_all_items(users: Ints, scores: Floats) -> TopRows:
-        found = kernels.top(scores[:, : pool.scores.n_items], k)
+        found = kernels.top(scores[:, : pool.scores.n_items], k, groups)
         if found is not None:
             lengths, items, best = found
             return lists(TopRows(np.repeat(np.arange(len(users)), lengths), items, best), users)
