@@ -24,10 +24,11 @@ static void check(int holds, const char *what) {
 static int64_t *numbers(int64_t n) { return malloc((size_t)(n ? n : 1) * sizeof(int64_t)); }
 
 static void lists_and_truth(int64_t catalogue, int64_t scale) {
-    int64_t lists = below(20), n = 0, m = 0, starts[21] = {0}, edges[21] = {0};
+    int64_t lists = below(20), n = 0, m = 0, starts[21] = {0}, edges[21] = {0}, groups[20];
     for (int64_t at = 0; at < lists; at++) {
         starts[at + 1] = n += below(12);
         edges[at + 1] = m += below(5);
+        groups[at] = below(4) ? lists - 1 - at : -1;
     }
     int64_t *items = numbers(n), *judged = numbers(m), *rows = numbers(m), *found = numbers(m);
     int64_t *repeated = numbers(n), n_repeated, again = 0, matches = 0, in_order;
@@ -42,8 +43,8 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         int64_t *table = numbers((int64_t)1 << bits);
         for (int64_t at = 0; at < (int64_t)1 << bits; at++)
             table[at] = -1;
-        matches = rw_match_int64(items, starts, lists, judged, edges, table, bits, rows, found,
-                                 repeated, &n_repeated, &in_order);
+        matches = rw_match_int64(items, starts, lists, judged, edges, groups, m, table, bits,
+                                 rows, found, repeated, &n_repeated, &in_order);
         again = 0;
         for (int64_t list = 0; list < lists; list++)
             for (int64_t row = starts[list]; row < starts[list + 1]; row++)
@@ -59,7 +60,8 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
             check(rows[at] > rows[at - 1], "the order of matches");
         int64_t expected = 0;
         for (int64_t list = 0; list < lists; list++)
-            for (int64_t at = edges[list]; at < edges[list + 1]; at++)
+            for (int64_t at = groups[list] < 0 ? m : edges[groups[list]];
+                 at < (groups[list] < 0 ? m : edges[groups[list] + 1]); at++)
                 for (int64_t row = starts[list]; row < starts[list + 1]; row++)
                     if (items[row] == judged[at]) {
                         expected++;
@@ -69,8 +71,9 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         if (scale == 1) {
             for (int64_t at = 0; at < (int64_t)1 << bits; at++)
                 table[at] = -1;
-            check(rw_match_int32(narrow, starts, lists, judged, edges, table, bits, rows, found,
-                                 repeated, &n_repeated, &in_order) == matches, "matches of 32 bits");
+            check(rw_match_int32(narrow, starts, lists, judged, edges, groups, m, table, bits,
+                                 rows, found, repeated, &n_repeated, &in_order) == matches,
+                  "matches of 32 bits");
         }
         free(table);
     }

@@ -53,7 +53,10 @@ def test_matches(lists, dtype, seed):
             np.cumsum([0, *map(len, rows)]),
         )
     ]
-    ours, reference = on_both_roads(lambda: match(*arguments))
+    groups = None  # or in any order, and none for some lists
+    if seed % 2:
+        groups = np.where(rng.random(len(lists)) < 0.7, rng.permutation(len(lists)), -1)
+    ours, reference = on_both_roads(lambda: match(*arguments, groups))
     assert ours.repeated.tolist() == reference.repeated.tolist()
     if not len(ours.repeated):
         assert ours.rows.tolist() == reference.rows.tolist()
@@ -84,8 +87,9 @@ def test_items_chosen_to_share_slots_take_the_other_road():
     items = np.array([item for item in items if item < 1 << 62])
     starts = np.array([0, len(items)])
     assert len(items) > 40_000
-    assert kernels.match(items, starts, items[:5].copy(), np.array([0, 5])) is None
-    assert match(items, starts, items[:5].copy(), np.array([0, 5])).rows.tolist() == [0, 1, 2, 3, 4]
+    judged, edges = items[:5].copy(), np.array([0, 5])
+    assert kernels.match(items, starts, judged, edges, np.array([0])) is None
+    assert match(items, starts, judged, edges).rows.tolist() == [0, 1, 2, 3, 4]
 
 
 @needs_kernels

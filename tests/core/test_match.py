@@ -94,3 +94,15 @@ def test_repetitions_are_found(seed):
 def test_no_lists():
     none = np.empty(0, dtype=np.int64)
     assert len(match(none, np.array([0]), none, np.array([0])).rows) == 0
+
+
+def test_lists_whose_judged_items_are_elsewhere():
+    items, starts = np.array([5, 3, 9, 7, 8]), np.array([0, 2, 3, 5])
+    judged, judged_starts = np.array([8, 3, 7, 1, 5]), np.array([0, 3, 5])
+    for groups, rows, found in (
+        ([1, -1, 0], [0, 3, 4], [4, 2, 0]),
+        ([0, 1, -1], [1], [1]),
+        ([-1, -1, -1], [], []),
+    ):
+        ours = match(items, starts, judged, judged_starts, np.array(groups))
+        assert (ours.rows.tolist(), ours.judged.tolist()) == (rows, found)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.core import kernels
 from rankwise.core.vocabulary import (
     HashedStrings,
     IntegerVocabulary,
+    PlainIntegers,
     StringVocabulary,
     vocabulary_for,
 )
+from rankwise.errors import IdError
 
 
 @given(st.lists(st.lists(st.integers(-(2**62), 2**62)), min_size=1), st.integers(0, 50))
@@ -26,6 +31,27 @@ def test_integers_there_and_back(columns, limit):
             assert code_of.setdefault(identity, code) == code
     assert len(set(code_of.values())) == len(code_of)
     assert all(code < vocabulary.size for code in code_of.values())
+
+
+def test_codes_stay_dense_beside_an_id_far_away():
+    vocabulary = vocabulary_for([pl.Series([1, 2, 3])], dense=True)
+    assert vocabulary.encode(pl.Series([4, 6])).tolist() == [4, 6]
+    assert vocabulary.encode(pl.Series([10**12, 9, -1, 6])).tolist() == [10, 9, 11, 6]
+    assert vocabulary.encode(pl.Series([1000, 9])).tolist() == [12, 9]
+    assert vocabulary.size == 13
+    assert vocabulary.decode(np.arange(9, 13)).to_list() == [9, 10**12, -1, 1000]
+
+
+def test_integers_that_are_only_compared_are_not_looked_at():
+    ids = pl.Series([-(2**63), 2**63 - 1, 0])
+    vocabulary = vocabulary_for([ids], dense=False)
+    codes = vocabulary.encode(ids)
+    assert np.shares_memory(codes, ids.to_numpy())
+    assert vocabulary.decode(codes).to_list() == ids.to_list()
+    with pytest.raises(TypeError, match="not dense"):
+        _ = vocabulary.size
+    with pytest.raises(IdError, match="fit 64 bits with a sign"):
+        PlainIntegers().encode(pl.Series([2**63], dtype=pl.UInt64))
 
 
 @given(st.lists(st.lists(st.text(max_size=3)), min_size=1))
@@ -107,3 +133,42 @@ def test_a_narrow_type_beside_a_wide_one():
     lists = pl.DataFrame({"user": [300, -1], "item": [1, 2]})
     truth = pl.DataFrame({"user": [-1], "item": [2]}).cast(pl.Int8)
     assert rw.evaluate(lists, truth, ["mrr", "gini@1"])["mrr"] == 1.0
+
+
+@pytest.mark.parametrize("order", ["grouped", "shuffled"])
+@pytest.mark.parametrize("column", ["rank", "score"])
+@pytest.mark.parametrize("scale", [1, -1, 2**40, -(2**40), 2**62])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_items_of_any_size_and_sign_are_the_same_rows(order, column, scale, compiled):
+    """Item ids are not looked at where they are only compared, and rows are moved all the same."""
+    rng = np.random.default_rng(3)
+    plain = pl.concat([
+        pl.DataFrame({"user": user, "item": rng.permutation(30)[:9], "rank": range(1, 10)})
+        for user in range(60)
+    ])  # fmt: skip
+    truth = pl.concat([
+        pl.DataFrame({"user": user, "item": rng.permutation(30)[:4]}) for user in range(60)
+    ])  # fmt: skip
+    asked = ["ndcg@3,9", "mrr", "precision@5"]
+    expected = rw.evaluate(plain, truth, asked)
+    item = pl.col("item").cast(pl.Int64)
+    far = (item - 15) * scale
+    if scale == 2**62:  # the smallest id that there is
+        far = pl.when(item == 0).then(-(2**63)).otherwise(item)
+    lists = plain.with_columns(item=far)
+    if column == "score":
+        lists = lists.with_columns(score=-pl.col("rank").cast(pl.Float64)).drop("rank")
+    if order == "shuffled":
+        lists = lists.sample(fraction=1, shuffle=True, seed=1)
+    with nullcontext() if compiled else kernels.turned_off():
+        result = rw.evaluate(lists, truth.with_columns(item=far), asked)
+    assert result.per_user.equals(expected.per_user)
+
+
+@pytest.mark.parametrize(
+    ("ids", "ordered"), [("typed", [-20, -3, 2, 10]), ("text", [-20, -3, 10, 2])]
+)
+def test_negative_ids_that_tie_are_ordered_as_numbers_or_as_text(ids, ordered):
+    lists = pl.DataFrame({"user": [1] * 4, "item": [2, -3, 10, -20], "score": [0.5] * 4})
+    for rank, item in enumerate(ordered, start=1):
+        assert rw.evaluate(lists, {1: {item}}, "mrr", ties="item", ids=ids)["mrr"] == 1 / rank

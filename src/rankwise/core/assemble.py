@@ -14,7 +14,16 @@ from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.lists import Lists
 from rankwise.core.match import Matches, match
 from rankwise.core.matched_ranks import Ranks
-from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, runs
+from rankwise.core.ragged import (
+    Ints,
+    UserItems,
+    offsets,
+    owners,
+    positions,
+    ragged_rows,
+    rows_of_groups,
+    runs,
+)
 from rankwise.core.row_sets import (
     Ideal,
     ItemRows,
@@ -58,13 +67,13 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
     kept = counted[list_of_row]
     relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
-    user, item = matched.number[list_of_row], lists.items[rows]
+    user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
     rank, tied = matched.ranks.rank, matched.ranks.tied
-    ranges = None if tied is None else (tied[0][relevant], tied[1][relevant])
+    chosen = slice(None) if relevant.all() else relevant  # often all are, and nothing is copied
+    ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
     hits = _hits(
-        user[relevant], rank[relevant], gain[relevant], item[relevant], ranges, encoded.ties,
-        lists.limit,
-    )  # fmt: skip
+        user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit
+    )
     judged = None
     if lists.limit is not None:
         kept = kept & (rank <= lists.limit)  # without what only ties with the last item
@@ -88,7 +97,7 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
         row_sets=RowSets(
             ideal=_ideal(truth, groups) if "ideal" in needs else None,
             judged=judged,
-            recommended=_recommended(matched, rows[relevant]) if "recommended" in needs else None,
+            recommended=_recommended(matched, rows[chosen]) if "recommended" in needs else None,
             relevant=_relevant(truth, groups) if "relevant" in needs else None,
             history=_history(encoded, users) if "history" in needs else None,
             overlap_history=_overlap(encoded.history, matched, truth)
@@ -153,7 +162,7 @@ def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
 
 def _relevant_rows(truth: Truth, groups: Ints) -> tuple[Ints, Ints]:
     """Return the relevant rows of some groups, and where each group starts."""
-    all_rows, starts = truth.rows_of(groups)
+    all_rows, starts = rows_of_groups(truth.starts, groups)
     rows = np.arange(all_rows.start, all_rows.stop) if isinstance(all_rows, slice) else all_rows
     if truth.relevant is None:
         return rows, starts

@@ -23,7 +23,7 @@ __all__ = ["Found", "Part", "blocks", "cut", "find", "parts"]
 
 Part: TypeAlias = slice | Ints
 """The users of a block: consecutive lists, or codes of users without a list."""
-_ROWS = 1 << 22  # rows of a block: large enough to keep Python idle, small beside the input
+_FEW = 1 << 20  # rows that no thread is started for
 
 
 def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
@@ -40,15 +40,19 @@ def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
         yield cut(encoded, part)
 
 
-def parts(encoded: Encoded, size: int | None = None) -> Iterator[Part]:
+def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterator[Part]:
     """Say which users each block has, so that blocks can be cut on several threads.
 
-    Blocks have equally many rows, up to a list, so that threads end together.
+    Blocks have equally many rows, up to a list, and threads equally many blocks, so that they end
+    together.
     """
     starts = encoded.lists.starts
     first, last = 0, len(starts) - 1
     n_rows = max(int(starts[-1]), 1)
-    rows = math.ceil(n_rows / math.ceil(n_rows / _ROWS))  # the same in every block
+    n_blocks = max(math.ceil(n_rows / encoded.most_rows), min(threads, math.ceil(n_rows / _FEW)))
+    if n_blocks > threads:
+        n_blocks = math.ceil(n_blocks / threads) * threads
+    rows = math.ceil(n_rows / n_blocks)
     while first < last:
         if size is not None:
             stop = min(first + size, last)
@@ -114,14 +118,12 @@ def find(encoded: Encoded, chosen: slice) -> Found:
     first_row = int(lists.starts[chosen.start])
     part = lists.part(chosen)
     groups = truth.groups_of(part.user)
-    rows, edges = truth.rows_of(groups)
-    matches = match(part.items, part.starts, truth.items[rows], edges)
+    matches = match(part.items, part.starts, truth.items, truth.starts, groups)
     if len(matches.repeated):
         raise _duplicate(encoded, first_row + int(matches.repeated.min()))
-    in_truth = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
     if encoded.confirm is not None:
-        encoded.confirm.matches(matches.rows + first_row, in_truth)
-    return Found(chosen, part, groups, Matches(matches.rows, in_truth, matches.repeated))
+        encoded.confirm.matches(matches.rows + first_row, matches.judged)
+    return Found(chosen, part, groups, matches)
 
 
 def _unlisted(encoded: Encoded, users: Ints) -> Block:

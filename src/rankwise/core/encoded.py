@@ -13,13 +13,14 @@ from rankwise.core.choices import Ties
 from rankwise.core.facts import Categories, Facts
 from rankwise.core.lists import Lists
 from rankwise.core.ragged import Ints, UserItems
-from rankwise.core.row_sets import Needs
+from rankwise.core.row_sets import WHOLE_LISTS, Needs
 from rankwise.core.truth import Truth
 from rankwise.core.vocabulary import HashCollision, Vocabulary
 
 __all__ = ["Confirm", "Encoded"]
 
 _CELLS = 1 << 24  # users times categories of a block: measures hold a few such matrices
+_ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,11 @@ class Encoded:
         """The largest number of users in a block, whatever the length of their lists."""
         sizes = [len(f.names) for f in self.facts.values() if isinstance(f, Categories)]
         return max(1, _CELLS // max(sizes)) if sizes else 1 << 62
+
+    @property
+    def most_rows(self) -> int:
+        """The largest number of rows in a block: fewer if it holds all of them, not only hits."""
+        return _ROWS // 2 if WHOLE_LISTS & self.needs else _ROWS
 
     def is_counted(self, codes: Ints) -> Ints:
         """Return whether each of these users is evaluated."""

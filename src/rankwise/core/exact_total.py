@@ -61,6 +61,21 @@ class ExactTotal:
         return cls(sum(_units(part) for chunk in chunks for part in _exact_parts(chunk)), beyond)
 
     @classmethod
+    def of_known(cls, values: Any) -> tuple[Self, int]:
+        """Return the sum of the numbers of an array, shape (n,), that are not NaN, and their count.
+
+        >>> total, count = ExactTotal.of_known(np.array([0.5, np.nan, 2.0]))
+        >>> total.value, count
+        (2.5, 2)
+        """
+        array = np.asarray(values, dtype=np.float64)
+        few = kernels.exact_parts(array)  # where it succeeds, no number is NaN
+        if few is not None:
+            return cls(sum(map(_units, few))), len(array)
+        known = array[~np.isnan(array)]
+        return cls.of(known), len(known)
+
+    @classmethod
     def of_products(cls, left: Any, right: Any) -> ExactTotal:
         """Return the sum of the products of two arrays, shape (n,), none of which is rounded.
 

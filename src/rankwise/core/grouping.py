@@ -15,8 +15,8 @@ from rankwise.core.threads import each, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
 
 __all__ = [
-    "Counts", "Groups", "are_distinct", "bucketed", "group", "grouped", "placed", "spread",
-    "user_runs",
+    "Counts", "Groups", "are_distinct", "are_small", "bucketed", "group", "grouped", "placed",
+    "spread", "user_runs",
 ]  # fmt: skip
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
@@ -70,7 +70,8 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
     # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
     jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
     starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
-    return starts, vocabulary.encode(users.gather(starts[:-1]))
+    heads = starts[:-1]
+    return starts, vocabulary.encode(users.gather(heads) if text else pl.Series(values[heads]))
 
 
 def spread(codes: Codes, starts: Ints, n: int) -> Codes:
@@ -83,6 +84,19 @@ def are_distinct(codes: Codes, size: int) -> bool:
     if len(codes) > size:
         return False
     return bool(np.bincount(codes, minlength=size).max(initial=0) <= 1)
+
+
+def are_small(items: Codes) -> bool:
+    """Whether codes of items are from 0 to 2^31, so that half the memory holds them."""
+    if not len(items):
+        return True
+    # As unsigned integers, negative codes are above all others.
+    return bool(items.view(f"u{items.dtype.itemsize}").max() < 2 ** min(31, _bits(items)))
+
+
+def _bits(items: Codes) -> int:
+    """Return how many bits of a code are not its sign."""
+    return 8 * items.dtype.itemsize - (items.dtype.kind == "i")
 
 
 def bucketed(codes: Codes, size: int) -> Groups:
@@ -101,7 +115,7 @@ class Counts:
     @classmethod
     def of(cls, codes: Codes, size: int, items: Codes, threads: int) -> Counts | None:
         """Count codes; None if they, or the items of these rows, are not for compiled loops."""
-        if items.dtype != np.int64 or (len(items) and items.max() >= 2**31):
+        if items.dtype != np.int64 or not are_small(items):
             return None
         most = len(codes) // max(_STEP, 4 * size)  # shares: each has a count of every code
         jobs = shares(len(codes), max(1, min(threads, most)))
@@ -162,6 +176,9 @@ def _grouped_by_scipy(
     """Return what `grouped` does: SciPy moves both when a sparse matrix is put in order of rows."""
     from scipy.sparse import coo_array
 
+    if not are_small(items) and items.min() < 0:  # no column of a matrix: rows are moved instead
+        groups, moved, score = _grouped_by_scipy(codes, size, np.arange(len(items)), score)
+        return groups, items[moved], score
     n_items = int(items.max()) + 1
     index = np.int32 if max(len(items), size, n_items) < np.iinfo(np.int32).max else np.int64
     where: Any = codes.astype(index, copy=False), items.astype(index, copy=False)

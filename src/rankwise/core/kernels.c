@@ -29,25 +29,27 @@
 /* The checksum of the source that the library was compiled from. */
 RW_API uint32_t rw_source(void) { return RW_SOURCE; }
 
-/* Match the items of each list with the judged items of the same list.
+/* Match the items of each list with the judged items of its group: groups[list] is a run of judged
+   items, -1 for none.
 
    `table` has 2^bits slots, more than the longest list has rows, all -1. It holds row numbers; those
    of earlier lists are below the list's first row, so that it is never cleared. Writes the matching
    rows, the judged row of each, and all rows of an item that stands again further down its list.
    Rows are in order, unless *in_order is 0 afterwards: few are put in place one by one, many are left
    to be sorted. Returns the number of matches, or -1 if so many items share slots that another way
-   is better: somebody may have chosen them so. */
+   is better: somebody may have chosen them so. There is room for `most` matches. */
 #define RW_FEW 64
 #define RW_PROBES 64
 
 #define RW_MATCH(NAME, ITEM)                                                                      \
     RW_API int64_t NAME(const ITEM *items, const int64_t *starts, int64_t lists,                  \
-                        const int64_t *judged, const int64_t *judged_starts, int64_t *table,      \
-                        int32_t bits, int64_t *rows, int64_t *judged_rows, int64_t *repeated,     \
+                        const int64_t *judged, const int64_t *judged_starts,                      \
+                        const int64_t *groups, int64_t most, int64_t *table, int32_t bits,        \
+                        int64_t *rows, int64_t *judged_rows, int64_t *repeated,                   \
                         int64_t *n_repeated, int64_t *in_order) {                                 \
         const uint64_t mask = ((uint64_t)1 << bits) - 1;                                          \
         int64_t found = 0, again = 0;                                                             \
-        int64_t probes = RW_PROBES * (starts[lists] + judged_starts[lists] + RW_PROBES);          \
+        int64_t probes = RW_PROBES * (starts[lists] + most + RW_PROBES);                          \
         *in_order = 1;                                                                            \
         for (int64_t list = 0; list < lists; list++) {                                            \
             const int64_t first = starts[list];                                                   \
@@ -62,10 +64,12 @@ RW_API uint32_t rw_source(void) { return RW_SOURCE; }
                     repeated[again++] = table[slot];                                              \
                 table[slot] = row;                                                                \
             }                                                                                     \
-            const int64_t before = found;                                                         \
-            const int many = judged_starts[list + 1] - judged_starts[list] > RW_FEW;              \
+            if (groups[list] < 0)                                                                 \
+                continue;                                                                         \
+            const int64_t before = found, stop = judged_starts[groups[list] + 1];                 \
+            const int many = stop - judged_starts[groups[list]] > RW_FEW;                         \
             *in_order &= !many;                                                                   \
-            for (int64_t at = judged_starts[list]; at < judged_starts[list + 1]; at++) {          \
+            for (int64_t at = judged_starts[groups[list]]; at < stop; at++) {                     \
                 uint64_t slot = RW_SLOT(judged[at], bits);                                        \
                 while (table[slot] >= first && (int64_t)items[table[slot]] != judged[at]) {       \
                     slot = (slot + 1) & mask;                                                     \
@@ -136,7 +140,7 @@ RW_API void rw_sums(const int64_t *user, const int64_t *rank, const double *valu
 }
 
 /* Whether ranks count 1, 2, 3, ... down each of some lists. */
-RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t first,
+RW_WIDE RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t first,
                             int64_t stop) {
     for (int64_t list = first; list < stop; list++) {
         const int64_t before = starts[list] - 1;
@@ -156,41 +160,53 @@ RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t 
    Ogita & Oishi 2008). Returns how many numbers there are, or -1 if a value is not finite, or so
    large that there is no room for that power. */
 #define RW_CHUNK 16384
-#define RW_LANES 8
+#define RW_LANES 16
+#define RW_BITS 37 /* of each number that a step takes away, at least */
 
-RW_API int64_t rw_exact_parts(const double *values, int64_t n, double *parts) {
-    double rest[RW_CHUNK];
+RW_WIDE RW_API int64_t rw_exact_parts(const double *values, int64_t n, double *parts) {
+    union {
+        double as[RW_CHUNK];
+        int64_t bits[RW_CHUNK];
+    } rest;
     int64_t written = 0;
     for (int64_t start = 0; start < n; start += RW_CHUNK) {
         const int64_t size = n - start < RW_CHUNK ? n - start : RW_CHUNK;
         const int64_t padded = (size + RW_LANES - 1) / RW_LANES * RW_LANES;
-        double largest = 0.0;
-        for (int64_t at = 0; at < padded; at++) {
-            rest[at] = at < size ? values[start + at] : 0.0;
-            if (!(fabs(rest[at]) <= DBL_MAX))
-                return -1;
-            largest = fabs(rest[at]) > largest ? fabs(rest[at]) : largest;
-        }
-        while (largest > 0.0) {
-            int exponent;
-            frexp(largest, &exponent);
-            if (exponent > 1000)
-                return -1;
-            const double shift = ldexp(1.5, exponent + 15);
-            double sums[RW_LANES] = {0.0}, most[RW_LANES] = {0.0};
+        for (int64_t at = 0; at < padded; at++)
+            rest.as[at] = at < size ? values[start + at] : 0.0;
+        int64_t most[RW_LANES] = {0}; /* bits without a sign are in the order of their numbers */
+        for (int64_t at = 0; at < padded; at += RW_LANES)
+            for (int lane = 0; lane < RW_LANES; lane++) {
+                const int64_t bits = rest.bits[at + lane] & INT64_MAX;
+                most[lane] = bits > most[lane] ? bits : most[lane];
+            }
+        int64_t left = 0;
+        for (int lane = 0; lane < RW_LANES; lane++)
+            left = most[lane] > left ? most[lane] : left;
+        const double largest = (union { int64_t bits; double as; }){left}.as;
+        if (!(largest <= DBL_MAX))
+            return -1;
+        int exponent;
+        frexp(largest, &exponent);
+        if (exponent > 1000)
+            return -1;
+        for (; left; exponent -= RW_BITS) {
+            const double shift = ldexp(1.5, exponent + 52 - RW_BITS);
+            double sums[RW_LANES] = {0.0}, sum = 0.0; /* exact, as every sum of these multiples is */
+            int64_t some[RW_LANES] = {0};
             for (int64_t at = 0; at < padded; at += RW_LANES)
                 for (int lane = 0; lane < RW_LANES; lane++) {
-                    const double multiple = (rest[at + lane] + shift) - shift;
-                    const double left = rest[at + lane] - multiple;
-                    rest[at + lane] = left;
+                    const double multiple = (rest.as[at + lane] + shift) - shift;
+                    rest.as[at + lane] -= multiple;
                     sums[lane] += multiple;
-                    most[lane] = fabs(left) > most[lane] ? fabs(left) : most[lane];
                 }
-            largest = 0.0;
-            double sum = 0.0; /* exact, as every sum of these multiples is */
+            for (int64_t at = 0; at < padded; at += RW_LANES)
+                for (int lane = 0; lane < RW_LANES; lane++)
+                    some[lane] |= rest.bits[at + lane] & INT64_MAX;
+            left = 0;
             for (int lane = 0; lane < RW_LANES; lane++) {
                 sum += sums[lane];
-                largest = most[lane] > largest ? most[lane] : largest;
+                left |= some[lane];
             }
             parts[written++] = sum;
         }

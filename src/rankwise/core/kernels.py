@@ -34,7 +34,7 @@ Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 SOURCE = Path(__file__).with_name("kernels.c")
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = SOURCE.with_name(f"_kernels{_SUFFIX}")
-_ROOMY, _NEAR = 4, 12  # 2^4 slots per row of a list are quickest, while 2^12 of them stay near
+_ROOMY, _NEAR = 7, 14  # 2^7 slots per row of a list are quickest, while 2^14 of them stay near
 _CHUNK = 1 << 14  # values that are summed at a time, as the source has it
 _FEW = 64  # values that NumPy sums as fast
 _ASIDE = 16  # items of a group that are a power of two apart would share few lines of the caches
@@ -90,7 +90,7 @@ def _library() -> Any:
 
 
 def match(
-    items: Ints, starts: Ints, judged: Ints, judged_starts: Ints
+    items: Ints, starts: Ints, judged: Ints, judged_starts: Ints, groups: Ints
 ) -> tuple[Ints, Ints, Ints] | None:
     """Return matching rows, the judged row of each, and rows that repeat an item further down."""
     library, items = _library(), _signed(items)
@@ -101,12 +101,14 @@ def match(
     longest = int(np.diff(starts).max(initial=0))
     bits = max(longest.bit_length() + 1, min((longest << _ROOMY).bit_length(), _NEAR))
     judged = np.ascontiguousarray(_signed(judged), dtype=np.int64)
-    rows, judged_rows = np.empty(len(judged), dtype=np.int64), np.empty(len(judged), dtype=np.int64)
+    most = int(np.diff(judged_starts)[groups[groups >= 0]].sum())
+    rows, judged_rows = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
     in_order = ctypes.c_int64()
     found = getattr(library, f"rw_match_{items.dtype.name}")(
         _pointer(np.ascontiguousarray(items)), _pointer(_whole(starts)),
         ctypes.c_int64(len(starts) - 1), _pointer(judged), _pointer(_whole(judged_starts)),
+        _pointer(_whole(groups)), ctypes.c_int64(most),
         _pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), _pointer(rows),
         _pointer(judged_rows), _pointer(repeated), ctypes.byref(n_repeated),
         ctypes.byref(in_order),

@@ -24,6 +24,7 @@ from rankwise.core.grouping import (
     Counts,
     Groups,
     are_distinct,
+    are_small,
     bucketed,
     grouped,
     placed,
@@ -250,8 +251,7 @@ def _row_numbers(items: Codes) -> Codes:
 
 def _narrow(items: Codes) -> Codes:
     """Return codes in half the memory where they fit; they are about to be copied anyway."""
-    fits = items.dtype.itemsize <= 4 or items.max() < 2**31
-    return items.astype(np.int32, copy=False) if fits and items.dtype != np.uint32 else items
+    return items.astype(np.int32) if items.itemsize > 4 and are_small(items) else items
 
 
 def _by_rank(
@@ -274,7 +274,9 @@ def _by_rank(
         return None
     n, lengths = len(items), np.bincount(codes, minlength=size)
     starts = offsets(lengths)
-    ranked = np.full(n, -1, dtype=np.int32 if items.max() < 2**31 else np.int64)
+    small = are_small(items)
+    empty = -1 if small else np.iinfo(np.int64).min  # stands for no item; where it is one, sort
+    ranked = np.full(n, empty, dtype=np.int32 if small else np.int64)
     scores = None if score is None else np.empty(n)
 
     def write(first: int) -> bool:
@@ -291,7 +293,7 @@ def _by_rank(
 
     # All rows are filled only if every list fills its own range: the first list has no rows to
     # spare for the second, so none of them spill over, and so on down to the last list.
-    if not all(each(write, range(0, n, _STEP), threads)) or ranked.min() < 0:
+    if not all(each(write, range(0, n, _STEP), threads)) or ranked.min() == empty:
         return None
     groups = Groups.of_lengths(lengths)
     return Lists(groups.user, groups.starts, ranked, scores, has_ties=False)

@@ -16,13 +16,13 @@ and it needs no clearing, because row numbers of earlier lists fail the comparis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.core import kernels
-from rankwise.core.ragged import Ints, owners
+from rankwise.core.ragged import Ints, owners, rows_of_groups
 from rankwise.core.vocabulary import Codes
 
 __all__ = ["Matches", "match"]
@@ -45,8 +45,10 @@ class Matches:
     """Rows whose item occurs again further down the same list."""
 
 
-def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
-    """Return which items of each list are among the judged items of the same list.
+def match(
+    items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups: Ints | None = None
+) -> Matches:
+    """Return which items of each list are among its judged items.
 
     Parameters
     ----------
@@ -55,9 +57,11 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     starts : array of int, shape (n_lists + 1,)
         Where each list starts in ``items``.
     judged : array of int, shape (m,)
-        Codes of judged items, without repetition inside one list.
-    judged_starts : array of int, shape (n_lists + 1,)
-        Where the judged items of each list start.
+        Codes of judged items, one group after the other, without repetition inside a group.
+    judged_starts : array of int, shape (n_groups + 1,)
+        Where each group starts in ``judged``.
+    groups : array of int, shape (n_lists,), optional
+        The group of each list, -1 for none; by default the first list has the first group, ….
 
     Returns
     -------
@@ -73,10 +77,16 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Mat
     """
     if not len(items):
         return Matches(_NONE, _NONE, _NONE)
-    found = kernels.match(items, starts, judged, judged_starts)
+    all_groups = np.arange(len(starts) - 1) if groups is None else groups
+    found = kernels.match(items, starts, judged, judged_starts, all_groups)
     if found is not None:
         return Matches(*found)
-    return _match_by_table(items, starts, judged, judged_starts)
+    if groups is None:
+        return _match_by_table(items, starts, judged, judged_starts)
+    rows, edges = rows_of_groups(judged_starts, groups)
+    matches = _match_by_table(items, starts, judged[rows], edges)
+    in_all = matches.judged + rows.start if isinstance(rows, slice) else rows[matches.judged]
+    return replace(matches, judged=in_all)
 
 
 def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:

@@ -17,7 +17,7 @@ from rankwise.core.threads import each
 
 __all__ = [
     "Ints", "UserItems", "bucket", "offsets", "owners", "padded", "positions", "ragged_rows",
-    "reorder", "runs", "similar",
+    "reorder", "rows_of_groups", "runs", "similar",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -84,6 +84,22 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
     total = int(ends[-1]) if len(ends) else 0
     rows: Ints = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
     return rows
+
+
+def rows_of_groups(starts: Ints, groups: Ints) -> tuple[Ints | slice, Ints]:
+    """Return the rows of some groups one after the other, and where each group starts.
+
+    The rows are a slice if they are adjacent; group -1 has none.
+
+    >>> rows, starts = rows_of_groups(np.array([0, 2, 3]), np.array([1, -1, 0]))
+    >>> rows.tolist(), starts.tolist()
+    ([2, 0, 1], [0, 1, 1, 3])
+    """
+    if len(groups) and groups[0] >= 0 and bool(np.all(np.diff(groups) == 1)):
+        edges = starts[groups[0] : groups[-1] + 2]
+        return slice(int(edges[0]), int(edges[-1])), edges - edges[0]
+    lengths = np.where(groups >= 0, np.diff(starts).take(groups, mode="clip"), 0)
+    return ragged_rows(starts.take(groups, mode="clip"), lengths), offsets(lengths)
 
 
 def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:

@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 from rankwise.core.arrays import Array
 
 __all__ = [
-    "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows", "RowSet", "RowSets",
+    "WHOLE_LISTS", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows",
+    "RowSet", "RowSets",
 ]  # fmt: skip
 
 RowSet: TypeAlias = Literal[
@@ -21,6 +22,9 @@ RowSet: TypeAlias = Literal[
 
 Needs: TypeAlias = frozenset[RowSet | Literal["scores"]]
 """What a block must hold beyond hits: sets of rows, and the scores of the lists."""
+
+WHOLE_LISTS: Needs = frozenset({"recommended", "overlap_history", "overlap_baseline"})
+"""The sets for which every row of a list is read, in the order of the list."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.grouping import group
-from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
+from rankwise.core.ragged import Ints, bucket
 from rankwise.core.vocabulary import Codes, Vocabulary
 
 __all__ = ["Truth", "arrange_truth"]
@@ -82,17 +82,6 @@ class Truth:
         groups = np.full(size, -1, dtype=np.int64)
         groups[self.user] = np.arange(len(self.user))
         return groups
-
-    def rows_of(self, groups: Ints) -> tuple[Ints | slice, Ints]:
-        """Return the rows of some groups one after the other, and where each group starts.
-
-        The rows are a slice if they are adjacent.
-        """
-        if len(groups) and groups[0] >= 0 and bool(np.all(np.diff(groups) == 1)):
-            starts = self.starts[groups[0] : groups[-1] + 2]
-            return slice(int(starts[0]), int(starts[-1])), starts - starts[0]
-        lengths = np.where(groups >= 0, np.diff(self.starts).take(groups, mode="clip"), 0)
-        return ragged_rows(self.starts.take(groups, mode="clip"), lengths), offsets(lengths)
 
 
 def arrange_truth(

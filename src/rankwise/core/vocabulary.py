@@ -1,9 +1,10 @@
 """Ids to codes: users and items as small integers that are the same in all tables.
 
-A vocabulary turns ids into codes and back. There are three kinds:
+A vocabulary turns ids into codes and back. There are four kinds:
 
-* `IntegerVocabulary`: integers below a limit are their own code (no hashing, no copy); other ids,
-  negative or in the billions, get a code above the limit.
+* `PlainIntegers`: integers are their own codes, for items that are only compared.
+* `IntegerVocabulary`: integers below a limit are their own codes (no hashing, no copy); other ids,
+  negative or in the billions, are numbered.
 * `StringVocabulary`: Polars' categories, a concurrent hash table that grows as tables come in.
 * `HashedStrings`: 64-bit hashes, ten times as fast, for items that are only compared. Equal hashes
   are confirmed by comparing the strings themselves; if those differ (`HashCollision`), the run
@@ -23,7 +24,7 @@ from rankwise.errors import IdError
 
 __all__ = [
     "WHOLE_NUMBER", "Codes", "HashCollision", "HashedStrings", "IntegerVocabulary",
-    "StringVocabulary", "Vocabulary", "vocabulary_for", "whole_numbers",
+    "PlainIntegers", "StringVocabulary", "Vocabulary", "vocabulary_for", "whole_numbers",
 ]  # fmt: skip
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -31,8 +32,6 @@ Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
 WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 """Text that is a whole number in canonical form."""
-_NO_LIMIT = 2**62
-"""A limit above all ids in practical use, with room for codes above it."""
 
 
 class Vocabulary(Protocol):
@@ -52,8 +51,40 @@ class Vocabulary(Protocol):
         """Return for each code a number that grows with its id."""
 
 
+class PlainIntegers:
+    """Integers as their own codes, whatever they are: not dense, and nothing to look at.
+
+    Examples
+    --------
+    >>> PlainIntegers().encode(pl.Series([3, -1, 10**12])).tolist()
+    [3, -1, 1000000000000]
+    """
+
+    @property
+    def size(self) -> int:
+        """Any integers are no index of counts."""
+        raise TypeError("plain integers are not dense")
+
+    def encode(self, ids: pl.Series) -> Codes:
+        """Return the ids themselves, without a copy."""
+        if ids.dtype == pl.UInt64:
+            ids = whole_numbers(ids)
+        return ids.to_numpy()
+
+    def decode(self, codes: Codes) -> pl.Series:
+        """Return the id of each code."""
+        return pl.Series(codes.astype(np.int64))
+
+    def ordered(self, codes: Codes) -> Codes:
+        """Return the codes, which grow with their ids."""
+        return codes
+
+
 class IntegerVocabulary:
-    """Integers as their own codes, up to a limit; other ids are numbered after it.
+    """Integers as their own codes, up to a limit; other ids are numbered.
+
+    The first id beyond the limit brings the limit down to where codes end by then, so that codes
+    stay dense: ids that come later are their own codes only below it.
 
     Parameters
     ----------
@@ -66,19 +97,20 @@ class IntegerVocabulary:
     >>> vocabulary.encode(pl.Series([3, 7])).tolist()
     [3, 7]
     >>> vocabulary.encode(pl.Series([3, -1, 10**12])).tolist()
-    [3, 10, 11]
-    >>> vocabulary.decode(np.array([11, 3])).to_list()
+    [3, 8, 9]
+    >>> vocabulary.decode(np.array([9, 3])).to_list()
     [1000000000000, 3]
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._end = 0  # one more than the largest id that is its own code
         self._outside = pl.Series([], dtype=pl.Int64)
 
     @property
     def size(self) -> int:
         """One more than the largest code assigned so far."""
-        return self.limit + len(self._outside)
+        return self._end + len(self._outside)
 
     def encode(self, ids: pl.Series) -> Codes:
         """Return the code of each id; unknown ids get new codes."""
@@ -88,9 +120,14 @@ class IntegerVocabulary:
         # As unsigned integers, negative ids are above all others: one pass tells whether all are
         # in range.
         limit = min(self.limit, 2 ** (8 * values.dtype.itemsize - (values.dtype.kind == "i")))
-        if values.view(f"u{values.dtype.itemsize}").max() < limit:
+        largest = int(values.view(f"u{values.dtype.itemsize}").max())
+        if largest < limit:
+            self._end = max(self._end, largest + 1)
             return values.view(np.int64) if values.dtype == np.uint64 else values
         ids = whole_numbers(ids)
+        if not len(self._outside):
+            inside = ids.filter(ids.is_between(0, self.limit, closed="left")).to_numpy()
+            self.limit = self._end = max(self._end, int(inside.max(initial=-1)) + 1)
         outside = ~ids.is_between(0, self.limit, closed="left")
         others = ids.filter(outside)
         new = others.unique(maintain_order=True)
@@ -213,8 +250,8 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
         The columns that will be encoded, all integer or all string.
     dense : bool
         Whether codes will index counts, so that the largest code matters. Integers are then
-        their own codes only if the largest is at most four times the number of rows, and are
-        hashed otherwise; if not dense, every integer from 0 is its own code.
+        their own codes up to about four times the number of rows, and numbered beyond; if not
+        dense, every integer is its own code.
     hashed : bool, default=False
         Whether strings may be hashed: nothing needs their order or their number.
 
@@ -225,11 +262,8 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
     if columns[0].dtype == pl.String:
         return HashedStrings() if hashed else StringVocabulary()
     if not dense:
-        return IntegerVocabulary(_NO_LIMIT)
-    rows = sum(len(column) for column in columns)
-    tops: list[int] = [int(column.max()) for column in columns if len(column)]  # type: ignore[arg-type]
-    largest = max([-1, *tops])
-    return IntegerVocabulary(largest + 1 if largest < 4 * rows + 1024 else 0)
+        return PlainIntegers()
+    return IntegerVocabulary(4 * sum(len(column) for column in columns) + 1024)
 
 
 def whole_numbers(ids: pl.Series) -> pl.Series:

@@ -15,7 +15,7 @@ import polars as pl
 from rankwise.core.choices import Duplicates, IdType, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
 from rankwise.core.lists import Lists, TieOrder
-from rankwise.core.row_sets import Needs
+from rankwise.core.row_sets import WHOLE_LISTS, Needs
 from rankwise.core.truth import Truth
 from rankwise.encoding.context import Context, encode_context
 from rankwise.encoding.encode_lists import (
@@ -38,8 +38,6 @@ __all__ = ["Encoder", "EncodingRules", "ties_for"]
 
 _WITH_LIST = ("both", "recommended", "judged_both")
 """The populations that only users with a list belong to."""
-_IN_ORDER: Needs = frozenset({"recommended", "overlap_history", "overlap_baseline"})
-"""The rows for which whole lists have to be in order."""
 
 
 def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = False) -> Ties:
@@ -100,7 +98,7 @@ class EncodingRules:
     @property
     def in_order(self) -> bool:
         """Whether whole lists have to be in order, not only judged rows: or first rows are kept."""
-        return bool(_IN_ORDER & self.needs) or self.duplicates == "first"
+        return bool(WHOLE_LISTS & self.needs) or self.duplicates == "first"
 
     def ties_of(self, recommendations: Table) -> Ties:
         """Return how equal scores of these lists are ordered."""
@@ -332,7 +330,7 @@ class Encoder:
         """Encode what measures need to know; once, unless a piece brings new ids."""
         if not self.facts.wanted:
             return Context()
-        sizes = codes.ids.users.size, codes.ids.items.size
+        sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
             codes.context = encode_context(
                 self.facts, tables, codes.ids, self.rules.duplicates, threads

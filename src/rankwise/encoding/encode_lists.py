@@ -64,10 +64,7 @@ def encode_truth(
             raise empty_table(table)
         return Truth.none()
     truth = _arrange_truth(table, ids, threshold)
-    rises = truth.items[1:] > truth.items[:-1]
-    rises[truth.starts[1:-1] - 1] = True
-    # Items that rise for every user cannot repeat; otherwise they are matched like a list.
-    repeated = truth.starts[:0] if rises.all() else repeated_rows(truth.items, truth.starts)
+    repeated = repeated_rows(truth.items, truth.starts)
     if len(repeated):
         if duplicates == "error":
             _confirm_repeats(table, ids)
@@ -170,8 +167,8 @@ def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
     """Return what orders codes of items by the text of their ids."""
 
     def order(codes: Codes) -> Ints:
-        largest = int(codes.max(initial=0))
-        if largest < 1 << 20 or largest < 4 * len(codes):  # a place for every code there may be
+        least, largest = int(codes.min(initial=0)), int(codes.max(initial=0))
+        if least >= 0 and largest < max(1 << 20, 4 * len(codes)):  # a place for every code
             occurs = np.zeros(largest + 1, dtype=bool)
             occurs[codes] = True
             distinct = np.flatnonzero(occurs)

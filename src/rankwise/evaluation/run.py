@@ -52,7 +52,7 @@ def run(
 
     def measured() -> Iterator[Measured]:
         with progress_bar(len(encoded.lists.user), "users", shown=progress) as bar:
-            for block in each(measure, list(parts(encoded, block_size)), threads):
+            for block in each(measure, list(parts(encoded, block_size, threads)), threads):
                 yield block
                 bar.update(len(block.user))
 
@@ -68,8 +68,8 @@ def run_together(
     The evaluations may differ in what is relevant, who is evaluated, how ties are ordered and what
     is measured.
     """
-    narrowest = min((one.encoded for one in readings), key=lambda encoded: encoded.most_users)
-    listed = [part for part in parts(narrowest, block_size) if isinstance(part, slice)]
+    narrowest = min((r.encoded for r in readings), key=lambda e: (e.most_users, e.most_rows))
+    listed = [p for p in parts(narrowest, block_size, threads) if isinstance(p, slice)]
 
     def measure(part: slice) -> list[Measured]:
         found = find(narrowest, part)

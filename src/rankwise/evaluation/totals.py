@@ -173,13 +173,11 @@ def _weighted(
     assert values is not None
     if users.weights is not None:
         weights = users.weights if weights is None else weights * users.weights
-    unknown = np.isnan(values)
-    if unknown.any():
-        values = values[~unknown]
-        weights = None if weights is None else weights[~unknown]
     if weights is None:
-        return ExactTotal.of(values), ExactTotal.of([len(values)])
-    return ExactTotal.of(values * weights), ExactTotal.of(weights)
+        total, count = ExactTotal.of_known(values)
+        return total, ExactTotal.of([count])
+    known = ~np.isnan(values)
+    return ExactTotal.of(values[known] * weights[known]), ExactTotal.of(weights[known])
 
 
 def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:

@@ -28,7 +28,7 @@ from rankwise.core.measured import Measured
 from rankwise.core.packing import pack, unpack
 from rankwise.core.partial import Partial
 from rankwise.core.threads import default_threads
-from rankwise.core.vocabulary import HashCollision, IntegerVocabulary
+from rankwise.core.vocabulary import HashCollision, HashedStrings, StringVocabulary
 from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
@@ -299,7 +299,7 @@ def with_truth(job: Job, piece: Tables) -> Tables:
 def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
     """Return the card of a table, with the types that its ids have beside those of the others."""
     card, ids = table.card, {"user": encoded.users, "item": encoded.items}
-    text = [name for name in ids if not isinstance(ids[name], IntegerVocabulary)]
+    text = [name for name in ids if isinstance(ids[name], StringVocabulary | HashedStrings)]
     card["ids"] |= dict.fromkeys(text, "String")
     return card
 
