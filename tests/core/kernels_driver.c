@@ -309,6 +309,50 @@ static void pairs_above(void) {
     free(exact[0]), free(exact[1]);
 }
 
+/* Texts of two letters, each in its place of two buffers if it is long: no byte too many. */
+static void texts(void) {
+    enum { N = 8, MOST = 30 };
+    uint8_t plain[N][MOST];
+    int32_t length[N], behind[2] = {0};
+    int64_t rows[N], changed = 0, expected = 0;
+    uint64_t hashes[N];
+    rw_view views[N];
+    for (int at = 0; at < N; at++) {
+        length[at] = (int32_t)(below(4) ? 10 + below(5) : below(MOST));
+        for (int letter = 0; letter < length[at]; letter++)
+            plain[at][letter] = (uint8_t)('a' + (below(20) == 0));
+        behind[at % 2] += length[at] > 12 ? length[at] : 0;
+    }
+    uint8_t *buffers[2];
+    for (int at = 0; at < 2; at++)
+        buffers[at] = malloc((size_t)(behind[at] ? behind[at] : 1));
+    int32_t filled[2] = {0};
+    for (int at = 0; at < N; at++) {
+        uint8_t *view = (uint8_t *)(views + at);
+        memset(view, 0, sizeof *views);
+        memcpy(view, length + at, 4);
+        memcpy(view + 4, plain[at], (size_t)(length[at] > 12 ? 4 : length[at]));
+        if (length[at] > 12) {
+            int32_t place[2] = {at % 2, filled[at % 2]};
+            memcpy(view + 8, place, 8);
+            memcpy(buffers[at % 2] + filled[at % 2], plain[at], (size_t)length[at]);
+            filled[at % 2] += length[at];
+        }
+    }
+    const uint8_t *const *read = (const uint8_t *const *)buffers;
+    changed = rw_text_changes(views, read, 1, N, rows);
+    rw_text_hashes(views, read, 0, N, hashes);
+    for (int at = 0; at < N; at++)
+        for (int other = 0; other < N; other++) {
+            int same = length[at] == length[other] &&
+                       !memcmp(plain[at], plain[other], (size_t)length[at]);
+            check(same == (hashes[at] == hashes[other]), "hashes of texts");
+            expected += other == at + 1 && !same;
+        }
+    check(changed == expected, "changes of texts");
+    free(buffers[0]), free(buffers[1]);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
@@ -321,6 +365,7 @@ int main(void) {
         rows_of_users();
         ranks_of_rows();
         pairs_above();
+        texts();
     }
     puts("all kernels agree");
     return 0;

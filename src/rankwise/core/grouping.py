@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -11,6 +13,7 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.ragged import Ints, bucket, offsets
+from rankwise.core.texts import texts_of
 from rankwise.core.threads import each, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
 
@@ -52,26 +55,42 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
     n = len(users)
     if not n:
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    with _changes_of(users) as changes:
+        some = min(_STEP, n - 1)
+        if n > 1 and len(changes((0, some))) > some // 2:  # hardly grouped: one run per row
+            rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
+            return rows, vocabulary.encode(users)
+        # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
+        jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
+        starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
+    heads, text = starts[:-1], users.dtype == pl.String
+    ids = users.gather(heads) if text else pl.Series(users.to_numpy()[heads])
+    return starts, vocabulary.encode(ids)
+
+
+@contextmanager
+def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]:
+    """Lend what finds the rows of a share whose user is not that of the row before.
+
+    A share does not have its first row, and has the one after its last.
+    """
     text = users.dtype == pl.String
     values: Any = users if text else users.to_numpy()
+    with texts_of(users) as texts:
 
-    def changes(share: tuple[int, int]) -> Ints:
-        first, stop = share
-        found = None if text else kernels.changes(values, first + 1, stop + 1)
-        if found is not None:
-            return found
-        differ = values[first + 1 : stop + 1] != values[first:stop]
-        return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
+        def changes(share: tuple[int, int]) -> Ints:
+            first, stop = share
+            found: Ints | None = None
+            if texts is not None:
+                found = texts.changes(first + 1, stop + 1)
+            elif not text:
+                found = kernels.changes(values, first + 1, stop + 1)
+            if found is not None:
+                return found
+            differ = values[first + 1 : stop + 1] != values[first:stop]
+            return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
 
-    some = min(_STEP, n - 1)
-    if n > 1 and len(changes((0, some))) > some // 2:  # hardly grouped: one run per row
-        rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
-        return rows, vocabulary.encode(users)
-    # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
-    jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
-    starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
-    heads = starts[:-1]
-    return starts, vocabulary.encode(users.gather(heads) if text else pl.Series(values[heads]))
+        yield changes
 
 
 def spread(codes: Codes, starts: Ints, n: int) -> Codes:

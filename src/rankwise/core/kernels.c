@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef _WIN32
 #define RW_API __declspec(dllexport)
@@ -121,6 +122,67 @@ RW_MATCH(rw_match_int64, int64_t)
 
 RW_CHANGES(rw_changes_int32, int32_t)
 RW_CHANGES(rw_changes_int64, int64_t)
+
+/* Texts are Arrow's string views of 16 bytes: a length, then the text itself if it has at most 12
+   bytes and zeros behind it, else its first four bytes, the number of a buffer and where in this
+   buffer the text starts. */
+typedef struct {
+    uint64_t head, tail;
+} rw_view;
+
+static int32_t rw_length(const rw_view *view) {
+    int32_t length;
+    memcpy(&length, view, sizeof length);
+    return length;
+}
+
+static const uint8_t *rw_text(const rw_view *view, const uint8_t *const *buffers) {
+    int32_t place[2];
+    memcpy(place, &view->tail, sizeof place);
+    return buffers[place[0]] + place[1];
+}
+
+static int rw_same_text(const rw_view *a, const rw_view *b, const uint8_t *const *buffers) {
+    if (a->head != b->head || a->tail == b->tail || rw_length(a) <= 12)
+        return a->head == b->head && a->tail == b->tail;
+    return !memcmp(rw_text(a, buffers), rw_text(b, buffers), (size_t)rw_length(a));
+}
+
+/* Write where texts differ from the one before, and return how many do. */
+RW_API int64_t rw_text_changes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                               int64_t stop, int64_t *rows) {
+    int64_t found = 0;
+    for (int64_t row = first; row < stop; row++)
+        if (!rw_same_text(views + row, views + row - 1, buffers))
+            rows[found++] = row;
+    return found;
+}
+
+/* A step of a hash: for a given hash, each word gives another one. */
+static uint64_t rw_mixed(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 32);
+}
+
+/* Write a hash of each text, which depends on its bytes alone. */
+RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                           int64_t stop, uint64_t *hashes) {
+    for (int64_t row = first; row < stop; row++) {
+        const int32_t length = rw_length(views + row);
+        uint64_t hash = rw_mixed(0, views[row].head), word = views[row].tail;
+        if (length > 12) {
+            const uint8_t *text = rw_text(views + row, buffers) + 4; /* four are in the head */
+            int32_t left = length - 4;
+            for (; left > 8; left -= 8, text += 8) {
+                memcpy(&word, text, 8);
+                hash = rw_mixed(hash, word);
+            }
+            word = 0;
+            memcpy(&word, text, (size_t)left);
+        }
+        hashes[row] = rw_mixed(hash, word);
+    }
+}
 
 /* Add values up per user and cut-off: sums[cut * users + u] is the sum of the values of user u at
    ranks up to cuts[cut], of an array that is all 0 before. Rows are in order of user and rank, and

@@ -24,8 +24,8 @@ import numpy as np
 
 __all__ = [
     "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up",
-    "exact_parts", "match", "place", "ranks", "road", "scatter", "sums", "top", "turned_off",
-    "whole_columns",
+    "exact_parts", "loaded", "match", "place", "pointer", "ranks", "road", "scatter", "sums",
+    "top", "turned_off", "whole_columns",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -58,12 +58,13 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_above", "rw_exact_parts", "rw_place", "rw_top_float32", "rw_top_float64",
+        "rw_above", "rw_exact_parts", "rw_place", "rw_text_changes", "rw_top_float32",
+        "rw_top_float64",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
         "rw_bucket", "rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter",
-        "rw_ranks",
+        "rw_ranks", "rw_text_hashes",
     ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
@@ -85,7 +86,8 @@ def turned_off() -> Iterator[None]:
         _off.pop()
 
 
-def _library() -> Any:
+def loaded() -> Any:
+    """Return the library, as ctypes loads it; None if it is not used."""
     return None if _off else _load()[0]
 
 
@@ -93,7 +95,7 @@ def match(
     items: Ints, starts: Ints, judged: Ints, judged_starts: Ints, groups: Ints
 ) -> tuple[Ints, Ints, Ints] | None:
     """Return matching rows, the judged row of each, and rows that repeat an item further down."""
-    library, items = _library(), _signed(items)
+    library, items = loaded(), _signed(items)
     if library is None:
         return None
     if items.dtype not in (np.int32, np.int64):
@@ -106,11 +108,11 @@ def match(
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
     in_order = ctypes.c_int64()
     found = getattr(library, f"rw_match_{items.dtype.name}")(
-        _pointer(np.ascontiguousarray(items)), _pointer(_whole(starts)),
-        ctypes.c_int64(len(starts) - 1), _pointer(judged), _pointer(_whole(judged_starts)),
-        _pointer(_whole(groups)), ctypes.c_int64(most),
-        _pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), _pointer(rows),
-        _pointer(judged_rows), _pointer(repeated), ctypes.byref(n_repeated),
+        pointer(np.ascontiguousarray(items)), pointer(_whole(starts)),
+        ctypes.c_int64(len(starts) - 1), pointer(judged), pointer(_whole(judged_starts)),
+        pointer(_whole(groups)), ctypes.c_int64(most),
+        pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), pointer(rows),
+        pointer(judged_rows), pointer(repeated), ctypes.byref(n_repeated),
         ctypes.byref(in_order),
     )  # fmt: skip
     if found < 0:
@@ -124,35 +126,35 @@ def match(
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:
     """Return the rows from ``first``, at least 1, up to ``stop`` whose id is not that before."""
-    library, ids = _library(), _signed(ids)
+    library, ids = loaded(), _signed(ids)
     if library is None or ids.dtype not in (np.int32, np.int64) or not ids.flags.c_contiguous:
         return None
     rows = np.empty(max(stop - first, 0), dtype=np.int64)
     found = getattr(library, f"rw_changes_{ids.dtype.name}")(
-        _pointer(ids), ctypes.c_int64(first), ctypes.c_int64(stop), _pointer(rows)
+        pointer(ids), ctypes.c_int64(first), ctypes.c_int64(stop), pointer(rows)
     )
     return rows[:found]
 
 
 def counts_up(rank: Ints, starts: Ints, first: int, stop: int) -> bool | None:
     """Return whether ranks count 1, 2, 3, … down some lists."""
-    library = _library()
+    library = loaded()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
     return bool(
         library.rw_counts_up(
-            _pointer(rank), _pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
+            pointer(rank), pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
         )
     )
 
 
 def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
     """Return how often each code below ``size`` occurs among some rows."""
-    library = _library()
+    library = loaded()
     if library is None or codes.dtype != np.int64 or not codes.flags.c_contiguous:
         return None
     counts = np.zeros(size, dtype=np.int64)
-    library.rw_count(_pointer(codes), ctypes.c_int64(first), ctypes.c_int64(stop), _pointer(counts))
+    library.rw_count(pointer(codes), ctypes.c_int64(first), ctypes.c_int64(stop), pointer(counts))
     return counts
 
 
@@ -162,8 +164,8 @@ def bucket(codes: Ints, starts: Ints) -> Ints:
     Only after `count` of the same codes.
     """
     order, following = np.empty(len(codes), dtype=np.int64), starts[:-1].copy()
-    _library().rw_bucket(
-        _pointer(codes), ctypes.c_int64(len(codes)), _pointer(following), _pointer(order)
+    loaded().rw_bucket(
+        pointer(codes), ctypes.c_int64(len(codes)), pointer(following), pointer(order)
     )
     return order
 
@@ -177,10 +179,10 @@ def scatter(
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
     """
-    _library().rw_scatter(
-        _pointer(codes), _pointer(np.ascontiguousarray(items)),
-        _pointer(np.ascontiguousarray(scores)), *map(ctypes.c_int64, share), _pointer(place),
-        *map(_pointer, out),
+    loaded().rw_scatter(
+        pointer(codes), pointer(np.ascontiguousarray(items)),
+        pointer(np.ascontiguousarray(scores)), *map(ctypes.c_int64, share), pointer(place),
+        *map(pointer, out),
     )  # fmt: skip
 
 
@@ -191,10 +193,10 @@ def place(
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
-    found = _library().rw_place(
-        _pointer(codes), _pointer(np.ascontiguousarray(rank)),
-        _pointer(np.ascontiguousarray(items)), *map(ctypes.c_int64, share), _pointer(starts),
-        _pointer(out),
+    found = loaded().rw_place(
+        pointer(codes), pointer(np.ascontiguousarray(rank)),
+        pointer(np.ascontiguousarray(items)), *map(ctypes.c_int64, share), pointer(starts),
+        pointer(out),
     )  # fmt: skip
     return bool(found)
 
@@ -208,11 +210,11 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
     if stride is None:
         return None
     above, equal = np.zeros(len(judged), dtype=np.int64), np.zeros(len(judged), dtype=np.int64)
-    getattr(_library(), f"rw_count_{scores.dtype.name}")(
-        _pointer(scores), ctypes.c_int64(stride), ctypes.c_int64(scores.shape[1]),
-        _pointer(_whole(starts)), ctypes.c_int64(len(scores)),
-        _pointer(np.ascontiguousarray(judged, dtype=scores.dtype)), _pointer(above),
-        _pointer(equal),
+    getattr(loaded(), f"rw_count_{scores.dtype.name}")(
+        pointer(scores), ctypes.c_int64(stride), ctypes.c_int64(scores.shape[1]),
+        pointer(_whole(starts)), ctypes.c_int64(len(scores)),
+        pointer(np.ascontiguousarray(judged, dtype=scores.dtype)), pointer(above),
+        pointer(equal),
     )  # fmt: skip
     return above, equal
 
@@ -230,16 +232,16 @@ def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     groups, room = min(groups + _ASIDE, width), n * min(_ROOM * k, width) + width
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
-    found = getattr(_library(), f"rw_top_{scores.dtype.name}")(
-        _pointer(scores), *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
-        *map(_pointer, (keys, items, best, lengths)),
+    found = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
+        pointer(scores), *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
+        *map(pointer, (keys, items, best, lengths)),
     )  # fmt: skip
     return None if found < 0 else (lengths, items[:found], best[:found])
 
 
 def _stride(scores: Any) -> int | None:
     """Return how many numbers rows of scores are apart; None if the loops do not take them."""
-    if _library() is None or scores.dtype not in (np.float32, np.float64):
+    if loaded() is None or scores.dtype not in (np.float32, np.float64):
         return None
     if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
         return None
@@ -248,13 +250,13 @@ def _stride(scores: Any) -> int | None:
 
 def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) -> Ints | None:
     """Return the rank of some rows in their lists: by falling score, then by rising number."""
-    library = _library()
+    library = loaded()
     if library is None or scores.dtype != np.float64:
         return None
     out = np.empty(len(rows), dtype=np.int64)
     library.rw_ranks(
-        _pointer(np.ascontiguousarray(scores)), _pointer(_whole(numbers)), _pointer(_whole(starts)),
-        _pointer(_whole(rows)), _pointer(_whole(lists)), ctypes.c_int64(len(rows)), _pointer(out),
+        pointer(np.ascontiguousarray(scores)), pointer(_whole(numbers)), pointer(_whole(starts)),
+        pointer(_whole(rows)), pointer(_whole(lists)), ctypes.c_int64(len(rows)), pointer(out),
     )  # fmt: skip
     return out
 
@@ -264,25 +266,25 @@ def above(values: Floats, up_to: Ints, others: Floats, others_up_to: Ints) -> in
 
     Values are distinct and ascend; ``up_to`` has how many have one of the first values.
     """
-    library = _library()
+    library = loaded()
     if library is None:
         return None
     found = library.rw_above(
-        _pointer(np.ascontiguousarray(values)), _pointer(_whole(up_to)),
-        ctypes.c_int64(len(values)), _pointer(np.ascontiguousarray(others)),
-        _pointer(_whole(others_up_to)), ctypes.c_int64(len(others)),
+        pointer(np.ascontiguousarray(values)), pointer(_whole(up_to)),
+        ctypes.c_int64(len(values)), pointer(np.ascontiguousarray(others)),
+        pointer(_whole(others_up_to)), ctypes.c_int64(len(others)),
     )  # fmt: skip
     return int(found)
 
 
 def exact_parts(values: Floats) -> list[float] | None:
     """Return few numbers with the same exact sum, if all values are finite and none is huge."""
-    library = _library()
+    library = loaded()
     if library is None or len(values) < _FEW:
         return None
     parts = np.empty(64 * (len(values) // _CHUNK + 1))
     found = library.rw_exact_parts(
-        _pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), _pointer(parts)
+        pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), pointer(parts)
     )
     return None if found < 0 else parts[:found].tolist()
 
@@ -291,12 +293,12 @@ def whole_columns(
     text: bytes, start: int, stop: int, separator: str, columns: int, wanted: int
 ) -> int | None:
     """Return which of the wanted columns, a bit each, are whole numbers in a part of a text."""
-    library = _library()
+    library = loaded()
     if library is None:
         return None
     whole = np.frombuffer(text, dtype=np.uint8)[start:stop]
     found = library.rw_whole_columns(
-        _pointer(whole), ctypes.c_int64(stop - start), ctypes.c_uint8(ord(separator)),
+        pointer(whole), ctypes.c_int64(stop - start), ctypes.c_uint8(ord(separator)),
         ctypes.c_int64(columns), ctypes.c_uint64(wanted),
     )  # fmt: skip
     return int(found)
@@ -306,7 +308,7 @@ def sums(
     user: Ints, rank: Ints, values: Floats, cutoffs: Sequence[int], n_users: int
 ) -> Floats | None:
     """Return the sums of rows up to ascending cut-offs, shape (cutoffs, U); ranks rise by user."""
-    library = _library()
+    library = loaded()
     arrays = user, rank, values
     if library is None or any(not array.flags.c_contiguous for array in arrays):
         return None
@@ -314,9 +316,9 @@ def sums(
         return None
     out = np.zeros((len(cutoffs), n_users))
     library.rw_sums(
-        *map(_pointer, arrays), ctypes.c_int64(len(user)),
-        _pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
-        ctypes.c_int64(n_users), _pointer(out),
+        *map(pointer, arrays), ctypes.c_int64(len(user)),
+        pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
+        ctypes.c_int64(n_users), pointer(out),
     )  # fmt: skip
     return out
 
@@ -332,6 +334,6 @@ def _whole(starts: Ints) -> Ints:
     return np.ascontiguousarray(starts, dtype=np.int64)
 
 
-def _pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
+def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
     """Return a pointer that keeps its array alive."""
     return array.ctypes.data_as(ctypes.c_void_p)

@@ -6,7 +6,7 @@ A vocabulary turns ids into codes and back. There are four kinds:
 * `IntegerVocabulary`: integers below a limit are their own codes (no hashing, no copy); other ids,
   negative or in the billions, are numbered.
 * `StringVocabulary`: Polars' categories, a concurrent hash table that grows as tables come in.
-* `HashedStrings`: 64-bit hashes, ten times as fast, for items that are only compared. Equal hashes
+* `HashedStrings`: 64-bit hashes, many times as fast, for items that are only compared. Equal hashes
   are confirmed by comparing the strings themselves; if those differ (`HashCollision`), the run
   starts again with a `StringVocabulary`.
 
@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.core.texts import text_hashes
 from rankwise.errors import IdError
 
 __all__ = [
@@ -201,6 +202,11 @@ class HashCollision(Exception):  # noqa: N818 - not an error: an event that is h
 class HashedStrings:
     """Strings as their 64-bit hashes: not dense, not ordered, to be confirmed.
 
+    Parameters
+    ----------
+    threads : int, default=1
+        Threads to use.
+
     Examples
     --------
     >>> vocabulary = HashedStrings()
@@ -211,7 +217,8 @@ class HashedStrings:
     ['b']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
         self._columns: list[pl.Series] = []
 
     @property
@@ -223,14 +230,13 @@ class HashedStrings:
         """Return the hash of each id."""
         # For messages: the ground truth, which comes first, and the latest lists.
         self._columns = [*self._columns[:1], ids]
-        return ids.hash().to_numpy().view(np.int64)
+        return text_hashes(ids, self._threads)
 
     def decode(self, codes: Codes) -> pl.Series:
         """Return the id of each hash by a search: for messages, not for tables."""
-        wanted = pl.Series(codes.view(np.uint64))
-        ids: dict[int, str] = {}
+        wanted, ids = codes.tolist(), dict[int, str]()
         for column in self._columns:
-            hashes = column.hash()
+            hashes = pl.Series(text_hashes(column, self._threads))
             for code in wanted:
                 if code not in ids and (row := hashes.index_of(code)) is not None:
                     ids[code] = column[row]
@@ -241,7 +247,9 @@ class HashedStrings:
         raise TypeError("hashes have no order")
 
 
-def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = False) -> Vocabulary:
+def vocabulary_for(
+    columns: list[pl.Series], *, dense: bool, hashed: bool = False, threads: int = 1
+) -> Vocabulary:
     """Return an empty vocabulary for columns of one kind: all integers or all strings.
 
     Parameters
@@ -254,13 +262,15 @@ def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = Fals
         dense, every integer is its own code.
     hashed : bool, default=False
         Whether strings may be hashed: nothing needs their order or their number.
+    threads : int, default=1
+        Threads to hash with.
 
     Returns
     -------
     Vocabulary
     """
     if columns[0].dtype == pl.String:
-        return HashedStrings() if hashed else StringVocabulary()
+        return HashedStrings(threads) if hashed else StringVocabulary()
     if not dense:
         return PlainIntegers()
     return IntegerVocabulary(4 * sum(len(column) for column in columns) + 1024)

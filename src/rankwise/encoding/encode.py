@@ -211,7 +211,7 @@ class Encoder:
         rules, context_tables = self.rules, self._context_tables
         tables = [piece.recommendations, piece.truth or self.reference.truth, piece.unlisted,
                   piece.items, *context_tables.values()]  # fmt: skip
-        codes = self._codes(piece, tables, hashed=hashed)
+        codes = self._codes(piece, tables, hashed=hashed, threads=threads)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
         if rules.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
@@ -271,13 +271,16 @@ class Encoder:
         coded = (*self.facts.coded, "train")
         return {role: t for role, t in self.reference.by_role.items() if role in coded}
 
-    def _codes(self, piece: Tables, tables: list[Table | None], *, hashed: bool) -> _Codes:
+    def _codes(
+        self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int
+    ) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
             kept = self._kept[0]  # hashes serve users without a list: they have no items to match
             if hashed or not kept.ids.hashed or piece.recommendations is None:
                 return kept
-        return _Codes(IdSpace(tables, count_items=self.rules.numbers_items, hashed=hashed))
+        numbered = self.rules.numbers_items
+        return _Codes(IdSpace(tables, count_items=numbered, hashed=hashed, threads=threads))
 
     def _lists(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from rankwise.core.ragged import Ints
-from rankwise.core.vocabulary import HashedStrings, Vocabulary, vocabulary_for
+from rankwise.core.vocabulary import HashedStrings, vocabulary_for
 from rankwise.errors import IdError
 from rankwise.tables.align import align
 from rankwise.tables.table import Table
@@ -20,13 +20,20 @@ class IdSpace:
     """
 
     def __init__(
-        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False
-    ) -> None:
+        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
         self._text: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
-        self.users = _vocabulary(present, "user", dense=True)
-        self.items = _vocabulary(present, "item", dense=count_items, hashed=hashed)
+        columns = {
+            role: [table.frame[role] for table in present if role in table.frame.columns]
+            for role in ("user", "item")
+        }
+        self.users = vocabulary_for(columns["user"], dense=True)
+        self.items = vocabulary_for(
+            columns["item"], dense=count_items, hashed=hashed, threads=threads
+        )
         self.hashed = isinstance(self.items, HashedStrings)
         self.train_items: list[Ints] = []
         for table in present:
@@ -56,8 +63,3 @@ class IdSpace:
             found="strings" if text else "integers",
             hint="cast the column to one type in every chunk",
         )
-
-
-def _vocabulary(tables: list[Table], role: str, *, dense: bool, hashed: bool = False) -> Vocabulary:
-    columns = [table.frame[role] for table in tables if role in table.frame.columns]
-    return vocabulary_for(columns, dense=dense, hashed=hashed)

@@ -1,0 +1,137 @@
+"""Columns of text for compiled loops: the bytes where Polars has them, without a copy.
+
+Polars hands a column out through Arrow's C stream interface, as string views (Apache Arrow, "The
+Arrow C stream interface" and "Variable-size Binary View Layout"): two structures of pointers, which
+are read here with ctypes. Where loops are not compiled, Polars does the work.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core import kernels
+from rankwise.core.threads import each, shares
+
+__all__ = ["Texts", "text_hashes", "texts_of"]
+
+_FEW = 1 << 16  # texts that no thread is started for
+_VIEW = 16  # bytes of a string view
+_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class _Schema(ctypes.Structure):
+    """The start of Arrow's ``struct ArrowSchema``, and its end."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p), ("not_read", ctypes.c_void_p * 6), ("release", _Release),
+        ("private_data", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class _Array(ctypes.Structure):
+    """Arrow's ``struct ArrowArray``."""
+
+    _fields_ = (
+        ("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)), ("not_read", ctypes.c_void_p * 2),
+        ("release", _Release), ("private_data", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class _Stream(ctypes.Structure):
+    """The start of Arrow's ``struct ArrowArrayStream``."""
+
+    _fields_ = (
+        ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+        ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+    )
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a column: the address of their views, and that of the buffers behind these."""
+
+    views: int
+    buffers: int
+
+    def changes(self, first: int, stop: int) -> Any:
+        """Return the rows from ``first``, at least 1, up to ``stop`` that differ from that before.
+
+        Returns
+        -------
+        array of int
+        """
+        rows = np.empty(max(stop - first, 0), dtype=np.int64)
+        found = kernels.loaded().rw_text_changes(*self._rows(first, stop), kernels.pointer(rows))
+        return rows[:found]
+
+    def hashes(self, first: int, stop: int, out: Any) -> None:
+        """Write the hash of each of some rows to an array with a place for every row."""
+        kernels.loaded().rw_text_hashes(*self._rows(first, stop), kernels.pointer(out))
+
+    def _rows(self, first: int, stop: int) -> tuple[Any, ...]:
+        """Return what both loops are told of the texts and of the rows to read."""
+        addresses = ctypes.c_void_p(self.views), ctypes.c_void_p(self.buffers)
+        return *addresses, ctypes.c_int64(first), ctypes.c_int64(stop)
+
+
+@contextmanager
+def texts_of(column: pl.Series) -> Iterator[Texts | None]:
+    """Lend the texts of a column without nulls; None where compiled loops cannot read them.
+
+    They are there until the context ends.
+    """
+    if column.dtype != pl.String or not len(column) or kernels.loaded() is None:
+        yield None
+        return
+    column = column.rechunk()
+    capsule = column.__arrow_c_stream__(None)  # frees the stream when it is deleted
+    array = _first_array(_pointer_of(capsule, b"arrow_array_stream"))
+    if array is None:
+        yield None
+        return
+    try:
+        buffers = ctypes.addressof(array.buffers.contents)
+        texts = buffers + 2 * ctypes.sizeof(ctypes.c_void_p)  # behind validity and views
+        yield Texts((array.buffers[1] or 0) + _VIEW * array.offset, texts)
+    finally:
+        array.release(ctypes.addressof(array))
+
+
+def _first_array(address: int) -> _Array | None:
+    """Return the first array of a stream; None if it does not consist of string views."""
+    stream, schema, array = _Stream.from_address(address), _Schema(), _Array()
+    if stream.get_schema(address, ctypes.addressof(schema)):
+        return None
+    are_views = schema.format == b"vu"
+    schema.release(ctypes.addressof(schema))
+    if not are_views or stream.get_next(address, ctypes.addressof(array)):
+        return None
+    return array
+
+
+def text_hashes(column: pl.Series, threads: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a hash of 64 bits for every text of a column without nulls.
+
+    >>> one, other, same = text_hashes(pl.Series(["a", "b", "a"])).tolist()
+    >>> one == same, one == other
+    (True, False)
+    """
+    with texts_of(column) as texts:
+        if texts is None:
+            return column.hash().to_numpy().view(np.int64)
+        out = np.empty(len(column), dtype=np.int64)
+        threads = threads if len(column) > _FEW else 1
+        list(each(lambda share: texts.hashes(*share, out), shares(len(out), threads), threads))
+        return out

@@ -1,0 +1,99 @@
+"""Columns of text as compiled loops read them, against Python's strings."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.core import kernels
+from rankwise.core.grouping import user_runs
+from rankwise.core.texts import text_hashes, texts_of
+from rankwise.core.vocabulary import StringVocabulary
+
+needs_kernels = pytest.mark.skipif(
+    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
+)
+LENGTHS = (0, 1, 4, 5, 11, 12, 13, 16, 20, 21, 28, 29, 300)
+texts = st.one_of(
+    st.text(max_size=3),
+    st.builds(lambda letter, n: letter * n, st.sampled_from("aé\0"), st.sampled_from(LENGTHS)),
+    # They differ in one place: among the first four bytes, later, or in the last one.
+    st.builds(lambda n, at: "x" * at + "y" + "x" * n, st.integers(0, 30), st.integers(0, 30)),
+)
+
+
+def column_of(values, cut, chunked):
+    """Return the values in one column, cut out of a longer one, in one chunk or two."""
+    if chunked:
+        half = len(values) // 2
+        parts = [pl.Series("id", part, dtype=pl.String) for part in (values[:half], values[half:])]
+        return pl.concat(parts, rechunk=False)
+    return pl.Series("id", ["cut off"] * cut + values, dtype=pl.String)[cut:]
+
+
+@needs_kernels
+@given(st.lists(texts, min_size=1, max_size=40), st.integers(0, 3), st.booleans())
+def test_hashes_are_equal_where_texts_are(values, cut, chunked):
+    hashes = text_hashes(column_of(values, cut, chunked)).tolist()
+    assert len(set(zip(values, hashes, strict=True))) == len(set(values)) == len(set(hashes))
+    assert text_hashes(pl.Series(values[::-1], dtype=pl.String)).tolist() == hashes[::-1]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@given(
+    runs=st.lists(st.tuples(texts, st.integers(1, 40)), min_size=1, max_size=9),
+    cut=st.integers(0, 3), chunked=st.booleans(), threads=st.integers(1, 3),
+)  # fmt: skip
+def test_runs_of_text_ids(compiled, runs, cut, chunked, threads):
+    values = [text for text, length in runs for _ in range(length)]
+    vocabulary = StringVocabulary()
+    with nullcontext() if compiled else kernels.turned_off():
+        starts, codes = user_runs(column_of(values, cut, chunked), vocabulary, threads)
+    heads = [at for at, text in enumerate(values) if not at or text != values[at - 1]]
+    if len(starts) == len(values) + 1:  # hardly grouped: a run for every row
+        heads = [*range(len(values))]
+    assert starts.tolist() == [*heads, len(values)]
+    assert vocabulary.decode(codes).to_list() == [values[at] for at in heads]
+
+
+@needs_kernels
+def test_hashes_on_several_threads_are_the_same():
+    column = pl.Series([f"item_{at % 1000}" * (at % 3) for at in range(200_000)])
+    assert np.array_equal(text_hashes(column), text_hashes(column, 3))
+
+
+def test_hashes_of_many_similar_ids_differ():
+    for make in ("{}", "user_{}", "item-{:08d}", "https://example.org/items/{}?lang=en"):
+        column = pl.Series([make.format(at) for at in range(100_000)])
+        assert len(np.unique(text_hashes(column))) == len(column)
+
+
+@needs_kernels
+def test_no_loop_reads_what_is_no_text():
+    for column in (pl.Series([1, 2]), pl.Series([], dtype=pl.String), pl.Series([b"a"])):
+        with texts_of(column) as found:
+            assert found is None
+
+
+@needs_kernels
+def test_nothing_is_kept_of_a_column():
+    resource = pytest.importorskip("resource")
+    unit = 1 if sys.platform == "darwin" else 1024
+
+    def lend():
+        column = pl.Series(["a long text that stands in a buffer"]).new_from_index(0, 1_000_000)
+        with texts_of(column) as found:
+            assert found is not None
+
+    lend()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(40):  # of 16 MB each
+        lend()
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert (after - before) * unit < 200e6
