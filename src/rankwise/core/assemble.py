@@ -63,13 +63,14 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     truth, lists, needs = encoded.truth, matched.lists, encoded.needs
     counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
     list_of_row = owners(lists.starts, rows)
-    groups = matched.groups[counted]
+    here = slice(None) if counted.all() else counted  # often all are, and nothing is copied
+    groups, users = matched.groups[here], lists.user[here]
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
     kept = counted[list_of_row]
     relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
     user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
     rank, tied = matched.ranks.rank, matched.ranks.tied
-    chosen = slice(None) if relevant.all() else relevant  # often all are, and nothing is copied
+    chosen = slice(None) if relevant.all() else relevant
     ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
     hits = _hits(
         user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit
@@ -82,14 +83,13 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
         label = relevant[kept].astype(np.float64)
         tie = None if tied is None else tied[0][kept]
         judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, score, tie)
-    dropped = np.zeros(len(lists.user), dtype=np.int64) if lists.dropped is None else lists.dropped
-    users = lists.user[counted]
+    length = lists.length[here]
     return Block(
-        list_length=lists.length[counted],
-        n_candidates=None if lists.rank_range is None else lists.length[counted],
+        list_length=length,
+        n_candidates=None if lists.rank_range is None else length,
         n_relevant=_of_groups(truth.n_relevant, groups),
-        n_judged=_of_groups(np.diff(truth.starts), groups),
-        n_dropped=dropped[counted],
+        n_judged=_of_groups(truth.n_judged, groups),
+        n_dropped=np.zeros_like(users) if lists.dropped is None else lists.dropped[here],
         user=users,
         hits=hits,
         n_item_codes=encoded.n_items,
@@ -147,7 +147,9 @@ def _of_groups(counts: Ints, groups: Ints) -> Ints:
     """Return the count of each of some groups; 0 for group -1."""
     if not len(counts):
         return np.zeros(len(groups), dtype=np.int64)
-    return np.where(groups >= 0, counts.take(groups, mode="clip"), 0)
+    found: Ints = counts.take(groups, mode="clip")
+    found[groups < 0] = 0
+    return found
 
 
 def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:

@@ -95,7 +95,9 @@ class Found:
         """Make the block of these lists, as an evaluation of the same rows reads them."""
         lists = encoded.lists.part(self.chosen)
         counted = encoded.is_counted(lists.user)
-        number = np.where(counted, np.cumsum(counted) - 1, -1)
+        number = np.arange(len(counted))
+        if not counted.all():
+            number = np.where(counted, np.cumsum(counted) - 1, -1)
         matches = self.matches
         ranks = ranks_of(
             lists, matches.rows, exactly="judged" in encoded.needs, places=lambda: self.places

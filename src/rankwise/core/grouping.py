@@ -102,6 +102,8 @@ def are_distinct(codes: Codes, size: int) -> bool:
     """Whether no code occurs twice: every user has one run of rows."""
     if len(codes) > size:
         return False
+    if bool(np.all(codes[1:] > codes[:-1])):
+        return True
     return bool(np.bincount(codes, minlength=size).max(initial=0) <= 1)
 
 

@@ -103,7 +103,8 @@ def match(
     longest = int(np.diff(starts).max(initial=0))
     bits = max(longest.bit_length() + 1, min((longest << _ROOMY).bit_length(), _NEAR))
     judged = np.ascontiguousarray(_signed(judged), dtype=np.int64)
-    most = int(np.diff(judged_starts)[groups[groups >= 0]].sum())
+    chosen = groups if groups.min(initial=0) >= 0 else groups[groups >= 0]
+    most = int(judged_starts[chosen + 1].sum() - judged_starts[chosen].sum())
     rows, judged_rows = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
     in_order = ctypes.c_int64()

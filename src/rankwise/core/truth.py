@@ -48,17 +48,22 @@ class Truth:
         return bool(np.any(gains != 1.0))
 
     @cached_property
+    def n_judged(self) -> Ints:
+        """The number of items of every group."""
+        return np.diff(self.starts)
+
+    @cached_property
     def n_relevant(self) -> Ints:
         """The number of relevant items of every group."""
         if self.relevant is None:
-            return np.diff(self.starts)
+            return self.n_judged
         return np.add.reduceat(self.relevant, self.starts[:-1], dtype=np.int64)
 
     @cached_property
     def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
         """Where the relevant gains of every group start, and those gains, best first."""
         gains = np.ones(len(self.items)) if self.relevance is None else self.relevance
-        owner = np.repeat(np.arange(len(self.user)), np.diff(self.starts))
+        owner = np.repeat(np.arange(len(self.user)), self.n_judged)
         if self.relevant is not None:
             gains, owner = gains[self.relevant], owner[self.relevant]
         # By gain first, by owner second: the second pass is stable and linear.
@@ -73,8 +78,9 @@ class Truth:
 
     def groups_of(self, users: Codes) -> Ints:
         """Return the group of each user code, -1 where the user has no row."""
-        known = users < len(self._group)
-        return np.where(known, self._group.take(users, mode="clip"), -1)
+        groups: Ints = self._group.take(users, mode="clip")
+        groups[users >= len(self._group)] = -1
+        return groups
 
     @cached_property
     def _group(self) -> Ints:

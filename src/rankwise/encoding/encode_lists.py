@@ -268,7 +268,7 @@ def users_evaluated(
 def users_of_truth(population: Population, truth: Truth) -> Codes:
     """Return the users whom the ground truth alone makes evaluated, with or without a list."""
     if population == "judged":
-        return truth.user[np.diff(truth.starts) > 0]
+        return truth.user[truth.n_judged > 0]
     if population in ("truth", "all"):
         return truth.user[truth.n_relevant > 0]
     return truth.user[:0]
