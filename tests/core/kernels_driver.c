@@ -107,7 +107,11 @@ static void sums(void) {
         for (int cut = 0; cut < 2; cut++)
             expected[cut * users + user[at]] += rank[at] <= cuts[cut] ? values[at] : 0.0;
     }
-    rw_sums(user, rank, values, n, cuts, 2, users, out);
+    int64_t ends[12] = {0};
+    double *running = malloc((size_t)(n + 1) * sizeof(double));
+    rw_ends(user, rank, n, cuts, 2, users, ends);
+    rw_sums(user, values, n, ends, 2 * users, running, out);
+    free(running);
     for (int64_t at = 0; at < 2 * users; at++)
         check(out[at] == expected[at], "sums up to a rank");
     int64_t whole = 0;

@@ -88,6 +88,7 @@ class Block:
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
         default_factory=dict, repr=False
     )
+    _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, fact: Fact[_F]) -> _F:
         """Return a fact about items or users that a measure declared among its inputs."""
@@ -201,10 +202,10 @@ class Block:
                 return self._sums[cutoffs][1]
             last = [self._last_rank(cutoff) for cutoff in cutoffs]
             ascending = sorted(set(last))
-            hits = self.hits
-            found = kernels.sums(hits.user, hits.rank, values, ascending, self.n_users)
+            ends = self._ends_at(tuple(ascending))
+            found = None if ends is None else kernels.sums(self.hits.user, values, ends)
             if found is None:
-                sums = [self._sum("hits", hits, values, cutoff) for cutoff in cutoffs]
+                sums = [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
             else:
                 sums = [found[ascending.index(cutoff)] for cutoff in last]
             self._sums[cutoffs] = values, sums
@@ -249,6 +250,12 @@ class Block:
             )
         within, users = self._within(name, rows, k)
         return bincount(users, values if within is None else values[within], self.n_users)
+
+    def _ends_at(self, ranks: tuple[int, ...]) -> Array | None:
+        """Return where each user's hits up to some ranks end, once for all measures."""
+        if ranks not in self._ends:
+            self._ends[ranks] = kernels.ends(self.hits.user, self.hits.rank, ranks, self.n_users)
+        return self._ends[ranks]
 
     def _last_rank(self, cutoff: int) -> int:
         return cutoff if self.limit is None else min(cutoff, self.limit)

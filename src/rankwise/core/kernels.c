@@ -184,21 +184,30 @@ RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, 
     }
 }
 
-/* Add values up per user and cut-off: sums[cut * users + u] is the sum of the values of user u at
-   ranks up to cuts[cut], of an array that is all 0 before. Rows are in order of user and rank, and
-   are added in that order. Without a branch: where a list has its hits cannot be foreseen. */
-RW_API void rw_sums(const int64_t *user, const int64_t *rank, const double *values, int64_t n,
-                    const int64_t *cuts, int64_t n_cuts, int64_t users, double *sums) {
-    double sum = 0.0;
-    int64_t owner = -1;
-    for (int64_t row = 0; row < n; row++) {
-        sum = (user[row] == owner ? sum : 0.0) + values[row];
-        owner = user[row];
+/* Write where the rows of each user end at each cut-off: ends[cut * users + u] is one more than the
+   last row of user u at a rank up to cuts[cut], of an array that is all 0 before. Rows are in order
+   of user and rank. Without a branch: where a list has its hits cannot be foreseen. */
+RW_API void rw_ends(const int64_t *user, const int64_t *rank, int64_t n, const int64_t *cuts,
+                    int64_t n_cuts, int64_t users, int64_t *ends) {
+    for (int64_t row = 0; row < n; row++)
         for (int64_t cut = 0; cut < n_cuts; cut++) {
-            double *at = sums + cut * users + owner;
-            *at = rank[row] <= cuts[cut] ? sum : *at;
+            int64_t *end = ends + cut * users + user[row];
+            *end = rank[row] <= cuts[cut] ? row + 1 : *end;
         }
+}
+
+/* Add the values of each user up, in their order, and write the sums at some ends, of which there
+   are `cells`: the sum up to that row, or 0 where the end is 0. `running` has room for n + 1. */
+RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const int64_t *ends,
+                    int64_t cells, double *running, double *sums) {
+    double sum = 0.0;
+    running[0] = 0.0;
+    for (int64_t row = 0; row < n; row++) {
+        sum = (row && user[row] == user[row - 1] ? sum : 0.0) + values[row];
+        running[row + 1] = sum;
     }
+    for (int64_t cell = 0; cell < cells; cell++)
+        sums[cell] = running[ends[cell]];
 }
 
 /* Whether ranks count 1, 2, 3, ... down each of some lists. */

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up",
+    "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up", "ends",
     "exact_parts", "loaded", "match", "place", "pointer", "ranks", "road", "scatter", "sums",
     "top", "turned_off", "whole_columns",
 ]  # fmt: skip
@@ -63,8 +63,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
-        "rw_bucket", "rw_sums", "rw_count_float32", "rw_count_float64", "rw_count", "rw_scatter",
-        "rw_ranks", "rw_text_hashes",
+        "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64", "rw_ends", "rw_ranks",
+        "rw_scatter", "rw_sums", "rw_text_hashes",
     ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
@@ -305,21 +305,32 @@ def whole_columns(
     return int(found)
 
 
-def sums(
-    user: Ints, rank: Ints, values: Floats, cutoffs: Sequence[int], n_users: int
-) -> Floats | None:
-    """Return the sums of rows up to ascending cut-offs, shape (cutoffs, U); ranks rise by user."""
+def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
+    """Return where each user's rows end at ascending cut-offs, shape (cutoffs, U), 0 for no row.
+
+    Rows are in order of user and rank.
+    """
     library = loaded()
-    arrays = user, rank, values
-    if library is None or any(not array.flags.c_contiguous for array in arrays):
+    if library is None or user.dtype != np.int64 or rank.dtype != np.int64:
         return None
-    if any(a.dtype != t for a, t in zip(arrays, (np.int64, np.int64, np.float64), strict=True)):
-        return None
-    out = np.zeros((len(cutoffs), n_users))
-    library.rw_sums(
-        *map(pointer, arrays), ctypes.c_int64(len(user)),
+    out = np.zeros((len(cutoffs), n_users), dtype=np.int64)
+    library.rw_ends(
+        pointer(_whole(user)), pointer(_whole(rank)), ctypes.c_int64(len(user)),
         pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
         ctypes.c_int64(n_users), pointer(out),
+    )  # fmt: skip
+    return out
+
+
+def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
+    """Return the sums of each user's values up to the ends that `ends` found, in their shape."""
+    library = loaded()
+    if library is None or values.dtype != np.float64:
+        return None
+    out, running = np.empty(ends.shape), np.empty(len(user) + 1)
+    library.rw_sums(
+        pointer(_whole(user)), pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(user)),
+        pointer(ends), ctypes.c_int64(ends.size), pointer(running), pointer(out),
     )  # fmt: skip
     return out
 
