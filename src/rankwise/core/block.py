@@ -84,11 +84,14 @@ class Block:
     limit: int | None = None
     weight: Array | None = None
     user_weight: Array | None = None
-    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(default_factory=dict, repr=False)
-    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
-        default_factory=dict, repr=False
+    # What was found in these rows: `replace` starts anew with these, as other rows may be meant.
+    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(
+        default_factory=dict, init=False, repr=False
     )
-    _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, repr=False)
+    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, fact: Fact[_F]) -> _F:
         """Return a fact about items or users that a measure declared among its inputs."""
@@ -171,10 +174,7 @@ class Block:
         """Return the block with weights of relevant items: per item code, times one per user."""
         hits, xp = self.hits, self.xp
         hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
-        return replace(
-            self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user,
-            _rows={}, _sums={},
-        )  # fmt: skip
+        return replace(self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user)
 
     def item_weight(self, user: Array, item: Array) -> Array:
         """Return the weight of each of some relevant items, shape (n,)."""

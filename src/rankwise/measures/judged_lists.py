@@ -119,4 +119,4 @@ def _condense(block: Block) -> Block:
         xp.astype(rows_above(user) + 1, xp.float64), rows.truth[hit], rows.item[hit],
     )  # fmt: skip
     length = xp.astype(length, xp.int64)
-    return replace(block, list_length=length, hits=hits, limit=None, _rows={}, _sums={})
+    return replace(block, list_length=length, hits=hits, limit=None)
