@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core.block import Block
 from rankwise.core.cut import blocks
 from rankwise.core.facts import Fact
 from rankwise.evaluation.settings import Settings
@@ -49,9 +48,7 @@ def to_torch(value):
     if isinstance(value, dict):
         return {key: to_torch(entry) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, Fact):
-        named = {f.name: to_torch(getattr(value, f.name)) for f in fields(value)}
-        if isinstance(value, Block):
-            named |= {"_rows": {}}
+        named = {f.name: to_torch(getattr(value, f.name)) for f in fields(value) if f.init}
         return replace(value, **named)
     return value
 

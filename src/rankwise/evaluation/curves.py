@@ -199,6 +199,6 @@ class _InReach(Block):
 def _in_reach(block: Block) -> _InReach:
     n = np.maximum(block.n_relevant, 1)
     starts = offsets(n)
-    parts = {field.name: getattr(block, field.name) for field in fields(Block)}
+    parts = {field.name: getattr(block, field.name) for field in fields(Block) if field.init}
     parts |= {name: np.repeat(parts[name], n) for name in ("n_relevant", "list_length")}
     return _InReach(**parts, filled=positions(starts) + 1, starts=starts)
