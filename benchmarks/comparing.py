@@ -29,8 +29,8 @@ def compare_systems(users: int, turns: int) -> None:
     base = workload.uniform(users, 20, 20_000, 10 * users)
     runs = {}
     for at in range(20):
-        shift = chance.integers(0, 2 + at, len(base.recs))
-        items = ((base.recs["item"].to_numpy() * 21 + shift) // 21) % 20_000
+        moved = chance.random(len(base.recs)) < 0.02 * (1 + at)
+        items = (base.recs["item"].to_numpy() + 7 * moved) % 20_000
         recs = base.recs.with_columns(item=pl.Series(items)).unique(["user", "item"])
         runs[f"system {at}"] = recs.sort("user", "rank").with_columns(
             rank=pl.int_range(1, pl.len() + 1).over("user")

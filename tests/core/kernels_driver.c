@@ -138,11 +138,12 @@ static void sums(void) {
 static void columns_of_text(void) {
     static const char *fields[] = {"0", "17", "-3", "007", "+1", "", "x", "-", "-0", "1234567890123456789"};
     char text[400];
-    int64_t n = 0, whole = 3;
+    int64_t n = 0, whole = 3, odd = 0;
     for (int64_t line = below(8) + 1; line > 0; line--)
         for (int column = 0; column < 2; column++) {
             const int64_t chosen = below(3) ? below(3) : below(10);
             n += sprintf(text + n, "%s%s", fields[chosen], column ? "\n" : ",");
+            odd |= chosen == 3 || chosen == 4 || chosen == 8;
             if (chosen > 2)
                 whole &= ~((int64_t)1 << column);
         }
@@ -152,6 +153,9 @@ static void columns_of_text(void) {
         exact[at] = (uint8_t)text[at];
     check((int64_t)rw_whole_columns(exact, n, ',', 2, 3) == whole, "whole columns");
     check(rw_whole_columns(exact, n, ',', 3, 7) == 0, "lines of another width");
+    const int64_t middle = below(n + 1);
+    check((rw_odd_text(exact, n, 0, middle, ',') | rw_odd_text(exact, n, middle, n, ',')) == odd,
+          "an odd text");
     free(exact);
 }
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import re
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +17,11 @@ from rankwise.errors import ParameterError, RankwiseError
 from rankwise.tables import files
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
-from rankwise.tables.typed_columns import typed_columns
+from rankwise.tables.typed_columns import is_odd, typed_columns
 
 PLAIN = [str(number) for number in (0, 1, 7, 10, -3, 123456789, 999999999999999999)]
 ODD = ["007", "+7", "-0", " 8", "8 ", "", "x", "1.5", "1e3", ".5", "5.", "nan", "inf", "true",
-       "9007199254740993", "9999999999999999999", '"9"', "1,5", "é", "1_0", "0x1"]  # fmt: skip
+       "9007199254740993", "1234567890123456789", "9999999999999999999", '"9"', "1,5", "é", "1_0", "0x1"]  # fmt: skip
 
 
 def field(*, odd):
@@ -90,14 +93,68 @@ def test_a_look_in_two_parts():
     assert whole("\n".join(["user,item,note", *lines])) == set()
 
 
+@needs_kernels
+@pytest.mark.parametrize(
+    "odd", ["01", "+1", "-0", " 1", "1 ", "1\t", "1\r", '"1"', "x", "1234567890123456789"]
+)
+def test_behind_the_sample(tmp_path, odd):
+    lines = ["user,item,score", *(f"{number},{number % 7},0.5" for number in range(200))]
+    for at in (1, 2, 3, 150, 199, 200):
+        path = tmp_path / "run.csv"
+        path.write_text("\n".join([*lines[:at], f"{odd},8,-0.5", *lines[at + 1 :]]))
+        ours = outcome(path)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(files, "typed_columns", lambda *_, **__: {})
+            assert repr(outcome(path)) == repr(ours)
+
+
+ODD_BYTES = re.compile(  # a field that starts oddly; blanks, marks and controls; a carriage return inside a line
+    rb"(?:^|(?<=[,\n]))(?:\+|0[0-9]|-0(?!\.))|[\0-\x09\x0b\x0c\x0e-\x22]|\r(?!\n|\Z)"
+)
+
+
+@needs_kernels
+@given(st.lists(st.sampled_from([*b'0017+-.,,\n\n\r \t"x\xff']), min_size=1), st.data())
+def test_odd_text_is_found_wherever_it_is(letters, data):
+    around = data.draw(st.sampled_from([b"", b"12,3\n" * 4000]))
+    text = around + bytes(letters) + around
+    middle = data.draw(st.integers(0, len(text)))
+    parts = (0, middle), (middle, len(text))
+    found = any(is_odd(text, *part, ",") for part in parts)
+    assert found == bool(ODD_BYTES.search(text))
+
+
+LETTERS = [*"017+-.e_x '\t\r\v\f/", "\xa0", "\u0660"]
+
+
+@needs_kernels
+def test_what_polars_reads_as_a_whole_number_is_written_as_one_or_is_odd():
+    fields = ["".join(some) for n in (1, 2, 3) for some in itertools.product(LETTERS, repeat=n)]
+    read = pl.read_csv(
+        io.BytesIO("".join(f"{field};1\n" for field in fields).encode()), separator=";",
+        has_header=False, schema={"id": pl.Int64, "one": pl.Int64}, ignore_errors=True,
+    )["id"].to_list()  # fmt: skip
+    assert len(read) == len(fields)
+    for field, number in zip(fields, read, strict=True):
+        text = f"\n{field};1\n".encode()
+        assert number is None or str(number) == field or is_odd(text, 1, len(text), ";")
+    assert {"17", "-7"} < {field for field, number in zip(fields, read, strict=True) if number}
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "rows"),
     [
         (",item,score,\n007,1,.5,5\n7,3,.3,6\n", {"user": ""}, [("007", 1, 0.5), ("7", 3, 0.3)]),
         ("user,item,score\r\r\n1,2,0.5\r\n", None, [(1, 2, 0.5)]),
         ("user,item,rank\n1,1,9007199254740993\n", None, [(1, 1, 9007199254740993)]),
+        ("user,item,rank\r\n1,2,1\r\n1,3,2\r", None, [(1, 2, 1), (1, 3, 2)]),
     ],
-    ids=["names that repeat", "two carriage returns", "more digits than floats have"],
+    ids=[
+        "names that repeat",
+        "two carriage returns",
+        "more digits than floats have",
+        "a last line without its line feed",
+    ],
 )
 def test_odd_files_on_both_roads(tmp_path, text, columns, rows):
     (tmp_path / "run.csv").write_bytes(text.encode())

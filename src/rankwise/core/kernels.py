@@ -25,7 +25,7 @@ import numpy as np
 __all__ = [
     "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up", "ends",
     "exact_parts", "loaded", "match", "place", "pointer", "ranks", "road", "scatter", "sums",
-    "top", "turned_off", "whole_columns",
+    "top", "turned_off",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -58,8 +58,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_above", "rw_exact_parts", "rw_place", "rw_text_changes", "rw_top_float32",
-        "rw_top_float64",
+        "rw_above", "rw_exact_parts", "rw_odd_text", "rw_place", "rw_text_changes",
+        "rw_top_float32", "rw_top_float64",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
@@ -288,21 +288,6 @@ def exact_parts(values: Floats) -> list[float] | None:
         pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), pointer(parts)
     )
     return None if found < 0 else parts[:found].tolist()
-
-
-def whole_columns(
-    text: bytes, start: int, stop: int, separator: str, columns: int, wanted: int
-) -> int | None:
-    """Return which of the wanted columns, a bit each, are whole numbers in a part of a text."""
-    library = loaded()
-    if library is None:
-        return None
-    whole = np.frombuffer(text, dtype=np.uint8)[start:stop]
-    found = library.rw_whole_columns(
-        pointer(whole), ctypes.c_int64(stop - start), ctypes.c_uint8(ord(separator)),
-        ctypes.c_int64(columns), ctypes.c_uint64(wanted),
-    )  # fmt: skip
-    return int(found)
 
 
 def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:

@@ -87,16 +87,17 @@ def read_file(
     """
     name = "standard input" if str(source) == "-" else str(source)
     declared = isinstance(layout, Declared)
-    if not declared and name != "standard input" and _is_parquet(Path(source)):
-        with ThreadPoolExecutor(1) as pool:
-            digest = pool.submit(file_hash, source)  # while it is read
-            frame = _parquet(Path(source), name)
-            return RawFile(frame, Format("parquet"), name, digest.result())
-    data = read_bytes(source)
+    path, digest = Path(source), None
+    magic = None if name == "standard input" else _magic(path)
     with ThreadPoolExecutor(1) as pool:
-        digest = pool.submit(lambda: hashlib.sha256(data).hexdigest())
-        raw = _raw(data, name, layout, numbers)
-        return replace(raw, sha256=digest.result())
+        if magic is not None:
+            digest = pool.submit(file_hash, path)  # while it is read
+            if not declared and (magic == b"PAR1" or path.suffix in (".parquet", ".pq")):
+                frame = _parquet(path, name)
+                return RawFile(frame, Format("parquet"), name, digest.result())
+        data = read_bytes(source)
+        digest = digest or pool.submit(lambda: hashlib.sha256(data).hexdigest())
+        return replace(_raw(data, name, layout, numbers), sha256=digest.result())
 
 
 def _raw(
@@ -121,14 +122,13 @@ def _raw(
     return RawFile(_text(data, layout, name, numbers), layout, name, "", data)
 
 
-def _is_parquet(path: Path) -> bool:
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return stream.read(4) == b"PAR1" or path.suffix in (".parquet", ".pq")
-    except (OSError, ValueError):
-        return False  # `read_bytes` says what is wrong with it
+def _magic(path: Path) -> bytes | None:
+    """Return the first four bytes; None without a file: `read_bytes` says what is wrong."""
+    with contextlib.suppress(OSError, ValueError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(4)
+    return None
 
 
 def file_hash(path: str | Path) -> str:
@@ -165,7 +165,7 @@ def _plain_text(data: bytes, name: str) -> bytes:
             hint="is it UTF-16 without a byte order mark, or the format of another program?",
         )
     data = data.removeprefix(codecs.BOM_UTF8)
-    data = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
+    data = data.replace(b"\r", b"\n") if b"\n" not in data and b"\r" in data else data
     _check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
     return data
 
