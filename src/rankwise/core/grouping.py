@@ -32,8 +32,14 @@ class Groups:
 
     user: Codes
     starts: Ints
-    order: Ints | None
+    order: Ints | None = None
     """Row numbers, group by group; None where the rows already are in this order."""
+
+    @classmethod
+    def of_runs(cls, codes: Codes, starts: Ints | None) -> Self:
+        """Return the groups of rows that are grouped already, as `user_runs` found them."""
+        starts = np.arange(len(codes) + 1) if starts is None else starts
+        return cls(codes, starts.astype(np.int64, copy=False))
 
     @classmethod
     def of_lengths(cls, lengths: Ints, order: Ints | None = None) -> Self:
@@ -46,20 +52,22 @@ def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
     """Return rows grouped by user: as they are if grouped, else bucketed in linear time."""
     starts, codes = user_runs(users, vocabulary, threads=1)
     if are_distinct(codes, vocabulary.size):
-        return Groups(codes, starts.astype(np.int64, copy=False), None)
+        return Groups.of_runs(codes, starts)
     return bucketed(spread(codes, starts, len(users)), vocabulary.size)
 
 
-def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints, Codes]:
-    """Return where runs of one user start, and the code of each run: few ids to encode."""
+def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints | None, Codes]:
+    """Return where runs of one user start, and the code of each run: few ids to encode.
+
+    In place of the starts None, if every row is taken for a run.
+    """
     n = len(users)
     if not n:
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
     with _changes_of(users) as changes:
         some = min(_STEP, n - 1)
         if n > 1 and len(changes((0, some))) > some // 2:  # hardly grouped: one run per row
-            rows = np.arange(n + 1, dtype=np.int32 if n < 2**31 - 1 else np.int64)
-            return rows, vocabulary.encode(users)
+            return None, vocabulary.encode(users)
         # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
         jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
         starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
@@ -93,9 +101,9 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
         yield changes
 
 
-def spread(codes: Codes, starts: Ints, n: int) -> Codes:
+def spread(codes: Codes, starts: Ints | None, n: int) -> Codes:
     """Return the code of each row from that of its run."""
-    return codes if len(codes) == n else np.repeat(codes, np.diff(starts))
+    return codes if starts is None or len(codes) == n else np.repeat(codes, np.diff(starts))
 
 
 def are_distinct(codes: Codes, size: int) -> bool:

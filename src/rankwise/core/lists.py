@@ -204,7 +204,7 @@ def arrange(
     tie_order = TieOrder(ties, item_order)
     has_ties = score is not None and rank is None and tie_order.is_open
     if are_distinct(codes, vocabulary.size):
-        groups = Groups(codes, starts.astype(np.int64, copy=False), None)
+        groups = Groups.of_runs(codes, starts)
     else:
         codes = spread(codes, starts, len(users))
         items = _row_numbers(items) if by_row else items

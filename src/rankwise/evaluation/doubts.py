@@ -99,9 +99,19 @@ def _same_pairs(left: Table, right: Table) -> bool:
     if len(left.frame) != len(right.frame):
         return False
     pair = ["user", "item"]
+    if any(_sums_differ(left.frame[column], right.frame[column]) for column in pair):
+        return False
     for column in pair:
         left, right = align([left, right], column)
     return _digest(left, pair) == _digest(right, pair)
+
+
+def _sums_differ(left: pl.Series, right: pl.Series) -> bool:
+    """Whether two columns of whole numbers have different sums: quicker to tell than hashes."""
+    if not (left.dtype.is_integer() and right.dtype.is_integer()):
+        return False
+    here, there = (ids.to_numpy().sum(dtype=np.int64) for ids in (left, right))
+    return bool(here != there)
 
 
 def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
