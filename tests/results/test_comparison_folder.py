@@ -11,7 +11,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import FileError, OutputError
 from rankwise.results.comparison_folder import HEAD, folder_names, is_comparison
-from rankwise.tables.files import json_hash
+from rankwise.tables.on_disk import json_hash
 
 NAMES = ["../../x", "a/b", "a:b", "", "😀", "A/B", "con", "x" * 300, "..", "a\x00b"]
 TRUTH = {user: {1, 2, 3} for user in range(40)}

@@ -243,7 +243,7 @@ def test_data_files_that_were_changed(tmp_path, file):
 
 
 def rewrite(head, **changed):
-    from rankwise.tables.files import json_hash
+    from rankwise.tables.on_disk import json_hash
 
     data = {**json.loads(head.read_text()), **changed}
     del data["sha256"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -15,7 +16,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import FileError, IdError, InputError
-from rankwise.tables import compressed
+from rankwise.tables import compressed, files
 
 CSV = "user,item,score\n1,3,0.9\n1,1,0.2\n2,2,0.5\n"
 TRUTH = {1: {1: 2.0}, 2: {2: 1.0, 3: 3.0}}
@@ -196,3 +197,26 @@ def test_damaged_parquet_never_escapes(tmp_path):
             rw.evaluate(path, {1: {"x"}}, "mrr", duplicates="first")
         except (InputError, IdError):
             continue
+
+
+@pytest.mark.parametrize("name", ["run.csv", "run.parquet"])
+@pytest.mark.parametrize("change", ["nothing", "written to", "removed"])
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, name, change):
+    path, lists = tmp_path / name, pl.DataFrame({"user": [1], "item": [2], "score": [0.5]})
+    (lists.write_csv if name == "run.csv" else lists.write_parquet)(path)
+    data = path.read_bytes()
+    read_all = files.RawFile
+
+    def change_it(*args, **options):
+        if change == "removed":
+            path.unlink(missing_ok=True)
+        elif change == "written to":
+            path.write_bytes(data + b"1,3,0.25\n")
+        return read_all(*args, **options)
+
+    monkeypatch.setattr(files, "RawFile", change_it)  # made once the table is read
+    if change == "nothing":
+        assert files.read_file(path).sha256 == hashlib.sha256(data).hexdigest()
+    else:
+        with pytest.raises(FileError, match="changed while it was read"):
+            files.read_file(path)

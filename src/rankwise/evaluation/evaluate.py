@@ -27,7 +27,7 @@ from rankwise.evaluation.work import finish, prepare, read_inputs, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks
-from rankwise.tables.files import file_hash
+from rankwise.tables.on_disk import file_hash
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 

@@ -15,7 +15,7 @@ from rankwise.errors import FileError
 from rankwise.results.result import Result
 from rankwise.results.saving import load
 from rankwise.tables.atomic_files import output_errors, write_text
-from rankwise.tables.files import file_hash, json_hash
+from rankwise.tables.on_disk import file_hash, json_hash
 
 __all__ = [
     "HEAD", "folder_names", "is_comparison", "read_comparison", "result_folders",

@@ -22,7 +22,7 @@ import polars as pl
 from rankwise.core.view import as_json
 from rankwise.errors import FileError
 from rankwise.tables.atomic_files import STAMP, output_errors, workplace
-from rankwise.tables.files import file_hash, json_hash
+from rankwise.tables.on_disk import file_hash, json_hash
 
 __all__ = ["read_folder", "write_folder"]
 

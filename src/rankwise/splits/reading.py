@@ -17,8 +17,9 @@ from rankwise.splits.times import TimeUnit
 from rankwise.tables.align import align
 from rankwise.tables.cards import CARD_FILE, read_card
 from rankwise.tables.columns import ROLES, Columns, plain_name
-from rankwise.tables.files import file_hash, read_file
+from rankwise.tables.files import read_file
 from rankwise.tables.formats import Format
+from rankwise.tables.on_disk import file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 

@@ -14,7 +14,7 @@ from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.source import FileFormat, as_polars
 from rankwise.tables.atomic_files import new_folder, write_text
 from rankwise.tables.cards import CARD_FILE, card_text
-from rankwise.tables.files import file_hash
+from rankwise.tables.on_disk import file_hash
 
 __all__ = ["Contents", "write"]
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from rankwise.core.choices import TimeUnit
 from rankwise.errors import FileError
-from rankwise.tables.files import json_hash
+from rankwise.tables.on_disk import json_hash
 
 __all__ = [
     "CARD_FILE", "CARD_VERSION", "card_beside", "card_text", "in_words", "is_card", "is_deep",

@@ -14,7 +14,8 @@ from rankwise.core.threads import check_not_forked
 from rankwise.errors import FileError, ParameterError
 from rankwise.tables.columns import Columns, choose, recognise
 from rankwise.tables.compressed import local_file
-from rankwise.tables.files import POLARS_FAILURES, file_hash
+from rankwise.tables.files import POLARS_FAILURES
+from rankwise.tables.on_disk import file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 

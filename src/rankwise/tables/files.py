@@ -23,10 +23,11 @@ from rankwise.errors import FileError
 from rankwise.tables.compressed import read_bytes, unpacked
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
+from rankwise.tables.on_disk import file_hash, file_state, is_parquet
 from rankwise.tables.typed_columns import Numbers, are_numbers, typed_columns
 
 __all__ = [
-    "POLARS_FAILURES", "RawFile", "file_hash", "json_hash", "malformed", "read_file",
+    "POLARS_FAILURES", "RawFile", "malformed", "read_file",
 ]  # fmt: skip
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -83,21 +84,30 @@ def read_file(
     Raises
     ------
     FileError
-        If there is no such file, it is truncated, or a line of it is malformed.
+        If there is no such file, it is truncated, a line of it is malformed, or it changed while it
+        was read.
     """
     name = "standard input" if str(source) == "-" else str(source)
-    declared = isinstance(layout, Declared)
-    path, digest = Path(source), None
-    magic = None if name == "standard input" else _magic(path)
-    with ThreadPoolExecutor(1) as pool:
-        if magic is not None:
-            digest = pool.submit(file_hash, path)  # while it is read
-            if not declared and (magic == b"PAR1" or path.suffix in (".parquet", ".pq")):
-                frame = _parquet(path, name)
-                return RawFile(frame, Format("parquet"), name, digest.result())
+    path = Path(source)
+    before = None if name == "standard input" else file_state(path)
+    if before is None:  # a pipe can be read once; and `read_bytes` says why there is no file
         data = read_bytes(source)
-        digest = digest or pool.submit(lambda: hashlib.sha256(data).hexdigest())
-        return replace(_raw(data, name, layout, numbers), sha256=digest.result())
+        return replace(_raw(data, name, layout, numbers), sha256=hashlib.sha256(data).hexdigest())
+    with ThreadPoolExecutor(1) as pool:
+        digest = pool.submit(file_hash, path)  # while it is read
+        if not isinstance(layout, Declared) and is_parquet(path):
+            raw = RawFile(_parquet(path, name), Format("parquet"), name, "")
+        else:
+            raw = _raw(read_bytes(source), name, layout, numbers)
+        failed = digest.exception()
+    if failed is not None or file_state(path) != before:
+        raise FileError(
+            "this file changed while it was read",
+            where=name,
+            found=None if failed is None else str(failed),
+            hint="read it again once it is written",
+        ) from failed
+    return replace(raw, sha256=digest.result())
 
 
 def _raw(
@@ -120,26 +130,6 @@ def _raw(
     if layout.name == "json lines":
         return RawFile(_json_lines(data, name), layout, name, "")
     return RawFile(_text(data, layout, name, numbers), layout, name, "", data)
-
-
-def _magic(path: Path) -> bytes | None:
-    """Return the first four bytes; None without a file: `read_bytes` says what is wrong."""
-    with contextlib.suppress(OSError, ValueError):
-        if path.is_file():
-            with path.open("rb") as stream:
-                return stream.read(4)
-    return None
-
-
-def file_hash(path: str | Path) -> str:
-    """Return the SHA-256 of a file."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def json_hash(values: Any) -> str:
-    """Return the SHA-256 of plain values, whatever the order and layout of their JSON."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _head(data: bytes) -> bytes:

@@ -19,8 +19,9 @@ from rankwise.splits.reading import truth_and_train
 from rankwise.tables.atomic_files import new_file, new_folder
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import TableRole
-from rankwise.tables.files import file_hash, read_file
+from rankwise.tables.files import read_file
 from rankwise.tables.formats import Declared
+from rankwise.tables.on_disk import file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Recommendations, Table
 

@@ -15,7 +15,7 @@ from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.schema import Source, options_of
 from rankwise.results.compare import compare
 from rankwise.results.decide import decide
-from rankwise.tables.files import file_hash
+from rankwise.tables.on_disk import file_hash
 
 __all__ = ["HEAD", "resolved_text"]
 

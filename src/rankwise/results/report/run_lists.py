@@ -17,7 +17,7 @@ from rankwise.results.display.shown import ShownResult
 from rankwise.results.report.blocks import reason
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import TableRole
-from rankwise.tables.files import file_hash
+from rankwise.tables.on_disk import file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
