@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rankwise.core import kernels
 from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ParameterError, RankwiseError
-from rankwise.tables import files
+from rankwise.tables import delimited, files, typed_columns
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
-from rankwise.tables.typed_columns import is_odd, typed_columns
+from rankwise.tables.typed_columns import expected_types, is_odd, look_at
 
 PLAIN = [str(number) for number in (0, 1, 7, 10, -3, 123456789, 999999999999999999)]
 ODD = ["007", "+7", "-0", " 8", "8 ", "", "x", "1.5", "1e3", ".5", "5.", "nan", "inf", "true",
@@ -52,7 +52,7 @@ def test_the_same_table_or_error(tmp_path_factory, text):
     path.write_bytes(text.encode())
     ours = outcome(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "typed_columns", lambda *_, **__: {})
+        patch.setattr(delimited, "expected_types", lambda *_, **__: {})
         as_text = outcome(path)
     assert repr(ours) == repr(as_text)  # NaN is not equal to itself
 
@@ -61,11 +61,12 @@ needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=kernels.
 NAMES = ["user", "item", "note"]
 
 
-def whole(text, **options):
-    kinds = typed_columns(
-        text.encode(), ",", NAMES, lambda _: [], **{"has_header": True, **options}
-    )
-    return {*kinds}
+def whole(text, block=1 << 19):
+    data = text.encode()
+    types = expected_types(data[: 1 << 16], ",", NAMES, lambda _: [], has_header=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typed_columns, "_BLOCK", block)
+        return look_at(io.BytesIO(data), ",", NAMES, types, has_header=True)
 
 
 @needs_kernels
@@ -84,13 +85,25 @@ def test_whole_columns_are_those_in_which_every_field_is(rows):
 
 
 @needs_kernels
-def test_a_look_in_two_parts():
-    lines = [f"{number},{number * 7},x" for number in range(200_000)]
-    assert whole("\n".join(["user,item,note", *lines])) == {"user", "item"}
-    lines[150_000] = "150000,01,x"
-    assert whole("\n".join(["user,item,note", *lines])) == {"user"}
-    lines[10] = "10,70"
-    assert whole("\n".join(["user,item,note", *lines])) == set()
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("block", [30, 100, 1 << 16, 1 << 19])
+def test_a_look_in_blocks_of_lines(block, end):
+    lines = [f"{number},{number * 7},x" for number in range(2_000)]
+
+    def seen():
+        return whole(end.join(["user,item,note", *lines]), block)
+
+    assert seen() == {"user", "item"}
+    lines[1_500] = "1500,01,x"
+    assert seen() == {"user"}
+    lines[1_900] = '1900,2,"x"'
+    assert seen() is None
+    lines[1_900] = "1900,2,\0"
+    assert seen() is None
+    lines[1_900] = "1900,2," + "x" * block  # a line that is longer than a block
+    assert seen() is None
+    lines[1_900] = "1900,2"
+    assert seen() == set()
 
 
 @needs_kernels
@@ -104,7 +117,7 @@ def test_behind_the_sample(tmp_path, odd):
         path.write_text("\n".join([*lines[:at], f"{odd},8,-0.5", *lines[at + 1 :]]))
         ours = outcome(path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(files, "typed_columns", lambda *_, **__: {})
+            patch.setattr(delimited, "expected_types", lambda *_, **__: {})
             assert repr(outcome(path)) == repr(ours)
 
 

@@ -11,15 +11,18 @@ import polars as pl
 
 from rankwise.core.arguments import check_count
 from rankwise.core.threads import check_not_forked
-from rankwise.errors import FileError, ParameterError
-from rankwise.tables.columns import Columns, choose, recognise
+from rankwise.errors import ParameterError
+from rankwise.tables.columns import Columns, TableRole, choose, recognise
 from rankwise.tables.compressed import local_file
-from rankwise.tables.files import POLARS_FAILURES
 from rankwise.tables.on_disk import file_hash
-from rankwise.tables.read import read_table
+from rankwise.tables.parquet import damaged, scan_parquet
+from rankwise.tables.read import read_table, wanted_by
 from rankwise.tables.table import Table
+from rankwise.tables.validation import POLARS_FAILURES
 
 __all__ = ["Chunks", "read_chunks"]
+
+_ROLE: TableRole = "recommendations"
 
 
 def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iterator[Table]:
@@ -82,18 +85,14 @@ class Chunks:
         check_not_forked()
         self.file = local_file(path)
         self._source, self._rows, self._columns = str(path), rows, columns
+        given = choose(columns, _ROLE)
         try:
-            self._lazy = pl.scan_parquet(self.file, glob=False)
-            names = self._lazy.collect_schema().names()
-            self.total = int(self._lazy.select(pl.len()).collect().item())
+            file, names, self._unread = scan_parquet(self.file, wanted_by(_ROLE, given))
+            self._lazy = file
+            self.total = int(file.select(pl.len()).collect().item())
         except (*POLARS_FAILURES, OSError) as error:
-            raise FileError(
-                "this Parquet file cannot be read",
-                where=self._source,
-                found=str(error).splitlines()[0],
-            ) from error
-        given = choose(columns, "recommendations")
-        self._user = recognise(names, "recommendations", given, self._source)["user"]
+            raise damaged(self._source, error) from error
+        self._user = recognise(names, _ROLE, given, self._source)["user"]
 
     def __iter__(self) -> Iterator[Table]:
         last_user: pl.DataFrame | None = None
@@ -107,7 +106,8 @@ class Chunks:
                 end = int(others[-1]) + 1 if len(others) else 0
                 last_user, piece = piece[end:], piece[:end]
             if len(piece):
-                table = read_table(piece, "recommendations", self._columns)
-                yield replace(table, source=self._source, format="parquet")
+                table = read_table(piece, _ROLE, self._columns)
+                unread = (*table.unread, *self._unread)
+                yield replace(table, source=self._source, format="parquet", unread=unread)
         if not self.total:
-            read_table(self._lazy.collect(), "recommendations", self._columns)  # raises: no rows
+            read_table(self._lazy.collect(), _ROLE, self._columns)  # raises: no rows

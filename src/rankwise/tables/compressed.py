@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from rankwise.errors import FileError
 
-__all__ = ["local_file", "read_bytes", "unpacked"]
+__all__ = ["fits_memory", "is_packed", "local_file", "read_bytes", "unpacked"]
 
 _STEP = 2**24
 _SMALL = 2**30
@@ -42,7 +42,7 @@ def read_bytes(source: str | Path) -> bytes:
         return _bounded(sys.stdin.buffer, _memory(), "standard input")
     path = local_file(source)
     with _told(name), path.open("rb") as stream:
-        if path.is_file() and 0 < path.stat().st_size <= _memory():
+        if path.is_file() and path.stat().st_size > 0 and fits_memory(path):
             return stream.read()  # in one piece, which no piece has to be joined to
         return _bounded(stream, _memory(), name)
 
@@ -82,6 +82,11 @@ def _told(name: str) -> Iterator[None]:
         raise FileError("this file cannot be opened", where=name, found=found) from error
 
 
+def fits_memory(path: Path) -> bool:
+    """Return whether a file is no larger than the machine's memory."""
+    return path.stat().st_size <= _memory()
+
+
 def _memory() -> int:
     """Return the size of the machine's memory, where the system tells."""
     try:
@@ -108,6 +113,11 @@ def _bounded(stream: IO[bytes] | Any, limit: int, name: str, what: str = "") -> 
     return b"".join(pieces) if len(pieces) != 1 else pieces[0]
 
 
+def is_packed(head: bytes) -> bool:
+    """Return whether a file that begins so is compressed."""
+    return head.startswith(tuple(_READERS))
+
+
 def unpacked(data: bytes, name: str) -> bytes:
     """Return data without its compression: gzip, bzip2, xz, Zstandard, or a zip of one file.
 
@@ -116,9 +126,9 @@ def unpacked(data: bytes, name: str) -> bytes:
     FileError
         If it is damaged, holds several files, or unpacks to far more than tables do.
     """
-    opened = next((read for magic, read in _READERS.items() if data.startswith(magic)), None)
-    if opened is None:
+    if not is_packed(data):
         return data
+    opened = next(read for magic, read in _READERS.items() if data.startswith(magic))
     limit = max(_SMALL, _RATIO * len(data))
     failures = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
                 RuntimeError, NotImplementedError, LookupError, struct.error)  # fmt: skip

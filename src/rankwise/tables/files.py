@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
-import csv
 import hashlib
 import io
 import json
@@ -18,20 +16,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.threads import default_threads, each
 from rankwise.errors import FileError
-from rankwise.tables.compressed import read_bytes, unpacked
+from rankwise.tables.compressed import fits_memory, is_packed, read_bytes, unpacked
+from rankwise.tables.delimited import (
+    check_utf8,
+    locate,
+    malformed,
+    read_delimited,
+    read_numbers,
+)
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
 from rankwise.tables.on_disk import file_hash, file_state, is_parquet
-from rankwise.tables.typed_columns import Numbers, are_numbers, typed_columns
+from rankwise.tables.parquet import Wanted, read_parquet
+from rankwise.tables.typed_columns import Numbers
+from rankwise.tables.validation import POLARS_FAILURES
 
-__all__ = [
-    "POLARS_FAILURES", "RawFile", "malformed", "read_file",
-]  # fmt: skip
+__all__ = ["RawFile", "read_file"]
 
-POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises: a panic, which damaged files can cause, is no `Exception`."""
+_HEAD = 1 << 16
 _DEEPEST = 64
 """The depth to which lists and objects of a line of JSON may be nested."""
 
@@ -43,8 +46,9 @@ class RawFile:
     frame: pl.DataFrame
     format: Format
     name: str
-    sha256: str
-    content: bytes | None = None
+    sha256: str = ""
+    content: bytes | Path | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def is_text(self) -> bool:
@@ -59,27 +63,24 @@ class RawFile:
     def locate(self, bad: Callable[[list[str]], bool]) -> tuple[int, str]:
         """Return the number and the text of the first malformed line."""
         assert self.content is not None
-        text = io.StringIO(self.content.decode("utf-8-sig", errors="replace"), newline="")
-        if self.format.name == "csv":
-            reader = csv.reader(text, delimiter=self.format.separator)
-            rows = ((reader.line_num, fields) for fields in reader)
-        else:
-            rows = ((n, _fields(line, self.format)) for n, line in enumerate(text, start=1))
-        with contextlib.suppress(csv.Error):  # a field longer than Python's reader takes
-            for number, fields in rows:
-                if not any(field.strip() for field in fields) or _is_comment(fields, self.format):
-                    continue
-                if not (number == 1 and self.format.has_header) and bad(fields):
-                    return number, (self.format.separator or " ").join(fields)
-        return 0, ""
+        content = self.content
+        data = read_bytes(content) if isinstance(content, Path) else content
+        return locate(data, self.format, bad)
 
 
 def read_file(
-    source: str | Path, layout: Format | Declared | None = None, *, numbers: Numbers | None = None
+    source: str | Path,
+    layout: Format | Declared | None = None,
+    *,
+    numbers: Numbers | None = None,
+    wanted: Wanted | None = None,
+    progress: bool | None = None,
 ) -> RawFile:
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
 
     If it is said which columns of text are ``numbers``, these and whole numbers are read as such.
+    Of a Parquet file only the columns that are ``wanted`` are read, by default all. A progress bar
+    is shown, or not, by ``progress``.
 
     Raises
     ------
@@ -92,14 +93,9 @@ def read_file(
     before = None if name == "standard input" else file_state(path)
     if before is None:  # a pipe can be read once; and `read_bytes` says why there is no file
         data = read_bytes(source)
-        return replace(_raw(data, name, layout, numbers), sha256=hashlib.sha256(data).hexdigest())
-    with ThreadPoolExecutor(1) as pool:
-        digest = pool.submit(file_hash, path)  # while it is read
-        if not isinstance(layout, Declared) and is_parquet(path):
-            raw = RawFile(_parquet(path, name), Format("parquet"), name, "")
-        else:
-            raw = _raw(read_bytes(source), name, layout, numbers)
-        failed = digest.exception()
+        raw = _raw(data, name, layout, numbers, wanted)
+        return replace(raw, sha256=hashlib.sha256(data).hexdigest())
+    raw, failed = _from_path(path, name, layout, numbers, wanted, progress)
     if failed is not None or file_state(path) != before:
         raise FileError(
             "this file changed while it was read",
@@ -107,35 +103,94 @@ def read_file(
             found=None if failed is None else str(failed),
             hint="read it again once it is written",
         ) from failed
-    return replace(raw, sha256=digest.result())
+    return raw
+
+
+def _from_path(
+    path: Path,
+    name: str,
+    layout: Format | Declared | None,
+    numbers: Numbers | None,
+    wanted: Wanted | None,
+    progress: bool | None,
+) -> tuple[RawFile, BaseException | None]:
+    """Return what a file holds, and why it could not be hashed if it could not."""
+    is_binary = not isinstance(layout, Declared) and is_parquet(path)
+    if not is_binary and numbers is not None:
+        raw = _plain_numbers(path, name, layout, numbers, progress)
+        if raw is not None:
+            return raw, None
+    with ThreadPoolExecutor(1) as pool:
+        digest = pool.submit(file_hash, path)  # while it is read
+        if is_binary:
+            frame, unread = read_parquet(path, name, wanted, progress=progress)
+            raw = RawFile(frame, Format("parquet"), name, unread=unread)
+        else:
+            raw = _raw(read_bytes(path), name, layout, numbers, wanted)
+        failed = digest.exception()
+    return (raw if failed else replace(raw, sha256=digest.result())), failed
+
+
+def _plain_numbers(
+    path: Path,
+    name: str,
+    layout: Format | Declared | None,
+    numbers: Numbers,
+    progress: bool | None,
+) -> RawFile | None:
+    """Return what a file of plain text with numbers holds; None for all others."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:  # told when all of it is read
+        return None
+    if is_packed(head) or not fits_memory(path):
+        return None
+    try:
+        format_ = _format(layout, name, head)
+    except FileError:
+        return None  # raised again, once all of the file was checked
+    found = read_numbers(path, head, format_, numbers, progress=progress)
+    if found is None:
+        return None
+    frame, sha256 = found
+    return RawFile(frame, format_, name, sha256, path)
+
+
+def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:
+    plain = Path(name).name if name != "standard input" else "-"
+    if isinstance(layout, Declared):
+        return layout.resolve(plain, head)
+    return sniff(plain, head) if layout is None else layout
 
 
 def _raw(
-    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None
+    data: bytes,
+    name: str,
+    layout: Format | Declared | None,
+    numbers: Numbers | None,
+    wanted: Wanted | None,
 ) -> RawFile:
     """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
-    plain = Path(name).name if name != "standard input" else "-"
-    if isinstance(layout, Declared):
-        layout = layout.resolve(plain, _head(data))
-    elif layout is None:
-        layout = sniff(plain, _head(data))
+    layout = _format(layout, name, _head(data))
     if not data or data.isspace():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
-        return RawFile(_parquet(io.BytesIO(data), name), layout, name, "")
+        frame, unread = read_parquet(io.BytesIO(data), name, wanted)
+        return RawFile(frame, layout, name, unread=unread)
     if layout.name == "json":
         frame, layout = _json(data, name)
-        return RawFile(frame, layout, name, "")
+        return RawFile(frame, layout, name)
     if layout.name == "json lines":
-        return RawFile(_json_lines(data, name), layout, name, "")
-    return RawFile(_text(data, layout, name, numbers), layout, name, "", data)
+        return RawFile(_json_lines(data, name), layout, name)
+    return RawFile(read_delimited(data, layout, name, numbers), layout, name, content=data)
 
 
 def _head(data: bytes) -> bytes:
     """Return the first 64 KiB of a file, and the whole first line."""
-    end = data.find(b"\n", 65536)
-    return data[:65536] if b"\n" in data[:65536] or end < 0 else data[:end]
+    end = data.find(b"\n", _HEAD)
+    return data[:_HEAD] if b"\n" in data[:_HEAD] or end < 0 else data[:end]
 
 
 def _plain_text(data: bytes, name: str) -> bytes:
@@ -156,31 +211,8 @@ def _plain_text(data: bytes, name: str) -> bytes:
         )
     data = data.removeprefix(codecs.BOM_UTF8)
     data = data.replace(b"\r", b"\n") if b"\n" not in data and b"\r" in data else data
-    _check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
+    check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
     return data
-
-
-def _check_utf8(data: bytes, name: str) -> None:
-    """Raise if a line is not in UTF-8."""
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            text = line.decode(errors="backslashreplace")
-            raise malformed("not in UTF-8", name, number, text) from error
-
-
-def _parquet(source: Path | io.BytesIO, name: str) -> pl.DataFrame:
-    try:
-        frame = pl.read_parquet(source, glob=False)  # in pieces, which are costly to look at
-        return frame.with_columns(each(pl.Series.rechunk, frame.get_columns(), default_threads()))
-    except (*POLARS_FAILURES, OSError) as error:
-        raise FileError(
-            "this Parquet file cannot be read: damaged or cut short",
-            where=name,
-            found=str(error).splitlines()[0],
-            hint="write it again, or copy it again from where it came",
-        ) from error
 
 
 def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
@@ -260,91 +292,3 @@ def _depth(line: bytes) -> int:
     bare = np.frombuffer(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line), dtype=np.uint8)
     opened = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))
     return int(np.cumsum(opened).max(initial=0))
-
-
-def _is_comment(fields: list[str], layout: Format) -> bool:
-    return layout.name.startswith("trec") and bool(fields) and fields[0].startswith("#")
-
-
-def _fields(line: str, layout: Format) -> list[str]:
-    separator = layout.separator
-    return line.split() if separator == "" else line.rstrip("\r\n").split(separator)
-
-
-def _text(data: bytes, layout: Format, name: str, numbers: Numbers | None) -> pl.DataFrame:
-    separator, body = layout.separator, data
-    if separator == "":  # TREC: blanks between fields; judgements may have comments
-        if layout.name == "trec qrels":
-            data = re.sub(rb"[ \t]#[^\r\n]*", b"", data)
-        body = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)|^[ \t]*#[^\n]*\n?", b"", data)
-        body = re.sub(rb"[ \t]+", b"\t", body)
-        separator = "\t"
-    elif len(separator) > 1:
-        separator, body = "\x1f", data.replace(separator.encode(), b"\x1f")
-    first_line = data[: data.find(b"\n", len(data) - len(data.lstrip())) + 1] or data
-    if layout.name == "csv" and first_line.count(b'"') % 2:
-        # Polars would look for its end in the rows below, and lose them.
-        number, line = _stray_quote(data, layout)
-        raise malformed("a quotation mark inside a field", name, number, line)
-    problem = f"{len(layout.columns)} fields are expected"
-    file = RawFile(pl.DataFrame(), layout, name, "", data)
-    names, has_header = layout.columns, layout.has_header
-    kinds = {}
-    if numbers is not None:
-        kinds = typed_columns(body, separator, names, numbers, has_header=has_header)
-    try:
-        frame = pl.read_csv(
-            io.BytesIO(body),
-            separator=separator,
-            has_header=layout.has_header,
-            infer_schema=False,
-            quote_char='"' if layout.name == "csv" else None,
-            new_columns=None if layout.has_header else list(layout.columns),
-            schema=None if has_header else dict.fromkeys(names, pl.String) | kinds,
-            schema_overrides=kinds if has_header else None,
-            # A run's last field, its name, may have several words; no measure reads it.
-            truncate_ragged_lines=layout.name == "trec run",
-            extra_columns="ignore" if layout.name == "trec run" else "raise",
-        )
-    except POLARS_FAILURES as error:
-        if kinds:
-            return _text(data, layout, name, None)
-        _check_utf8(data, name)
-        number, line = file.locate(lambda fields: len(fields) != len(layout.columns))
-        if number:
-            raise malformed(problem, name, number, line) from None
-        number, line = _stray_quote(data, layout) if layout.name == "csv" else (0, "")
-        if number:
-            raise malformed("a quotation mark inside a field", name, number, line) from None
-        raise FileError(
-            "this text file cannot be read", where=name, found=str(error).splitlines()[0]
-        ) from error
-    if not are_numbers(frame, kinds):
-        return _text(data, layout, name, None)
-    if layout.has_header:
-        frame.columns = [column.strip() for column in frame.columns]
-    last = frame.columns[-1]
-    # A line with too few fields leaves the last one empty, and so does an empty last field.
-    if frame[last].null_count():
-        number, line = file.locate(lambda fields: len(fields) < len(layout.columns))
-        if number:
-            raise malformed(problem, name, number, line)
-    return frame
-
-
-def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
-    """Return the number and the text of the first line with a quote that CSV does not know."""
-    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
-        for field in line.split(layout.separator):
-            text = field.strip()
-            quoted = len(text) > 1 and text[0] == text[-1] == '"'
-            if '"' in (text[1:-1] if quoted else text).replace('""', ""):
-                return number, line
-    return 0, ""
-
-
-def malformed(problem: str, name: str, number: int, line: str) -> FileError:
-    """Return the error of a malformed line of a file."""
-    return FileError(
-        f"a line is malformed: {problem}", where=f"{name}, line {number}", found=repr(line[:120])
-    )

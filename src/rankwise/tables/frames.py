@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.threads import default_threads, each
 from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
 from rankwise.tables.columns import (
@@ -23,16 +24,20 @@ from rankwise.tables.validation import check_exact
 
 __all__ = [
     "KEEP_OTHERS",
+    "NUMBERS",
     "as_table",
     "from_arrow",
     "from_frame",
+    "in_one_piece",
     "is_truth_values",
     "series_as_frame",
     "typed",
     "whole",
 ]
 
-_NUMBERS = ("rank", "score", "relevance", "weight")
+_WORTH_THREADS = 1 << 18
+NUMBERS = ("rank", "score", "relevance", "weight")
+"""The columns that hold numbers."""
 KEEP_OTHERS = ("users", "items", "interactions")
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
 
@@ -52,6 +57,17 @@ def as_table(
         counts = counts or {}
         return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts)
     return Table(frame, role, source, layout, columns, unread=unread)
+
+
+def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose columns are each in one piece of memory, as arrays need them.
+
+    Readers of files leave a hundred pieces, which every look as an array would join again.
+    """
+    if max(frame.n_chunks("all"), default=1) == 1:
+        return frame
+    threads = default_threads() if len(frame) >= _WORTH_THREADS else 1
+    return pl.DataFrame(list(each(pl.Series.rechunk, frame.get_columns(), threads)))
 
 
 def from_arrow(source: Any, name: str) -> pl.DataFrame:
@@ -159,7 +175,7 @@ def from_frame(
         chosen += [pl.col(name) for name in others]
         others = []
     out = frame.select(chosen)
-    for column in _NUMBERS:
+    for column in NUMBERS:
         if column in columns and column != "rank" and out[column].dtype != pl.String:
             out = out.with_columns(_as_float(out[column], columns[column], source))
     return as_table(out, role, source, layout, columns, unread=tuple(others))

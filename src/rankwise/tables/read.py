@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,33 +13,33 @@ import polars as pl
 
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
-from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
-from rankwise.tables.columns import Columns, TableRole, choose, recognise
-from rankwise.tables.files import RawFile, malformed, read_file
+from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
+from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.frames import (
     KEEP_OTHERS,
+    NUMBERS,
     as_table,
     from_arrow,
     from_frame,
-    is_truth_values,
+    in_one_piece,
     series_as_frame,
-    whole,
 )
 from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
+from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import EXACT, check_exact, check_finite, checked_ids, empty_table
+from rankwise.tables.validation import check_finite, checked_ids, empty_table
 
-__all__ = ["from_file", "read_table", "read_tables"]
-
-_IDS = ("user", "item")
-_NUMBERS = ("rank", "score", "relevance", "weight")
+__all__ = ["from_file", "read_table", "read_tables", "wanted_by"]
 
 
-def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> Table:
+def read_table(
+    source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None
+) -> Table:
     """Return a table read from any supported source.
 
     Parameters
@@ -56,6 +55,9 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
     columns : mapping of str to str or None, optional
         Names of columns that are not recognised, ``{"user": "uid"}``; with a dot for one table
         only, ``{"truth.relevance": "stars"}``; None for a column not to be used.
+    progress : bool or None, default=None
+        Whether a progress bar is shown while a file is read: by default after a second, on a
+        terminal.
 
     Returns
     -------
@@ -81,15 +83,16 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None) -> 
             raise empty_table(table)
         return table
     given = choose(columns, role)
-    table = _load(source, role, given)
+    table = _load(source, role, given, progress)
+    table = table.with_frame(in_one_piece(table.frame))
     if table.is_positional:
         table = _without_columns(table, given, columns)
-    for column in _IDS:
+    for column in IDS:
         if column in table.frame.columns:
             table = table.with_ids(column, checked_ids(table.frame[column], column, table))
     if table.frame.is_empty():
         raise empty_table(table)
-    for column in _NUMBERS:
+    for column in NUMBERS:
         if column in table.frame.columns and column in table.columns:  # else only called so
             check_finite(table.frame[column], column, table)
     if "rank" in table.columns:
@@ -127,23 +130,37 @@ def _whole_ranks(rank: pl.Series, table: Table) -> pl.Series:
         ) from error
 
 
-def read_tables(columns: Columns | None, *, required: Sequence[str] = (), **sources: Any) -> Tables:
+def read_tables(
+    columns: Columns | None,
+    *,
+    required: Sequence[str] = (),
+    progress: bool | None = None,
+    **sources: Any,
+) -> Tables:
     """Return the tables of an evaluation; a source that is None has no table.
 
-    For a role that is ``required`` None is an error like any other source that is no table.
+    For a role that is ``required`` None is an error like any other source that is no table. A
+    progress bar is shown, or not, by ``progress``.
     """
     return Tables(
         **{
-            role: read_table(source, role, columns)  # type: ignore[arg-type]
+            role: read_table(source, role, columns, progress=progress)  # type: ignore[arg-type]
             for role, source in sources.items()
             if source is not None or role in required
         }
     )
 
 
-def _load(source: Any, role: TableRole, given: Mapping[str, str | None]) -> Table:
+def _load(
+    source: Any, role: TableRole, given: Mapping[str, str | None], progress: bool | None
+) -> Table:
     if isinstance(source, str | Path):
-        raw = read_file(source, numbers=None if role in KEEP_OTHERS else _numbers_of(role, given))
+        raw = read_file(
+            source,
+            numbers=None if role in KEEP_OTHERS else _numbers_of(role, given),
+            wanted=None if role in KEEP_OTHERS else wanted_by(role, given),
+            progress=progress,
+        )
         table = from_file(raw, role, given)
         return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
     if isinstance(source, RawFile):
@@ -174,10 +191,25 @@ def _numbers_of(role: TableRole, given: Mapping[str, str | None]) -> Numbers:
     def numbers(names: Sequence[str]) -> list[str]:
         with contextlib.suppress(ColumnError):  # raised again when the table is made
             found = recognise(names, role, given, "")
-            return [name for column, name in found.items() if column in _NUMBERS]
+            return [name for column, name in found.items() if column in NUMBERS]
         return []
 
     return numbers
+
+
+def wanted_by(role: TableRole, given: Mapping[str, str | None]) -> Wanted:
+    """Return what says which columns of a file are read, for a table of some role."""
+
+    def wanted(schema: Mapping[str, Any]) -> Collection[str]:
+        names = [*schema]
+        if any(isinstance(dtype, pl.List | pl.Array) for dtype in schema.values()):
+            return names  # whole lists in a row, which may be called otherwise
+        with contextlib.suppress(ColumnError):  # raised again when the table is made
+            found = recognise(names, role, given, "")
+            return {*found.values(), *could_decide(names, role, found, given)}
+        return names
+
+    return wanted
 
 
 def _from_numbers(source: Any, role: TableRole) -> Table:
@@ -220,102 +252,7 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
     table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
-    table = replace(table, sha256=raw.sha256, is_text=raw.is_text)
-    return _from_text(table, raw) if raw.is_text else table
-
-
-def _from_text(table: Table, raw: RawFile) -> Table:
-    """Return the table of a file in which ids and numbers are text."""
-    out, trimmed = table.frame, 0
-    if any(out[column].null_count() for column in _IDS if column in out.columns):
-        out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
-    for column, name in table.columns.items():
-        if out.schema[column] != pl.String:
-            continue  # JSON has numbers too
-        if column in _IDS:
-            ids, blanks = _trimmed(out[column], raw, name)
-            trimmed += blanks
-            out = whole(out.with_columns(ids), [column])
-        elif column in _NUMBERS:
-            out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
-            if out.schema[column] == pl.String:
-                out = out.with_columns(_numbers(raw, out[column], name))
-        elif column == "timestamp":  # a number, or a date as text, which splits can read
-            for dtype in (pl.Int64, pl.Float64):
-                times = out[column].cast(dtype, strict=False)
-                if not times.null_count():
-                    out = out.with_columns(times)
-                    break
-    return replace(table, frame=out, trimmed=trimmed)
-
-
-def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
-    """Return ids without the blanks around them, and how many had some.
-
-    Raises
-    ------
-    IdError
-        If two ids differ by nothing else.
-    """
-    plain = ids.str.strip_chars()
-    _no_nulls(raw, plain, name)
-    blanks = int((plain != ids).sum())
-    if blanks and plain.n_unique() < ids.n_unique():
-        groups = pl.DataFrame({"id": ids, "plain": plain}).unique(maintain_order=True)
-        twice = groups.filter(pl.col("plain").is_duplicated())["id"]
-        raise IdError(
-            "two ids differ only by blanks around them",
-            where=f"{raw.name}, column {name!r}",
-            found=f"{twice[0]!r} and {twice[1]!r}",
-            hint="write them alike, or store the table as Parquet, which keeps ids as they are",
-        )
-    return plain, blanks
-
-
-def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
-    text, numbers = column, column.cast(pl.Float64, strict=False)
-    if numbers.null_count():
-        text = column.str.strip_chars()
-        if is_truth_values(text):
-            return (text.str.to_lowercase() == "true").cast(pl.Float64)
-        numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count():
-        raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
-    largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
-    if largest >= EXACT:
-        whole_ones = text.str.contains(WHOLE_NUMBER)
-        exact = text.filter(whole_ones).cast(pl.Int128)
-        check_exact(exact, numbers.filter(whole_ones), name, raw.name)
-    return numbers
-
-
-def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
-    empty = column.is_null() | (column == "").fill_null(value=True)
-    if empty.any():
-        raise _malformed(raw, column, empty, name, "is empty")
-
-
-def _malformed(
-    raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str
-) -> InputError:
-    """Return the error of the first bad value, with its line where rows are lines."""
-    if raw.has_lines and name in raw.frame.columns:
-        index = raw.frame.columns.index(name)
-        is_bad = _is_empty if problem == "is empty" else _is_no_number
-        number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
-        if number:
-            return malformed(f"column {name!r} {problem}", raw.name, number, line)
-    row = int(bad.arg_true()[0])
-    return InputError(
-        f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row])
+    table = replace(
+        table, sha256=raw.sha256, is_text=raw.is_text, unread=(*table.unread, *raw.unread)
     )
-
-
-def _is_empty(text: str) -> bool:
-    return not text.strip()
-
-
-def _is_no_number(text: str) -> bool:
-    """Return whether text is no number as Polars reads it, which knows no ``1_0``."""
-    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)",
-                        text.strip(), re.IGNORECASE) is None  # fmt: skip
+    return from_text(table, raw) if raw.is_text else table

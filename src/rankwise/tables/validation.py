@@ -12,9 +12,12 @@ from rankwise.errors import ColumnError, EmptyError, IdError, ScoreError
 from rankwise.tables.table import Table
 
 __all__ = [
-    "EXACT", "check_exact", "check_finite", "checked_ids", "empty_table", "null_ids", "where_in",
+    "EXACT", "POLARS_FAILURES", "check_exact", "check_finite", "checked_ids", "empty_table",
+    "null_ids", "where_in",
 ]  # fmt: skip
 
+POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises: a panic, which damaged files can cause, is no `Exception`."""
 EXACT = 2**53
 """Whole numbers below this are floats without loss."""
 

@@ -1,0 +1,273 @@
+"""Delimited text to frames: CSV, RecBole, MovieLens, TREC; what cannot be read is located."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.progress import progress_bar
+from rankwise.errors import FileError
+from rankwise.tables.formats import Format
+from rankwise.tables.typed_columns import (
+    Numbers,
+    Readable,
+    are_numbers,
+    expected_types,
+    look_at,
+)
+from rankwise.tables.validation import POLARS_FAILURES
+
+__all__ = ["check_utf8", "locate", "malformed", "read_delimited", "read_numbers"]
+
+_MARKED = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_numbers(
+    path: Path, head: bytes, layout: Format, numbers: Numbers, *, progress: bool | None = None
+) -> tuple[pl.DataFrame, str] | None:
+    """Return the table of a file whose columns of numbers are read as such, and the file's SHA-256.
+
+    Polars reads the file while another thread looks at it and hashes it: its bytes are never all in
+    memory. None if the file has to be read, or refused, as text.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    head : bytes
+        Its first bytes, with the whole first line.
+    layout : Format
+        Its format.
+    numbers : callable
+        Which columns hold scores or relevances.
+    progress : bool or None, default=None
+        Whether a progress bar is shown.
+    """
+    if len(layout.separator) != 1 or not _is_plain(head):
+        return None
+    source, separator = path.absolute(), layout.separator  # ~ is no home here
+    try:
+        with (
+            source.open("rb", 0) as file,
+            progress_bar(source.stat().st_size, "bytes", shown=progress) as bar,
+        ):
+            stream = _Watched(file, hashlib.sha256(), bar)
+            frame = _typed(source, stream, head, layout, separator, numbers)
+    except OSError:  # read again, which says why it cannot be
+        return None
+    return None if frame is None else (frame, stream.digest.hexdigest())
+
+
+def _is_plain(head: bytes) -> bool:
+    """Return whether a text begins with a line of UTF-8, without a byte order mark."""
+    line, end, _ = head.partition(b"\n")
+    with contextlib.suppress(UnicodeDecodeError):
+        line.decode()
+        return bool(end) and not head.startswith(_MARKED)
+    return False
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A file that is hashed, and shown on a progress bar, while it is read."""
+
+    file: FileIO
+    digest: Any
+    bar: Any
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill a buffer with the next bytes, and return how many there are."""
+        count = self.file.readinto(buffer)
+        self.digest.update(buffer[:count])
+        self.bar.update(count)
+        return count
+
+
+def read_delimited(
+    data: bytes, layout: Format, name: str, numbers: Numbers | None = None
+) -> pl.DataFrame:
+    """Return the table of a text: columns of text, or numbers where it is said which are.
+
+    Raises
+    ------
+    FileError
+        If a line is malformed.
+    """
+    data, body, separator = _with_one_separator(data, layout)
+    first_line = data[: data.find(b"\n", len(data) - len(data.lstrip())) + 1] or data
+    if layout.name == "csv" and first_line.count(b'"') % 2:
+        # Polars would look for its end in the rows below, and lose them.
+        number, line = _stray_quote(data, layout)
+        raise malformed("a quotation mark inside a field", name, number, line)
+    if numbers is not None:
+        head = body[: max(1 << 16, body.find(b"\n") + 1)]
+        typed = _typed(body, io.BytesIO(body), head, layout, separator, numbers)
+        if typed is not None:
+            return typed
+    try:
+        frame = _parsed(body, layout, separator, {})
+    except POLARS_FAILURES as error:
+        raise _unreadable(data, layout, name, error) from error
+    # A line with too few fields leaves the last one empty, and so does an empty last field.
+    if frame[frame.columns[-1]].null_count():
+        number, line = locate(data, layout, lambda fields: len(fields) < len(layout.columns))
+        if number:
+            raise malformed(_expected(layout), name, number, line)
+    return frame
+
+
+def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]:
+    """Return a text without comments, the same with one character between fields, and that."""
+    separator = layout.separator
+    if len(separator) == 1:
+        return data, data, separator
+    if separator:
+        return data, data.replace(separator.encode(), b"\x1f"), "\x1f"
+    if layout.name == "trec qrels":  # blanks between fields; judgements may have comments
+        data = re.sub(rb"[ \t]#[^\r\n]*", b"", data)
+    body = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)|^[ \t]*#[^\n]*\n?", b"", data)
+    return data, re.sub(rb"[ \t]+", b"\t", body), "\t"
+
+
+def _typed(
+    source: Path | bytes,
+    stream: Readable,
+    head: bytes,
+    layout: Format,
+    separator: str,
+    numbers: Numbers,
+) -> pl.DataFrame | None:
+    """Return a table with its columns of numbers read as such; None if it is to be read as text.
+
+    The stream has the bytes of the source.
+    """
+    names, has_header = layout.columns, layout.has_header
+    types = expected_types(head, separator, names, numbers, has_header=has_header)
+    if not types:
+        return None
+    with ThreadPoolExecutor(1) as pool:
+        look = pool.submit(look_at, stream, separator, names, types, has_header=has_header)
+        frame = _parsed_or_none(source, layout, separator, types)
+        whole = look.result()
+    if whole is None:
+        return None
+    held = {name: kind for name, kind in types.items() if kind != pl.Int64 or name in whole}
+    if held != types:
+        frame = _parsed_or_none(source, layout, separator, held) if held else None
+    if frame is None or not are_numbers(frame, held) or frame[frame.columns[-1]].null_count():
+        return None
+    return frame
+
+
+def _parsed_or_none(
+    source: Path | bytes, layout: Format, separator: str, types: dict[str, Any]
+) -> pl.DataFrame | None:
+    with contextlib.suppress(*POLARS_FAILURES):
+        return _parsed(source, layout, separator, types)
+    return None
+
+
+def _parsed(
+    source: Path | bytes, layout: Format, separator: str, types: dict[str, Any]
+) -> pl.DataFrame:
+    """Return a table whose columns are text, except those of some types."""
+    names, has_header, is_run = layout.columns, layout.has_header, layout.name == "trec run"
+    frame = pl.read_csv(
+        source if isinstance(source, Path) else io.BytesIO(source),
+        separator=separator,
+        has_header=has_header,
+        infer_schema=False,
+        quote_char='"' if layout.name == "csv" else None,
+        new_columns=None if has_header else list(names),
+        schema=None if has_header else dict.fromkeys(names, pl.String) | types,
+        schema_overrides=types if has_header else None,
+        # A run's last field, its name, may have several words; no measure reads it.
+        truncate_ragged_lines=is_run,
+        extra_columns="ignore" if is_run else "raise",
+        glob=False,
+    )
+    if has_header:
+        frame.columns = [column.strip() for column in frame.columns]
+    return frame
+
+
+def _expected(layout: Format) -> str:
+    return f"{len(layout.columns)} fields are expected"
+
+
+def _unreadable(data: bytes, layout: Format, name: str, error: BaseException) -> FileError:
+    """Return the error of a text that Polars does not read, with the line if it is found."""
+    check_utf8(data, name)
+    number, line = locate(data, layout, lambda fields: len(fields) != len(layout.columns))
+    if number:
+        return malformed(_expected(layout), name, number, line)
+    number, line = _stray_quote(data, layout) if layout.name == "csv" else (0, "")
+    if number:
+        return malformed("a quotation mark inside a field", name, number, line)
+    return FileError("this text file cannot be read", where=name, found=str(error).splitlines()[0])
+
+
+def check_utf8(data: bytes, name: str) -> None:
+    """Raise if a line is not in UTF-8."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            text = line.decode(errors="backslashreplace")
+            raise malformed("not in UTF-8", name, number, text) from error
+
+
+def locate(data: bytes, layout: Format, bad: Callable[[list[str]], bool]) -> tuple[int, str]:
+    """Return the number and the text of the first malformed line; 0 if there is none."""
+    text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
+    if layout.name == "csv":
+        reader = csv.reader(text, delimiter=layout.separator)
+        rows = ((reader.line_num, fields) for fields in reader)
+    else:
+        rows = ((n, _fields(line, layout)) for n, line in enumerate(text, start=1))
+    with contextlib.suppress(csv.Error):  # a field longer than Python's reader takes
+        for number, fields in rows:
+            if not any(field.strip() for field in fields) or _is_comment(fields, layout):
+                continue
+            if not (number == 1 and layout.has_header) and bad(fields):
+                return number, (layout.separator or " ").join(fields)
+    return 0, ""
+
+
+def _is_comment(fields: list[str], layout: Format) -> bool:
+    return layout.name.startswith("trec") and bool(fields) and fields[0].startswith("#")
+
+
+def _fields(line: str, layout: Format) -> list[str]:
+    separator = layout.separator
+    return line.split() if separator == "" else line.rstrip("\r\n").split(separator)
+
+
+def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
+    """Return the number and the text of the first line with a quote that CSV does not know."""
+    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
+        for field in line.split(layout.separator):
+            text = field.strip()
+            quoted = len(text) > 1 and text[0] == text[-1] == '"'
+            if '"' in (text[1:-1] if quoted else text).replace('""', ""):
+                return number, line
+    return 0, ""
+
+
+def malformed(problem: str, name: str, number: int, line: str) -> FileError:
+    """Return the error of a malformed line of a file."""
+    return FileError(
+        f"a line is malformed: {problem}", where=f"{name}, line {number}", found=repr(line[:120])
+    )
