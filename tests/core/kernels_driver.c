@@ -31,6 +31,7 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         groups[at] = below(4) ? lists - 1 - at : -1;
     }
     int64_t *items = numbers(n), *judged = numbers(m), *rows = numbers(m), *found = numbers(m);
+    int64_t *owners = numbers(m);
     int64_t *repeated = numbers(n), n_repeated, again = 0, matches = 0, in_order;
     int32_t *narrow = malloc((size_t)(n ? n : 1) * sizeof(int32_t));
     for (int64_t at = 0; at < n; at++) {
@@ -44,7 +45,7 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
         for (int64_t at = 0; at < (int64_t)1 << bits; at++)
             table[at] = -1;
         matches = rw_match_int64(items, starts, lists, judged, edges, groups, m, table, bits,
-                                 rows, found, repeated, &n_repeated, &in_order);
+                                 rows, found, owners, repeated, &n_repeated, &in_order);
         again = 0;
         for (int64_t list = 0; list < lists; list++)
             for (int64_t row = starts[list]; row < starts[list + 1]; row++)
@@ -55,7 +56,9 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
                     }
         check(n_repeated == again, "repeated rows");
         for (int64_t at = 0; at < matches; at++)
-            check(items[rows[at]] == judged[found[at]], "a match");
+            check(items[rows[at]] == judged[found[at]] && starts[owners[at]] <= rows[at] &&
+                      rows[at] < starts[owners[at] + 1],
+                  "a match");
         for (int64_t at = 1; at < matches; at++)
             check(rows[at] > rows[at - 1], "the order of matches");
         int64_t expected = 0;
@@ -72,12 +75,13 @@ static void lists_and_truth(int64_t catalogue, int64_t scale) {
             for (int64_t at = 0; at < (int64_t)1 << bits; at++)
                 table[at] = -1;
             check(rw_match_int32(narrow, starts, lists, judged, edges, groups, m, table, bits,
-                                 rows, found, repeated, &n_repeated, &in_order) == matches,
+                                 rows, found, owners, repeated, &n_repeated, &in_order) == matches,
                   "matches of 32 bits");
         }
         free(table);
     }
-    free(items), free(judged), free(rows), free(found), free(repeated), free(narrow);
+    free(items), free(judged), free(rows), free(found), free(owners), free(repeated),
+        free(narrow);
 }
 
 static void runs_and_ranks(void) {
@@ -111,6 +115,11 @@ static void sums(void) {
     double *running = malloc((size_t)(n + 1) * sizeof(double));
     rw_ends(user, rank, n, cuts, 2, users, ends);
     rw_sums(user, values, n, ends, 2 * users, running, out);
+    rw_positions(user, n, running);
+    for (int64_t at = 0, position = 0; at < n; at++) {
+        position = at && user[at] == user[at - 1] ? position + 1 : 1;
+        check(running[at] == (double)position, "positions");
+    }
     free(running);
     for (int64_t at = 0; at < 2 * users; at++)
         check(out[at] == expected[at], "sums up to a rank");

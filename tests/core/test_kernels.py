@@ -20,7 +20,7 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.core.grouping import group
 from rankwise.core.lists import arrange
 from rankwise.core.match import match
-from rankwise.core.ragged import bucket
+from rankwise.core.ragged import bucket, owners
 from rankwise.core.vocabulary import IntegerVocabulary
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
@@ -61,6 +61,34 @@ def test_matches(lists, dtype, seed):
     if not len(ours.repeated):
         assert ours.rows.tolist() == reference.rows.tolist()
         assert ours.judged.tolist() == reference.judged.tolist()
+        assert ours.lists.tolist() == reference.lists.tolist()
+        assert ours.lists.tolist() == owners(arguments[1], ours.rows).tolist()
+
+
+@needs_kernels
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30), st.integers(0, 2**32)
+)
+def test_positions_and_sums_of_rows_by_user(users, seed):
+    """Users with no row, one, or more than a stream of the loop has."""
+    rng = np.random.default_rng(seed)
+    lengths = np.array([n * (12 if large == 3 else 1) for large, n in users], dtype=np.int64)
+    user, n = np.repeat(np.arange(len(lengths)), lengths), int(lengths.sum())
+    found = kernels.positions(user)
+    assert found.tolist() == [at + 1.0 for length in lengths for at in range(length)]
+    values = rng.normal(size=n) * 10.0 ** rng.integers(-20, 20, n)
+    values[rng.random(n) < 0.1] = rng.choice([-0.0, np.inf, -np.inf, np.nan])
+    rank = found.astype(np.int64) * 2
+    cutoffs = (1, 2, 5, 10, 1000)
+    ends = kernels.ends(user, rank, cutoffs, len(lengths))
+    with np.errstate(invalid="ignore"):
+        sums = kernels.sums(user, values, ends)
+        for k, row in zip(cutoffs, sums, strict=True):
+            for one, total in enumerate(row):
+                expected = 0.0
+                for value in values[(user == one) & (rank <= k)]:
+                    expected += value
+                assert np.array_equal([total], [expected], equal_nan=True)
 
 
 @needs_kernels

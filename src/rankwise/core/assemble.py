@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from rankwise.core import kernels
 from rankwise.core.block import Block
 from rankwise.core.choices import Ties
 from rankwise.core.encoded import Encoded
@@ -18,7 +19,6 @@ from rankwise.core.ragged import (
     Ints,
     UserItems,
     offsets,
-    owners,
     positions,
     ragged_rows,
     rows_of_groups,
@@ -62,7 +62,7 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     """Return the block of some matched lists, with all rows that the measures need."""
     truth, lists, needs = encoded.truth, matched.lists, encoded.needs
     counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
-    list_of_row = owners(lists.starts, rows)
+    list_of_row = matched.matches.lists
     here = slice(None) if counted.all() else counted  # often all are, and nothing is copied
     groups, users = matched.groups[here], lists.user[here]
     gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
@@ -122,7 +122,9 @@ def _hits(
         if ties == "expected":
             return expect(user, gain, item, low, high, limit=limit)
         rank, gain, item = resolve(user, gain, item, low, high, ties)
-    return Hits(user, rank, np.ones(len(user)), positions(runs(user)) + 1.0, gain, item)
+    position = kernels.positions(user)
+    position = positions(runs(user)) + 1.0 if position is None else position
+    return Hits(user, rank, np.ones(len(user)), position, gain, item)
 
 
 def _recommended(matched: MatchedLists, relevant: Ints) -> RecommendedRows:
@@ -197,7 +199,7 @@ def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Ov
     relevant, relevant_starts = _relevant_rows(truth, matched.groups)
     elsewhere[match(items, starts, truth.items[relevant], relevant_starts).rows] = False
     rows = common.rows
-    list_of_row = owners(lists.starts, rows)
+    list_of_row = common.lists
     kept = counted[list_of_row]
     if lists.limit is not None:
         kept = kept & (rows - lists.starts[list_of_row] < lists.limit)

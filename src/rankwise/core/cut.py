@@ -89,7 +89,7 @@ class Found:
     @cached_property
     def places(self) -> Places:
         """Where the rows stand among the scores of their lists."""
-        return places_of(self.lists, self.matches.rows)
+        return places_of(self.lists, self.matches)
 
     def block(self, encoded: Encoded) -> Block:
         """Make the block of these lists, as an evaluation of the same rows reads them."""
@@ -100,11 +100,10 @@ class Found:
             number = np.where(counted, np.cumsum(counted) - 1, -1)
         matches = self.matches
         ranks = ranks_of(
-            lists, matches.rows, exactly="judged" in encoded.needs, places=lambda: self.places
+            lists, matches, exactly="judged" in encoded.needs, places=lambda: self.places
         )
         if ranks.order is not None:
-            rows, judged = matches.rows[ranks.order], matches.judged[ranks.order]
-            matches = Matches(rows, judged, matches.repeated)
+            matches = matches.reordered(ranks.order)
         return assemble(encoded, MatchedLists(lists, self.groups, matches, ranks, number))
 
 
@@ -140,7 +139,7 @@ def _unlisted(encoded: Encoded, users: Ints) -> Block:
         rank_range=None if encoded.lists.rank_range is None else RankRange(none, none, zeros),
     )
     groups = encoded.truth.groups_of(users)
-    nothing = Matches(none, none, none)
+    nothing = Matches(none, none, none, none)
     numbers = np.arange(len(users))
     return assemble(encoded, MatchedLists(empty, groups, nothing, Ranks(None, none), numbers))
 

@@ -43,7 +43,8 @@ RW_API uint32_t rw_source(void) { return RW_SOURCE; }
 
    `table` has 2^bits slots, more than the longest list has rows, all -1. It holds row numbers; those
    of earlier lists are below the list's first row, so that it is never cleared. Writes the matching
-   rows, the judged row of each, and all rows of an item that stands again further down its list.
+   rows, the judged row and the list of each, and all rows of an item that stands again further down
+   its list.
    Rows are in order, unless *in_order is 0 afterwards: few are put in place one by one, many are left
    to be sorted. Returns the number of matches, or -1 if so many items share slots that another way
    is better: somebody may have chosen them so. There is room for `most` matches. */
@@ -54,8 +55,8 @@ RW_API uint32_t rw_source(void) { return RW_SOURCE; }
     RW_API int64_t NAME(const ITEM *items, const int64_t *starts, int64_t lists,                  \
                         const int64_t *judged, const int64_t *judged_starts,                      \
                         const int64_t *groups, int64_t most, int64_t *table, int32_t bits,        \
-                        int64_t *rows, int64_t *judged_rows, int64_t *repeated,                   \
-                        int64_t *n_repeated, int64_t *in_order) {                                 \
+                        int64_t *rows, int64_t *judged_rows, int64_t *owners,                     \
+                        int64_t *repeated, int64_t *n_repeated, int64_t *in_order) {              \
         const uint64_t mask = ((uint64_t)1 << bits) - 1;                                          \
         int64_t found = 0, again = 0;                                                             \
         int64_t probes = RW_PROBES * (starts[lists] + most + RW_PROBES);                          \
@@ -88,6 +89,7 @@ RW_API uint32_t rw_source(void) { return RW_SOURCE; }
                 }                                                                                 \
                 if (table[slot] < first)                                                          \
                     continue;                                                                     \
+                owners[found] = list;                                                             \
                 int64_t place = found++;                                                          \
                 for (; !many && place > before && rows[place - 1] > table[slot]; place--) {       \
                     rows[place] = rows[place - 1];                                                \
@@ -210,16 +212,54 @@ RW_API void rw_ends(const int64_t *user, const int64_t *rank, int64_t n, const i
         }
 }
 
+/* Write the number of each row among those of its user, from 1; rows are in order of user. */
+RW_API void rw_positions(const int64_t *user, int64_t n, double *positions) {
+    int64_t position = 0;
+    for (int64_t row = 0; row < n; row++) {
+        const int goes_on = row && user[row] == user[row - 1];
+        position = (position & -(int64_t)goes_on) + 1; /* without a branch */
+        positions[row] = (double)position;
+    }
+}
+
 /* Add the values of each user up, in their order, and write the sums at some ends, of which there
-   are `cells`: the sum up to that row, or 0 where the end is 0. `running` has room for n + 1. */
+   are `cells`: the sum up to that row, or 0 where the end is 0. `running` has room for n + 1.
+
+   Users are dealt into lanes, which are added up side by side: a sum waits for the one before it. */
+#define RW_STREAMS 4
+
 RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const int64_t *ends,
                     int64_t cells, double *running, double *sums) {
-    double sum = 0.0;
-    running[0] = 0.0;
-    for (int64_t row = 0; row < n; row++) {
-        sum = (row && user[row] == user[row - 1] ? sum : 0.0) + values[row];
-        running[row + 1] = sum;
+    int64_t first[RW_STREAMS + 1] = {0}, steps = n, longest = 0;
+    union {
+        double sum;
+        int64_t bits;
+    } lanes[RW_STREAMS] = {{0.0}};
+    for (int lane = 0; lane < RW_STREAMS; lane++) {
+        int64_t stop = n * (lane + 1) / RW_STREAMS;
+        stop = stop < first[lane] ? first[lane] : stop;
+        while (stop > 0 && stop < n && user[stop] == user[stop - 1])
+            stop++;
+        first[lane + 1] = stop;
+        const int64_t size = stop - first[lane];
+        steps = size < steps ? size : steps;
+        longest = size > longest ? size : longest;
     }
+    running[0] = 0.0;
+    for (int64_t step = 0; step < steps; step++)
+        for (int lane = 0; lane < RW_STREAMS; lane++) {
+            const int64_t row = first[lane] + step;
+            const int goes_on = step && user[row] == user[row - 1];
+            lanes[lane].bits &= -(int64_t)goes_on; /* 0 for another user, without a branch */
+            lanes[lane].sum += values[row];
+            running[row + 1] = lanes[lane].sum;
+        }
+    for (int lane = 0; lane < RW_STREAMS && steps < longest; lane++)
+        for (int64_t row = first[lane] + steps; row < first[lane + 1]; row++) {
+            const int goes_on = row > first[lane] && user[row] == user[row - 1];
+            lanes[lane].sum = (goes_on ? lanes[lane].sum : 0.0) + values[row];
+            running[row + 1] = lanes[lane].sum;
+        }
     for (int64_t cell = 0; cell < cells; cell++)
         sums[cell] = running[ends[cell]];
 }

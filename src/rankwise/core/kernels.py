@@ -24,8 +24,8 @@ import numpy as np
 
 __all__ = [
     "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up", "ends",
-    "exact_parts", "loaded", "match", "place", "pointer", "ranks", "road", "scatter", "sums",
-    "top", "turned_off",
+    "exact_parts", "loaded", "match", "place", "pointer", "positions", "ranks", "road", "scatter",
+    "sums", "top", "turned_off",
 ]  # fmt: skip
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
@@ -63,8 +63,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
-        "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64", "rw_ends", "rw_ranks",
-        "rw_scatter", "rw_sums", "rw_text_hashes",
+        "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64", "rw_ends", "rw_positions",
+        "rw_ranks", "rw_scatter", "rw_sums", "rw_text_hashes",
     ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
@@ -93,8 +93,8 @@ def loaded() -> Any:
 
 def match(
     items: Ints, starts: Ints, judged: Ints, judged_starts: Ints, groups: Ints
-) -> tuple[Ints, Ints, Ints] | None:
-    """Return matching rows, the judged row of each, and rows that repeat an item further down."""
+) -> tuple[Ints, Ints, Ints, Ints] | None:
+    """Return matching rows, the judged row and list of each, and rows whose item comes again."""
     library, items = loaded(), _signed(items)
     if library is None:
         return None
@@ -105,7 +105,7 @@ def match(
     judged = np.ascontiguousarray(_signed(judged), dtype=np.int64)
     chosen = groups if groups.min(initial=0) >= 0 else groups[groups >= 0]
     most = int(judged_starts[chosen + 1].sum() - judged_starts[chosen].sum())
-    rows, judged_rows = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    rows, judged_rows, lists = (np.empty(most, dtype=np.int64) for _ in range(3))
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
     in_order = ctypes.c_int64()
     found = getattr(library, f"rw_match_{items.dtype.name}")(
@@ -113,7 +113,7 @@ def match(
         ctypes.c_int64(len(starts) - 1), pointer(judged), pointer(_whole(judged_starts)),
         pointer(_whole(groups)), ctypes.c_int64(most),
         pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), pointer(rows),
-        pointer(judged_rows), pointer(repeated), ctypes.byref(n_repeated),
+        pointer(judged_rows), pointer(lists), pointer(repeated), ctypes.byref(n_repeated),
         ctypes.byref(in_order),
     )  # fmt: skip
     if found < 0:
@@ -121,8 +121,8 @@ def match(
     rows, judged_rows = rows[:found], judged_rows[:found]
     if not in_order.value:
         order = np.argsort(rows)
-        rows, judged_rows = rows[order], judged_rows[order]
-    return rows, judged_rows, np.sort(repeated[: n_repeated.value])
+        rows, judged_rows = rows[order], judged_rows[order]  # inside lists, which are in order
+    return rows, judged_rows, lists[:found], np.sort(repeated[: n_repeated.value])
 
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:
@@ -304,6 +304,16 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
         pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
         ctypes.c_int64(n_users), pointer(out),
     )  # fmt: skip
+    return out
+
+
+def positions(user: Ints) -> Floats | None:
+    """Return the number of each row among those of its user, from 1; rows are in order of user."""
+    library = loaded()
+    if library is None or user.dtype != np.int64:
+        return None
+    out = np.empty(len(user))
+    library.rw_positions(pointer(_whole(user)), ctypes.c_int64(len(user)), pointer(out))
     return out
 
 

@@ -41,8 +41,16 @@ class Matches:
     rows: Ints
     judged: Ints
     """The judged row that each of ``rows`` matches."""
+    lists: Ints
+    """The list of each of ``rows``."""
     repeated: Ints
     """Rows whose item occurs again further down the same list."""
+
+    def reordered(self, order: Ints) -> Matches:
+        """Return the matches in another order."""
+        return replace(
+            self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order]
+        )
 
 
 def match(
@@ -76,7 +84,7 @@ def match(
     ([1, 3], [0, 2], [2])
     """
     if not len(items):
-        return Matches(_NONE, _NONE, _NONE)
+        return Matches(_NONE, _NONE, _NONE, _NONE)
     all_groups = np.arange(len(starts) - 1) if groups is None else groups
     found = kernels.match(items, starts, judged, judged_starts, all_groups)
     if found is not None:
@@ -106,16 +114,20 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
     if len(overwritten):
         contested = _join([part.contested for part in parts])
         more = _settle(_Rows(items, starts), overwritten, _Rows(judged, judged_starts), contested)
-        rows, judged_rows = _join([rows, more.rows]), _join([judged_rows, more.judged])
-        repeated = _join([repeated, more.repeated])
+        rows, judged_rows = _join([rows, more[0]]), _join([judged_rows, more[1]])
+        repeated = _join([repeated, more[2]])
     order = np.argsort(rows)
-    return Matches(rows[order], judged_rows[order], np.sort(repeated))
+    rows = rows[order]
+    return Matches(rows, judged_rows[order], owners(starts, rows), np.sort(repeated))
 
 
 @dataclass(frozen=True)
-class _Part(Matches):
+class _Part:
     """The matches of consecutive lists, and the rows that need another round."""
 
+    rows: Ints
+    judged: Ints
+    repeated: Ints
     overwritten: Ints
     contested: Ints
     """Judged rows that found another item in their slot: they may match an overwritten row."""
@@ -191,8 +203,13 @@ class _Rows:
         return inside
 
 
-def _settle(listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints) -> Matches:
-    """Match overwritten rows in further rounds, all lists together, until none is left."""
+def _settle(
+    listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Match overwritten rows in further rounds, all lists together, until none is left.
+
+    Returns matching rows, the judged row of each, and rows that repeat an item.
+    """
     rows, judged_rows, repeated = [], [], []
     bits = (len(overwritten) * 4).bit_length()
     table = np.zeros(1 << bits, dtype=np.int64)
@@ -216,7 +233,7 @@ def _settle(listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints) ->
         repeated.append(overwritten[same])
         overwritten, item, row_list = overwritten[~same], item[~same], row_list[~same]
         factors = factors * _PRIMES[2] | np.uint64(1)  # other slots in every round
-    return Matches(_join(rows), _join(judged_rows), _join(repeated))
+    return _join(rows), _join(judged_rows), _join(repeated)
 
 
 def _slots(items: Codes, lists: Ints, factors: np.ndarray[Any, Any], shift: np.uint64) -> Ints:

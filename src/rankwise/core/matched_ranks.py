@@ -15,10 +15,10 @@ import numpy as np
 
 from rankwise.core import kernels
 from rankwise.core.lists import Lists
+from rankwise.core.match import Matches
 from rankwise.core.ragged import (
     Ints,
     offsets,
-    owners,
     padded,
     positions,
     ragged_rows,
@@ -73,7 +73,7 @@ class Places:
 
 
 def ranks_of(
-    lists: Lists, rows: Ints, *, exactly: bool, places: Callable[[], Places] | None = None
+    lists: Lists, matches: Matches, *, exactly: bool, places: Callable[[], Places] | None = None
 ) -> Ranks:
     """Return the ranks of matched rows.
 
@@ -81,20 +81,20 @@ def ranks_of(
     ----------
     lists : Lists
         The lists.
-    rows : array of int, shape (n,)
+    matches : Matches
         The rows, in ascending order.
     exactly : bool
         Whether rows that tie need a rank each, although all orders of them count.
     places : callable, optional
         Returns their places, if these are known; asked where lists are in no order.
     """
+    rows, list_of_row = matches.rows, matches.lists
     if lists.rank_range is not None:
         first, last = lists.rank_range.first[rows], lists.rank_range.last[rows]
         n_tied = int((last > first).sum())
         return Ranks(None, first, (first, last) if n_tied else None, n_tied)
-    list_of_row = owners(lists.starts, rows)
     if lists.tie_order is not None:
-        found = places() if places is not None else places_of(lists, rows)
+        found = places() if places is not None else places_of(lists, matches)
         return _by_score(lists, rows, list_of_row, found, exactly=exactly)
     before = lists.starts[list_of_row] - 1
     if not lists.has_ties or not lists.may_tie or lists.scores is None:
@@ -133,10 +133,10 @@ def _by_score(
     return Ranks(order, rank[order], tied, n_tied if lists.has_ties else 0)
 
 
-def places_of(lists: Lists, rows: Ints) -> Places:
+def places_of(lists: Lists, matches: Matches) -> Places:
     """Return the places of rows of lists that scores order."""
     assert lists.scores is not None
-    list_of_row = owners(lists.starts, rows)
+    rows, list_of_row = matches.rows, matches.lists
     first, last = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     n_tied = 0
     lengths = np.diff(lists.starts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from threading import Lock
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from rankwise.core.encoded import Encoded
 from rankwise.core.partial import Partial
 from rankwise.core.partial_columns import ItemColumn
 
-__all__ = ["Measured"]
+__all__ = ["Joined", "Measured"]
 
 
 _USER = ""
@@ -43,32 +44,6 @@ class Measured:
     columns: dict[str, Array]
     item_sums: dict[ItemColumn, Array]
     counts: Mapping[str, Any]
-
-    @classmethod
-    def join(cls, blocks: Iterable[Measured], most: int) -> Self:
-        """Put the users of several blocks together, one block after the other.
-
-        There are at most so many users. Each block is copied when it comes: its memory then serves
-        the next one, and copying takes place while other threads measure.
-        """
-        whole: dict[str, Any] = {}
-        sums: dict[ItemColumn, Array] = {}
-        counts: Counter[str] = Counter()
-        start = end = 0
-        for block in blocks:
-            start, end = end, end + len(block.user)
-            for name, values in {_USER: block.user, **block.columns}.items():
-                values = np.asarray(values)
-                if name not in whole:
-                    whole[name] = np.empty(most, values.dtype)
-                elif whole[name].dtype != values.dtype:
-                    whole[name] = whole[name].astype(np.result_type(whole[name], values))
-                whole[name][start:end] = values
-            for column, values in block.item_sums.items():
-                sums[column] = sums[column] + values if column in sums else values
-            counts.update({name: int(count) for name, count in block.counts.items()})
-        columns = {name: values[:end] for name, values in whole.items()}
-        return cls(user=columns.pop(_USER), columns=columns, item_sums=sums, counts=counts)
 
     def to_partial(
         self,
@@ -123,4 +98,56 @@ class Measured:
                     for column, values in self.item_sums.items()
                 },
             }
+        )
+
+
+class Joined:
+    """The users of several blocks, put together as blocks come, by the threads that have them.
+
+    A block that is copied when it comes leaves its memory to the next one.
+
+    Parameters
+    ----------
+    users : int
+        The number of all users.
+    """
+
+    def __init__(self, users: int) -> None:
+        self._users, self._lock = users, Lock()
+        self._columns: dict[str, Any] = {}
+        self._wider: list[tuple[str, int, Any]] = []
+        self._sums: dict[ItemColumn, Array] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, block: Measured, first: int) -> None:
+        """Add a block, whose users are those from the ``first`` on."""
+        columns = {
+            name: np.asarray(values)
+            for name, values in {_USER: block.user, **block.columns}.items()
+        }
+        with self._lock:
+            for name, values in columns.items():
+                if name not in self._columns:
+                    self._columns[name] = np.empty(self._users, values.dtype)
+            for column, values in block.item_sums.items():
+                sums = self._sums
+                sums[column] = sums[column] + values if column in sums else values
+            self._counts.update({name: int(count) for name, count in block.counts.items()})
+        for name, values in columns.items():
+            whole = self._columns[name]
+            if whole.dtype == values.dtype:
+                whole[first : first + len(values)] = values
+            else:  # no other thread may be writing when it is replaced
+                self._wider.append((name, first, values))
+
+    def measured(self) -> Measured:
+        """Return all users, once the last block was added."""
+        columns = self._columns
+        for name, first, values in self._wider:
+            columns[name] = columns[name].astype(np.result_type(columns[name], values), copy=False)
+            columns[name][first : first + len(values)] = values
+        self._wider.clear()
+        others = {name: values for name, values in columns.items() if name != _USER}
+        return Measured(
+            user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from rankwise.core.cut import Part, cut, find, parts
 from rankwise.core.encoded import Encoded
-from rankwise.core.measured import Measured
+from rankwise.core.measured import Joined, Measured
 from rankwise.core.progress import progress_bar
 from rankwise.core.threads import each, one_blas_thread
 from rankwise.evaluation.plan import Plan
@@ -46,18 +47,21 @@ def run(
     progress : bool or None, default=False
         Whether to show a progress bar; None: on a terminal, after a second.
     """
+    jobs = list(parts(encoded, block_size, threads))
+    firsts = _first_users(encoded, jobs)
+    joined = Joined(firsts[-1])
 
-    def measure(part: Part) -> Measured:
-        return plan.measure(cut(encoded, part))
+    def measure(job: int) -> int:
+        joined.add(plan.measure(cut(encoded, jobs[job])), firsts[job])
+        return firsts[job + 1] - firsts[job]
 
-    def measured() -> Iterator[Measured]:
-        with progress_bar(len(encoded.lists.user), "users", shown=progress) as bar:
-            for block in each(measure, list(parts(encoded, block_size, threads)), threads):
-                yield block
-                bar.update(len(block.user))
-
-    with one_blas_thread():
-        return Measured.join(measured(), _users_of(encoded))
+    with (
+        one_blas_thread(),
+        progress_bar(firsts[-1], "users", shown=progress) as bar,
+    ):
+        for users in each(measure, range(len(jobs)), threads):
+            bar.update(users)
+    return joined.measured()
 
 
 def run_together(
@@ -70,23 +74,30 @@ def run_together(
     """
     narrowest = min((r.encoded for r in readings), key=lambda e: (e.most_users, e.most_rows))
     listed = [p for p in parts(narrowest, block_size, threads) if isinstance(p, slice)]
+    jobs: list[list[Part]] = []
+    firsts: list[list[int]] = []
+    joined: list[Joined] = []
+    for one in readings:
+        unlisted = [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)]
+        jobs.append([*listed, *unlisted])
+        firsts.append(_first_users(one.encoded, jobs[-1]))
+        joined.append(Joined(firsts[-1][-1]))
 
-    def measure(part: slice) -> list[Measured]:
-        found = find(narrowest, part)
-        return [one.plan.measure(found.block(one.encoded)) for one in readings]
+    def measure(job: int) -> None:
+        found = find(narrowest, listed[job])
+        for one, first, whole in zip(readings, firsts, joined, strict=True):
+            whole.add(one.plan.measure(found.block(one.encoded)), first[job])
 
     with one_blas_thread():
-        blocks = [list(some) for some in zip(*each(measure, listed, threads), strict=True)]
-        blocks = blocks or [[] for _ in readings]
-        for one, some in zip(readings, blocks, strict=True):
-            unlisted = [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)]
-            some += [one.plan.measure(cut(one.encoded, part)) for part in unlisted]
-        return [
-            Measured.join(some, _users_of(one.encoded))
-            for one, some in zip(readings, blocks, strict=True)
-        ]
+        list(each(measure, range(len(listed)), threads))
+        for one, some, first, whole in zip(readings, jobs, firsts, joined, strict=True):
+            for job in range(len(listed), len(some)):
+                whole.add(one.plan.measure(cut(one.encoded, some[job])), first[job])
+    return [whole.measured() for whole in joined]
 
 
-def _users_of(encoded: Encoded) -> int:
-    """Return the number of users with a list or without one, evaluated or not."""
-    return len(encoded.lists.user) + len(encoded.unlisted)
+def _first_users(encoded: Encoded, jobs: list[Part]) -> list[int]:
+    """Return how many users are evaluated before each part, and after the last."""
+    counted = encoded.is_counted(encoded.lists.user)
+    users = (int(counted[job].sum()) if isinstance(job, slice) else len(job) for job in jobs)
+    return list(accumulate(users, initial=0))

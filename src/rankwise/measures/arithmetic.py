@@ -25,7 +25,7 @@ Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_o
 def divide(numerator: Array, denominator: Array) -> Array:
     """Divide; 0 where there is nothing to divide by."""
     xp = namespace(numerator)
-    denominator = xp.astype(denominator, xp.float64)
+    denominator = xp.astype(denominator, xp.float64, copy=False)
     if not is_tensor(denominator) and bool(xp.all(denominator > 0)):
         return numerator / denominator
     # Not array-api-extra's apply_where: gathering what is divided takes three times as long.
