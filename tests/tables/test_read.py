@@ -14,6 +14,7 @@ import pytest
 from scipy import sparse
 
 import rankwise as rw
+from rankwise.tables.read import read_tables
 
 RANKED = {1: [3, 1], 2: [2]}
 SCORED = {1: [(3, 0.9), (1, 0.2)], 2: [(2, 0.5)]}
@@ -154,3 +155,12 @@ def test_text_of_integers_beside_text_of_strings(tmp_path):
     result = rw.evaluate(tmp_path / "run.csv", tmp_path / "truth.csv", "recall@1")
     assert result.per_user["user"].to_list() == ["1", "ann"]
     assert result["recall@1"] == 0.5
+
+
+def test_the_tables_of_an_evaluation_are_in_one_piece():
+    lists = pl.DataFrame({"user": [1, 2], "item": [3, 4]})
+    many = pl.concat([lists, lists.with_columns(pl.col("user") + 2)], rechunk=False)
+    assert many.n_chunks() == 2
+    tables = read_tables(None, recommendations=many, truth=lists)
+    assert tables.recommendations.frame.n_chunks("all") == [1, 1]
+    assert tables.recommendations.frame.equals(many)

@@ -84,7 +84,6 @@ def read_table(
         return table
     given = choose(columns, role)
     table = _load(source, role, given, progress)
-    table = table.with_frame(in_one_piece(table.frame))
     if table.is_positional:
         table = _without_columns(table, given, columns)
     for column in IDS:
@@ -140,15 +139,15 @@ def read_tables(
     """Return the tables of an evaluation; a source that is None has no table.
 
     For a role that is ``required`` None is an error like any other source that is no table. A
-    progress bar is shown, or not, by ``progress``.
+    progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each.
     """
-    return Tables(
-        **{
-            role: read_table(source, role, columns, progress=progress)  # type: ignore[arg-type]
-            for role, source in sources.items()
-            if source is not None or role in required
-        }
-    )
+    tables: dict[str, Table] = {}
+    for role, source in sources.items():
+        if source is not None or role in required:
+            table = read_table(source, role, columns, progress=progress)  # type: ignore[arg-type]
+            frame = in_one_piece(table.frame)
+            tables[role] = table if frame is table.frame else table.with_frame(frame)
+    return Tables(**tables)  # type: ignore[arg-type]
 
 
 def _load(
