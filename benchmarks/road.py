@@ -20,7 +20,7 @@ import memory
 import numpy as np
 import polars as pl
 import workload
-from timing import Line, in_turns, markdown, ratio
+from timing import Line, in_turns, markdown, ratio, write_bytecode
 
 import peers
 import rankwise as rw
@@ -171,9 +171,35 @@ def users(scale: int) -> Iterator[Line]:
     yield Line(what, rates[1] / rates[0], most=1.2, note=f"{' → '.join(notes)}; linear is 1×")
 
 
+def command(scale: int) -> Iterator[Line]:
+    """Time the command line on Parquet files, beside an evaluation in memory and a start-up."""
+    work = workload.movielens(workload.MOVIELENS_USERS // scale)
+    asked = [part for name in ASKED for part in ("-m", name)]
+    write_bytecode()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def evaluate(some: Workload, name: str) -> Callable[[], object]:
+            files = [str(Path(folder) / f"{name}-{part}.parquet") for part in ("recs", "truth")]
+            some.recs.write_parquet(files[0])
+            some.truth.write_parquet(files[1])
+            call = [sys.executable, "-m", "rankwise", "evaluate", *files, *asked]
+            return lambda: subprocess.run(call, check=True, capture_output=True)
+
+        whole, nothing, memory_alone = in_turns(
+            [evaluate(work, "whole"), evaluate(workload.uniform(10, 10, 100, 10), "nothing"),
+             lambda: ours(work)]
+        )  # fmt: skip
+    beyond = [a - b for a, b in zip(whole, nothing, strict=True)]
+    times = [statistics.median(taken) for taken in (whole, nothing, memory_alone)]
+    note = "{:.2f} s, of which start-up {:.2f} s; in memory {:.2f} s".format(*times)
+    what = "`rankwise evaluate` on Parquet: beyond start-up, over the evaluation in memory"
+    yield Line(what, ratio(beyond, memory_alone), most=2.5, note=note)
+
+
 def first_call(scale: int) -> Iterator[Line]:
     """Time a fresh process that evaluates next to nothing."""
     del scale
+    write_bytecode()
     taken = []
     for code in [*["pass"] * 3, *[TINY] * 5]:
         start = time.perf_counter()
@@ -190,6 +216,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
     "strings": strings,
     "small": small_calls,
     "files": files,
+    "command": command,
     "memory": memory_peak,
     "catalogue": catalogue,
     "users": users,

@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE / "contest"))
 import contest_page  # noqa: E402 - it lies in the folder above
 from data import SIZES, write_data  # noqa: E402
 from environments import PEERS, interpreter  # noqa: E402
+from timing import write_bytecode  # noqa: E402
 
 RESULTS = HERE / "results"
 STEPS = ("import", "construction", "first call", "later call", "memory")
@@ -187,6 +188,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only write docs/benchmarks.md anew")
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
+    write_bytecode()  # as pip did for the peers
     for size in () if options.page else options.size or ("small", "ml1m"):
         path = RESULTS / f"{size}.json"
         found = measure(size, options.peer or [*OPPONENTS], options.rounds or ROUNDS[size])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import statistics
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Line", "in_turns", "markdown", "ratio", "seconds"]
+import rankwise
+
+__all__ = ["Line", "in_turns", "markdown", "ratio", "seconds", "write_bytecode"]
 
 Job: TypeAlias = "Callable[[], object]"
 
@@ -51,6 +55,15 @@ def markdown(lines: Iterable[Line]) -> str:
         for line in lines
     ]
     return "\n".join(rows)
+
+
+def write_bytecode() -> None:
+    """Compile rankwise, as an installer does: else every new process may compile all of it anew.
+
+    Python writes no bytecode if ``PYTHONDONTWRITEBYTECODE`` is set; an editable install then has
+    none, and other libraries have.
+    """
+    compileall.compile_dir(Path(rankwise.__file__).parent, quiet=1)
 
 
 def seconds(job: Job) -> float:

@@ -14,7 +14,8 @@ import pytest
 from scipy import sparse
 
 import rankwise as rw
-from rankwise.tables.read import read_tables
+from rankwise.errors import FileError
+from rankwise.tables.read import read_table, read_tables
 
 RANKED = {1: [3, 1], 2: [2]}
 SCORED = {1: [(3, 0.9), (1, 0.2)], 2: [(2, 0.5)]}
@@ -164,3 +165,23 @@ def test_the_tables_of_an_evaluation_are_in_one_piece():
     tables = read_tables(None, recommendations=many, truth=lists)
     assert tables.recommendations.frame.n_chunks("all") == [1, 1]
     assert tables.recommendations.frame.equals(many)
+
+
+def test_files_are_read_at_the_same_time_and_the_first_error_is_told(tmp_path):
+    lists = pl.DataFrame({"user": [1, 2], "item": [3, 4], "score": [0.5, 0.25]})
+    names = [tmp_path / name for name in ("run.parquet", "truth.csv", "train.csv")]
+    lists.write_parquet(names[0])
+    lists.drop("score").write_csv(names[1])
+    lists.drop("score").write_csv(names[2])
+    roles = dict(zip(("recommendations", "truth", "train"), names, strict=True))
+    tables = read_tables(None, **roles, items=[3, 4, 5])
+    for role, path in roles.items():
+        alone = read_table(path, role)
+        assert getattr(tables, role).card == alone.card
+        assert getattr(tables, role).frame.equals(alone.frame)
+    assert tables.items.frame["item"].to_list() == [3, 4, 5]
+    names[1].write_text("user,item\n1,\n")
+    names[2].write_text("user\n1\n")
+    for _ in range(5):
+        with pytest.raises(FileError, match="column 'item' is empty"):
+            read_tables(None, **roles)

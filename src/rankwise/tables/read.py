@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,14 +140,23 @@ def read_tables(
     """Return the tables of an evaluation; a source that is None has no table.
 
     For a role that is ``required`` None is an error like any other source that is no table. A
-    progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each.
+    progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each. Files
+    are read at the same time.
     """
-    tables: dict[str, Table] = {}
-    for role, source in sources.items():
-        if source is not None or role in required:
-            table = read_table(source, role, columns, progress=progress)  # type: ignore[arg-type]
-            frame = in_one_piece(table.frame)
-            tables[role] = table if frame is table.frame else table.with_frame(frame)
+    given: dict[Any, Any] = {
+        role: source for role, source in sources.items() if source is not None or role in required
+    }
+
+    def read(role: TableRole) -> Table:
+        table = read_table(given[role], role, columns, progress=progress)
+        frame = in_one_piece(table.frame)
+        return table if frame is table.frame else table.with_frame(frame)
+
+    # Only files: a database, say, may serve one thread alone.
+    files = [role for role, source in given.items() if isinstance(source, str | Path)]
+    with ThreadPoolExecutor(len(files) or 1) as pool:
+        begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
+        tables = {role: begun[role].result() if role in begun else read(role) for role in given}
     return Tables(**tables)  # type: ignore[arg-type]
 
 
