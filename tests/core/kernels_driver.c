@@ -94,9 +94,10 @@ static void runs_and_ranks(void) {
     int64_t starts[3] = {0, n / 2, n};
     for (int64_t at = 0; at < n; at++)
         ids[at] = at < n / 2 ? at + 1 : at - n / 2 + 1;
-    check(rw_counts_up(ids, starts, 0, 2), "ranks that count up");
+    check(rw_counts_up(ids, starts, 0, 2, 1), "ranks that count up");
+    check(!rw_counts_up(ids, starts, 0, 2, 0), "ranks that do not count from 0");
     ids[below(n)] += 1;
-    check(!rw_counts_up(ids, starts, 0, 2), "ranks that do not");
+    check(!rw_counts_up(ids, starts, 0, 2, 1), "ranks that do not");
     free(ids), free(rows);
 }
 
@@ -265,7 +266,7 @@ static void rows_of_users(void) {
             check(codes[order[at]] == user && (at == starts[user] || order[at] > order[at - 1]),
                   "row numbers of a user in their order");
     }
-    check(rw_place(codes, rank, items, 0, n, starts, out), "ranks of their lists");
+    check(rw_place(codes, rank, items, 0, n, starts, 1, out), "ranks of their lists");
     for (int64_t at = 0; at < n; at++)
         check(out[at] == at + 1, "rows placed by rank");
     rw_scatter(codes, items, scores, 0, n, next, out, moved);
@@ -274,7 +275,7 @@ static void rows_of_users(void) {
             check(moved[at] > moved[at - 1], "rows of a user in their order");
     if (n) {
         rank[below(n)] = below(2) ? 0 : INT64_MAX;
-        check(!rw_place(codes, rank, items, 0, n, starts, out), "a rank of no list");
+        check(!rw_place(codes, rank, items, 0, n, starts, 1, out), "a rank of no list");
     }
     free(codes), free(rank), free(items), free(out), free(scores), free(moved), free(order);
 }

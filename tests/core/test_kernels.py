@@ -139,10 +139,15 @@ def test_buckets(codes, dtype):
 
 
 @needs_kernels
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.booleans(), st.integers(0, 2**32))
-def test_ranks_that_count_up_or_do_not(lengths, in_order, seed):
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=20), st.booleans(), st.integers(0, 2**32),
+    st.sampled_from([0, 1, 2]),
+)  # fmt: skip
+def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
     user = np.repeat(np.arange(len(lengths)), lengths)
-    rank = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    rank = np.concatenate([np.arange(base, n + base) for n in lengths])
+    if seed % 3 == 0:  # not all lists count from the same number
+        rank[: lengths[0]] += 1
     if not in_order:
         rank = np.random.default_rng(seed).permutation(rank) + 10 * np.arange(len(rank))
     ours, reference = on_both_roads(

@@ -28,6 +28,7 @@ def as_dict(arranged):
     [
         {},
         {"rank": np.array([1, 2, 1, 2, 3])},
+        {"rank": np.array([0, 1, 0, 1, 2])},
         {"score": np.array([0.9, 0.1, 3.0, 2.0, 1.0])},
         {"score": np.array([0.9, 0.1, 3.0, 2.0, 2.0]), "ties": "input"},
     ],
@@ -39,7 +40,8 @@ def test_rows_in_order_are_used_as_they_lie(how):
     assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
 
 
-def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch):
+@pytest.mark.parametrize("base", [0, 1])
+def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch, base):
     def never(*_, **__):
         raise AssertionError("a table with ranks 1, 2, 3, … needs no ordering")
 
@@ -50,7 +52,7 @@ def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch):
         USERS[order],
         ITEMS[order],
         vocabulary=IntegerVocabulary(10),
-        rank=np.array([1, 2, 1, 2, 3])[order],
+        rank=np.array([0, 1, 0, 1, 2])[order] + base,
     )
     assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
 
@@ -75,6 +77,16 @@ def test_any_rows(rows, by, threads):
         for user in np.unique(users)
     }
     assert as_dict(arranged) == expected
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 0, 2, 1, 3]])
+def test_ranks_from_0_in_one_list_and_from_1_in_another_have_a_gap(order):
+    arranged = arrange(
+        USERS[order], ITEMS[order], vocabulary=IntegerVocabulary(10),
+        rank=np.array([0, 1, 1, 2, 3])[order],
+    )  # fmt: skip
+    assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
+    assert arranged.gaps == 1
 
 
 def test_ranks_that_spill_into_the_next_list_are_not_places():

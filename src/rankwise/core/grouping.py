@@ -186,12 +186,12 @@ def grouped(
 
 
 def placed(
-    counts: Counts, codes: Codes, rank: Ints, items: Codes, threads: int
+    counts: Counts, codes: Codes, rank: Ints, items: Codes, threads: int, base: int
 ) -> tuple[Codes, Ints, Codes] | None:
-    """Return users, starts and items of lists whose ranks count 1, 2, 3, …; None if some do not."""
+    """Return users, starts and items of lists whose ranks count up from ``base``, if all do."""
     out = np.full(len(items), -1, dtype=np.int32)
     fits = each(
-        lambda share: kernels.place(codes, rank, items, share, counts.starts, out),
+        lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base),
         counts.shares, threads,
     )  # fmt: skip
     if not all(fits) or out.min() < 0:  # a rank that stands twice leaves a place empty

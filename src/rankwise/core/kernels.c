@@ -264,11 +264,11 @@ RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const 
         sums[cell] = running[ends[cell]];
 }
 
-/* Whether ranks count 1, 2, 3, ... down each of some lists. */
+/* Whether ranks count 1, 2, 3, ... down each of some lists, or from another `base`. */
 RW_WIDE RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t first,
-                            int64_t stop) {
+                                    int64_t stop, int64_t base) {
     for (int64_t list = first; list < stop; list++) {
-        const int64_t before = starts[list] - 1;
+        const int64_t before = starts[list] - base;
         int64_t differ = 0;
         for (int64_t row = starts[list]; row < starts[list + 1]; row++)
             differ |= rank[row] ^ (row - before);
@@ -547,15 +547,16 @@ RW_API void rw_scatter(const int64_t *codes, const int64_t *items, const double 
     }
 }
 
-/* Move rows to the place of their rank, counted from 1, in the list of their code. Returns 0, and
-   leaves the rest, if a rank is none of its list. */
+/* Move rows to the place of their rank, counted from `base`, in the list of their code. Returns 0,
+   and leaves the rest, if a rank is none of its list. */
 RW_API int64_t rw_place(const int64_t *codes, const int64_t *rank, const int64_t *items,
-                        int64_t first, int64_t stop, const int64_t *starts, int32_t *out_items) {
+                        int64_t first, int64_t stop, const int64_t *starts, int64_t base,
+                        int32_t *out_items) {
     for (int64_t row = first; row < stop; row++) {
         const int64_t first_place = starts[codes[row]];
-        if (rank[row] < 1 || rank[row] > starts[codes[row] + 1] - first_place)
+        if (rank[row] < base || rank[row] - base >= starts[codes[row] + 1] - first_place)
             return 0;
-        out_items[first_place + rank[row] - 1] = (int32_t)items[row];
+        out_items[first_place + (rank[row] - base)] = (int32_t)items[row];
     }
     return 1;
 }

@@ -137,14 +137,14 @@ def changes(ids: Ints, first: int, stop: int) -> Ints | None:
     return rows[:found]
 
 
-def counts_up(rank: Ints, starts: Ints, first: int, stop: int) -> bool | None:
-    """Return whether ranks count 1, 2, 3, … down some lists."""
+def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> bool | None:
+    """Return whether ranks count 1, 2, 3, … down some lists, or from another ``base``."""
     library = loaded()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
     return bool(
         library.rw_counts_up(
-            pointer(rank), pointer(_whole(starts)), ctypes.c_int64(first), ctypes.c_int64(stop)
+            pointer(rank), pointer(_whole(starts)), *map(ctypes.c_int64, (first, stop, base))
         )
     )
 
@@ -188,16 +188,16 @@ def scatter(
 
 
 def place(
-    codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints
+    codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int
 ) -> bool:
-    """Write the items of some rows to the place of their rank; whether all ranks are of a list.
+    """Write items to the place of their rank, from ``base``; whether all ranks are of a list.
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
     found = loaded().rw_place(
         pointer(codes), pointer(np.ascontiguousarray(rank)),
         pointer(np.ascontiguousarray(items)), *map(ctypes.c_int64, share), pointer(starts),
-        pointer(out),
+        ctypes.c_int64(base), pointer(out),
     )  # fmt: skip
     return bool(found)
 

@@ -209,9 +209,10 @@ def arrange(
         codes = spread(codes, starts, len(users))
         items = _row_numbers(items) if by_row else items
         if rank is not None:
-            lists = _by_rank(codes, vocabulary.size, items, rank, score, threads)
-            if lists is not None:
-                return lists
+            for base in (1, 0) if rank.min() == 0 else (1,):
+                lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base)
+                if lists is not None:
+                    return lists
         if rank is None and score is not None:
             groups, items, score = grouped(codes, vocabulary.size, items, score, threads)
         else:
@@ -261,16 +262,17 @@ def _by_rank(
     rank: Ints,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
     threads: int,
+    base: int,
 ) -> Lists | None:
-    """Return lists whose rows are written by rank; None if ranks do not count 1, 2, 3, …."""
+    """Return lists whose rows are written by rank; None if ranks do not count up from the base."""
     if rank.dtype.kind not in "iu":
         return None
     if score is None and rank.dtype == np.int64:
         counts = Counts.of(codes, size, items, threads)
         if counts is not None:
-            found = placed(counts, codes, rank, items, threads)
+            found = placed(counts, codes, rank, items, threads, base)
             return None if found is None else Lists(*found, None, has_ties=False)
-    if rank.min() < 1:
+    if rank.min() < base:
         return None
     n, lengths = len(items), np.bincount(codes, minlength=size)
     starts = offsets(lengths)
@@ -283,7 +285,7 @@ def _by_rank(
         rows = slice(first, first + _STEP)
         target = starts[codes[rows]]
         target += rank[rows]
-        target -= 1
+        target -= base
         if target.max() >= n or target.min() < 0:
             return False
         ranked[target] = items[rows]
@@ -321,17 +323,18 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
 
 
 def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
-    """Whether ranks count 1, 2, 3, … down every list."""
+    """Whether ranks count 1, 2, 3, … down every list, or from 0 down every list."""
+    base = int(not len(rank) or rank[0] != 0)
     threads = threads if len(rank) > _STEP else 1
     jobs = shares(len(starts) - 1, threads)
-    found = [*each(lambda share: kernels.counts_up(rank, starts, *share), jobs, threads)]
+    found = [*each(lambda share: kernels.counts_up(rank, starts, *share, base), jobs, threads)]
     if None not in found:
         return all(found)
     lengths = np.diff(starts)
     if np.ptp(lengths):
-        return bool(np.all(rank == positions(starts) + 1))
+        return bool(np.all(rank == positions(starts) + base))
     lists = max(1, _STEP // int(lengths[0]))
-    expected = np.tile(np.arange(1, lengths[0] + 1, dtype=rank.dtype), lists)
+    expected = np.tile(np.arange(base, lengths[0] + base, dtype=rank.dtype), lists)
 
     def equal(first: int) -> bool:
         ranks = rank[first : first + len(expected)]
