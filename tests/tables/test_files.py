@@ -86,6 +86,8 @@ BAD = {
     "under.csv": (b"user,item,score\n1,2,1_0\n", "column 'score' is not a number"),
     "utf16.csv": ("user,item\n1,2\n".encode("utf-16-le"), "neither text nor Parquet"),
     "nul.csv": (b"\0" * 100, "neither text nor Parquet"),
+    "nul in the header.csv": (b"user,item,score\0\n1,2,0.5\n1,3,0.4\n", "neither text nor Parquet"),
+    "like zlib.csv": (b"x^,user,item\n1,2,3\n", "this text file cannot be read"),
     "quote.csv": (b'user,item\nu"1,i1\nb,c\n', "a quotation mark inside a field"),
     "several.zip": (zipped("x", "a.csv", "b.csv"), "a zip archive holds one table"),
     "cut.zip": (zipped(CSV)[:60], "damaged or cut short"),
@@ -153,6 +155,24 @@ def test_addresses_are_never_opened(address, rows, monkeypatch):
     with pytest.raises(FileError, match="no such file") as raised:
         rw.evaluate(address, {1: {2}}, chunk_rows=rows)
     assert "not opened" in raised.value.hint
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are text there")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_names_of_files_that_are_no_text(tmp_path, suffix):
+    path = tmp_path / os.fsdecode(b"n\xff" + suffix.encode())
+    lists = pl.DataFrame({"user": [1, 1], "item": [3, 4], "score": [0.5, 0.25]})
+    path.write_bytes(b"")
+    with path.open("wb") as stream:
+        (lists.write_csv if suffix == ".csv" else lists.write_parquet)(stream)
+    assert rw.evaluate(path, {1: {4}}, "mrr")["mrr"] == 0.5
+
+
+def test_standard_input_twice_is_read_once(monkeypatch):
+    text = b"user,item\n" + b"1,2\n" * 100
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    with pytest.raises(FileError, match="the file is empty"):
+        rw.evaluate("-", "-", "mrr", duplicates="first")
 
 
 @pytest.mark.parametrize("path", ["x" * 5000, "a\0b", "/dev/zero", "/dev/urandom", "."])

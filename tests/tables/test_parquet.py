@@ -46,9 +46,9 @@ def test_parts_make_the_whole(tmp_path, monkeypatch, rows, group):
         tmp_path / "table.parquet",
         io.BytesIO((tmp_path / "table.parquet").read_bytes()),
     ):
-        found, unread = read_parquet(source, "table")
+        found, names = read_parquet(source, "table")
         assert_frame_equal(found, whole)
-        assert unread == ()
+        assert names == tuple(whole.columns)
         assert max(found.n_chunks("all")) == 1
 
 
@@ -79,9 +79,9 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     in_memory = read_table(wide, "recommendations")
     assert in_memory.unread == got.unread
     assert_frame_equal(in_memory.frame, got.frame)
-    found, unread = read_parquet(tmp_path / "run.parquet", "", lambda _: ["item"])
+    found, names = read_parquet(tmp_path / "run.parquet", "", lambda _: ["item"])
     assert found.columns == ["item"]
-    assert unread == ("title", "user_id", "note", "score")
+    assert names == ("title", "user_id", "note", "item", "score")
     assert len(read) == 2
 
 
@@ -93,6 +93,8 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     [
         {}, {"score": "pred"}, {"score": "x1"}, {"item": "items"}, {"user_id": "who"}, {"note": "rating"},
         {"score": "rating", "title": "score"}, {"note": "timestamp", "title": "weight"},
+        {"score": "^x$"}, {"score": "*"}, {"title": "^x$", "note": "*"}, {"title": ""}, {"score": ""},
+        {"title": "column_0", "note": ""}, {"user_id": "^who$"}, {"title": "^.*$"},
     ],
     ids=str,
 )  # fmt: skip
@@ -109,9 +111,32 @@ def test_a_file_is_read_like_the_table_in_it(tmp_path, role, names, columns):
             got = read_table(source, role, columns)
         except ColumnError as error:
             return error.args[0].split("\n")[0], error.found, error.hint
-        return got.frame.rows(), got.frame.schema, got.columns, {*got.unread}
+        return got.frame.rows(), got.frame.schema, got.columns, got.unread
 
     assert outcome(tmp_path / "run.parquet") == outcome(frame)
+
+
+@pytest.mark.parametrize("name", ["^x$", "*", ""])
+def test_names_that_are_patterns_elsewhere(tmp_path, name, monkeypatch):
+    """Nothing is dropped because its name means several columns to Polars, or none."""
+    monkeypatch.setattr(parquet, "_ROWS", 2)
+    items = pl.DataFrame({name: [0.5, 0.25, 1.0], "item": [3, 4, 5], "x": ["a", "b", "c"]})
+    items.write_parquet(tmp_path / "items.parquet")
+    items.write_csv(tmp_path / "items.csv")
+    found = read_table(tmp_path / "items.parquet", "items").frame
+    assert {column.name: column.to_list() for column in found} == items.to_dict(as_series=False)
+    assert {*read_table(tmp_path / "items.csv", "items").frame.columns} == {*items.columns}
+    lists = pl.DataFrame({"user": [1, 1], "item": [3, 4], name: [0.5, 0.25]})
+    lists.write_parquet(tmp_path / "run.parquet")
+    for rows in (None, 1):
+        if name:  # numbers of rows have no name
+            with pytest.raises(ColumnError, match="could be it"):
+                rw.evaluate(tmp_path / "run.parquet", {1: {4}}, "mrr", chunk_rows=rows)
+        ordered = {"recommendations.score": name}
+        result = rw.evaluate(
+            tmp_path / "run.parquet", {1: {4}}, "mrr", columns=ordered, chunk_rows=rows
+        )
+        assert result["mrr"] == 0.5
 
 
 def test_chunks_read_what_a_whole_file_reads(tmp_path):
@@ -125,6 +150,13 @@ def test_chunks_read_what_a_whole_file_reads(tmp_path):
         for rows in (None, 2)
     ]
     assert cards[0]["unread"] == cards[1]["unread"] == ["title", "note"]
+
+
+def test_unsigned_ids_with_a_null(tmp_path):
+    lists = pl.DataFrame({"user": pl.Series([1, None], dtype=pl.UInt64), "item": [1, 2]})
+    lists.write_parquet(tmp_path / "run.parquet")
+    with pytest.raises(IdError, match="a user id is null"):
+        read_table(tmp_path / "run.parquet", "recommendations")
 
 
 def test_null_ids_in_a_later_part(tmp_path, monkeypatch):

@@ -256,14 +256,9 @@ def _narrow(items: Codes) -> Codes:
 
 
 def _by_rank(
-    codes: Codes,
-    size: int,
-    items: Codes,
-    rank: Ints,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
-    threads: int,
-    base: int,
-) -> Lists | None:
+    codes: Codes, size: int, items: Codes, rank: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None, threads: int, base: int,
+) -> Lists | None:  # fmt: skip
     """Return lists whose rows are written by rank; None if ranks do not count up from the base."""
     if rank.dtype.kind not in "iu":
         return None

@@ -141,8 +141,8 @@ def read_inputs(
     check_population(users)
     truth, train = truth_and_train(truth, train, settings.columns)
     return read_tables(
-        settings.columns, required=required, progress=settings.progress, truth=truth, train=train,
-        recommendations=recommendations, items=items, users=users, baseline=baseline,
+        settings.columns, recommendations=recommendations, truth=truth, train=train, items=items,
+        users=users, baseline=baseline, required=required, progress=settings.progress,
     )  # fmt: skip
 
 

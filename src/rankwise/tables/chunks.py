@@ -16,7 +16,7 @@ from rankwise.tables.columns import Columns, TableRole, choose, recognise
 from rankwise.tables.compressed import local_file
 from rankwise.tables.on_disk import file_hash
 from rankwise.tables.parquet import damaged, scan_parquet
-from rankwise.tables.read import read_table, wanted_by
+from rankwise.tables.read import read_table, unread_of, wanted_by
 from rankwise.tables.table import Table
 from rankwise.tables.validation import POLARS_FAILURES
 
@@ -87,8 +87,8 @@ class Chunks:
         self._source, self._rows, self._columns = str(path), rows, columns
         given = choose(columns, _ROLE)
         try:
-            file, names, self._unread = scan_parquet(self.file, wanted_by(_ROLE, given))
-            self._lazy = file
+            file, names, every = scan_parquet(self.file, wanted_by(_ROLE, given))
+            self._lazy, self._names = file, every
             self.total = int(file.select(pl.len()).collect().item())
         except (*POLARS_FAILURES, OSError) as error:
             raise damaged(self._source, error) from error
@@ -107,7 +107,7 @@ class Chunks:
                 last_user, piece = piece[end:], piece[:end]
             if len(piece):
                 table = read_table(piece, _ROLE, self._columns)
-                unread = (*table.unread, *self._unread)
+                unread = unread_of(table, piece.columns, self._names)
                 yield replace(table, source=self._source, format="parquet", unread=unread)
         if not self.total:
             read_table(self._lazy.collect(), _ROLE, self._columns)  # raises: no rows

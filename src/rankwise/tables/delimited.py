@@ -20,6 +20,7 @@ import polars as pl
 from rankwise.core.progress import progress_bar
 from rankwise.errors import FileError
 from rankwise.tables.formats import Format
+from rankwise.tables.on_disk import polars_path
 from rankwise.tables.typed_columns import (
     Numbers,
     Readable,
@@ -55,16 +56,16 @@ def read_numbers(
     progress : bool or None, default=None
         Whether a progress bar is shown.
     """
-    if len(layout.separator) != 1 or not _is_plain(head):
+    source = polars_path(path)
+    if source is None or len(layout.separator) != 1 or not _is_plain(head):
         return None
-    source, separator = path.absolute(), layout.separator  # ~ is no home here
     try:
         with (
-            source.open("rb", 0) as file,
-            progress_bar(source.stat().st_size, "bytes", shown=progress) as bar,
+            path.open("rb", 0) as file,
+            progress_bar(path.stat().st_size, "bytes", shown=progress) as bar,
         ):
             stream = _Watched(file, hashlib.sha256(), bar)
-            frame = _typed(source, stream, head, layout, separator, numbers)
+            frame = _typed(source, stream, head, layout, layout.separator, numbers)
     except OSError:  # read again, which says why it cannot be
         return None
     return None if frame is None else (frame, stream.digest.hexdigest())
@@ -75,7 +76,7 @@ def _is_plain(head: bytes) -> bool:
     line, end, _ = head.partition(b"\n")
     with contextlib.suppress(UnicodeDecodeError):
         line.decode()
-        return bool(end) and not head.startswith(_MARKED)
+        return bool(end) and b"\0" not in line and not head.startswith(_MARKED)
     return False
 
 
@@ -118,7 +119,7 @@ def read_delimited(
             return typed
     try:
         frame = _parsed(body, layout, separator, {})
-    except POLARS_FAILURES as error:
+    except (*POLARS_FAILURES, OSError) as error:
         raise _unreadable(data, layout, name, error) from error
     # A line with too few fields leaves the last one empty, and so does an empty last field.
     if frame[frame.columns[-1]].null_count():
@@ -142,7 +143,7 @@ def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]
 
 
 def _typed(
-    source: Path | bytes,
+    source: str | bytes,
     stream: Readable,
     head: bytes,
     layout: Format,
@@ -172,20 +173,23 @@ def _typed(
 
 
 def _parsed_or_none(
-    source: Path | bytes, layout: Format, separator: str, types: dict[str, Any]
+    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
 ) -> pl.DataFrame | None:
-    with contextlib.suppress(*POLARS_FAILURES):
+    with contextlib.suppress(*POLARS_FAILURES, OSError):
         return _parsed(source, layout, separator, types)
     return None
 
 
 def _parsed(
-    source: Path | bytes, layout: Format, separator: str, types: dict[str, Any]
+    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
 ) -> pl.DataFrame:
-    """Return a table whose columns are text, except those of some types."""
+    """Return a table whose columns are text, except those of some types.
+
+    Polars takes bytes that begin like a compressed file for one: `OSError` if they are not.
+    """
     names, has_header, is_run = layout.columns, layout.has_header, layout.name == "trec run"
     frame = pl.read_csv(
-        source if isinstance(source, Path) else io.BytesIO(source),
+        source if isinstance(source, str) else io.BytesIO(source),
         separator=separator,
         has_header=has_header,
         infer_schema=False,

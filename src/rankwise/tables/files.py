@@ -48,7 +48,8 @@ class RawFile:
     name: str
     sha256: str = ""
     content: bytes | Path | None = None
-    unread: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """All columns, if not all were read."""
 
     @property
     def is_text(self) -> bool:
@@ -95,7 +96,13 @@ def read_file(
         data = read_bytes(source)
         raw = _raw(data, name, layout, numbers, wanted)
         return replace(raw, sha256=hashlib.sha256(data).hexdigest())
-    raw, failed = _from_path(path, name, layout, numbers, wanted, progress)
+    failed: BaseException | None
+    try:
+        raw, failed = _from_path(path, name, layout, numbers, wanted, progress)
+    except FileError as error:
+        if file_state(path) == before:
+            raise
+        failed = error
     if failed is not None or file_state(path) != before:
         raise FileError(
             "this file changed while it was read",
@@ -123,8 +130,8 @@ def _from_path(
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(file_hash, path)  # while it is read
         if is_binary:
-            frame, unread = read_parquet(path, name, wanted, progress=progress)
-            raw = RawFile(frame, Format("parquet"), name, unread=unread)
+            frame, names = read_parquet(path, name, wanted, progress=progress)
+            raw = RawFile(frame, Format("parquet"), name, names=names)
         else:
             raw = _raw(read_bytes(path), name, layout, numbers, wanted)
         failed = digest.exception()
@@ -177,8 +184,8 @@ def _raw(
     if not data or data.isspace():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
-        frame, unread = read_parquet(io.BytesIO(data), name, wanted)
-        return RawFile(frame, layout, name, unread=unread)
+        frame, names = read_parquet(io.BytesIO(data), name, wanted)
+        return RawFile(frame, layout, name, names=names)
     if layout.name == "json":
         frame, layout = _json(data, name)
         return RawFile(frame, layout, name)

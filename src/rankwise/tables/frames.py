@@ -67,7 +67,8 @@ def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
     if max(frame.n_chunks("all"), default=1) == 1:
         return frame
     threads = default_threads() if len(frame) >= _WORTH_THREADS else 1
-    return pl.DataFrame(list(each(pl.Series.rechunk, frame.get_columns(), threads)))
+    columns = each(pl.Series.rechunk, frame.get_columns(), threads)
+    return pl.DataFrame(dict(zip(frame.columns, columns, strict=True)))
 
 
 def from_arrow(source: Any, name: str) -> pl.DataFrame:
@@ -162,7 +163,7 @@ def from_frame(
     could = [name for name in could if _holds_numbers(frame[name])]
     if could:
         raise undecided(role, could, source)
-    chosen = [pl.col(name).alias(column) for column, name in columns.items()]
+    chosen = {column: frame[name] for column, name in columns.items()}
     others = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
         taken = next((name for name in others if name in columns), None)
@@ -172,9 +173,9 @@ def from_frame(
                 where=source,
                 hint=f"rename column {taken!r}",
             )
-        chosen += [pl.col(name) for name in others]
+        chosen |= {name: frame[name] for name in others}
         others = []
-    out = frame.select(chosen)
+    out = pl.DataFrame(chosen)
     for column in NUMBERS:
         if column in columns and column != "rank" and out[column].dtype != pl.String:
             out = out.with_columns(_as_float(out[column], columns[column], source))

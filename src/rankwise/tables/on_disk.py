@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["file_hash", "file_state", "is_parquet", "json_hash"]
+__all__ = ["file_hash", "file_state", "is_parquet", "json_hash", "polars_path"]
 
 
 def file_hash(path: str | Path) -> str:
@@ -39,3 +39,13 @@ def is_parquet(path: Path) -> bool:
             return stream.read(4) == b"PAR1"
     except OSError:
         return False
+
+
+def polars_path(path: Path) -> str | None:
+    """Return a path as Polars takes it literally, ``~`` included; None if it is no UTF-8."""
+    text = str(path.absolute())
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return None
+    return text

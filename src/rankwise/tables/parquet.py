@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from rankwise.core.progress import progress_bar
 from rankwise.core.threads import default_threads, each
 from rankwise.errors import FileError
 from rankwise.tables.frames import in_one_piece
+from rankwise.tables.on_disk import polars_path
 from rankwise.tables.validation import POLARS_FAILURES
 
 __all__ = ["Wanted", "damaged", "read_parquet", "scan_parquet"]
@@ -31,7 +33,7 @@ def read_parquet(
     *,
     progress: bool | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Return a Parquet file as a table, and the columns that were not read.
+    """Return a Parquet file as a table, and the names of all of its columns.
 
     Numbers are read a million rows at a time and put where they stay: the memory of one part
     serves the next, where all parts together would take the memory of the table twice.
@@ -42,31 +44,33 @@ def read_parquet(
         If the file cannot be read.
     """
     try:
-        file, names, unread = scan_parquet(source, wanted)
+        file, names, every = scan_parquet(source, wanted)
         rows = int(file.select(pl.len()).collect().item())
         schema = file.collect_schema()
         numbers = [column for column in names if _is_array(schema[column])]
         columns = {}
         if rows > _ROWS and numbers:
             with progress_bar(rows, "rows", shown=progress) as bar:
-                columns = _numbers(file.select(numbers), rows, bar)
-        others = file.select(column for column in names if column not in columns)
+                columns = _numbers(file.select(by_name(numbers)), rows, bar)
+        others = file.select(by_name([column for column in names if column not in columns]))
         columns |= {column.name: column for column in in_one_piece(others.collect())}
     except (*POLARS_FAILURES, OSError) as error:
         raise damaged(name, error) from error
-    return pl.DataFrame([columns[column] for column in names]), unread
+    return pl.DataFrame({column: columns[column] for column in names}), every
 
 
 def scan_parquet(
-    source: Path | io.BytesIO, wanted: Wanted | None
+    source: Path | io.BytesIO | str, wanted: Wanted | None
 ) -> tuple[pl.LazyFrame, list[str], tuple[str, ...]]:
-    """Return the columns of a file that are wanted, their names, and those of the others."""
-    path = source.absolute() if isinstance(source, Path) else source  # ~ is no home here
-    file = pl.scan_parquet(path, glob=False)
+    """Return the columns of a file that are wanted, their names, and those of all columns."""
+    if isinstance(source, Path):
+        path = polars_path(source)
+        source = io.BytesIO(source.read_bytes()) if path is None else path
+    file = pl.scan_parquet(source, glob=False)
     schema = file.collect_schema()
     chosen = schema if wanted is None else wanted(schema)
     names = [column for column in schema if column in chosen]
-    return file.select(names), names, tuple(column for column in schema if column not in chosen)
+    return file.select(by_name(names)), names, tuple(schema)
 
 
 def damaged(name: str, error: BaseException) -> FileError:

@@ -29,13 +29,14 @@ from rankwise.tables.frames import (
     series_as_frame,
 )
 from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
+from rankwise.tables.on_disk import file_state
 from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
 from rankwise.tables.validation import check_finite, checked_ids, empty_table
 
-__all__ = ["from_file", "read_table", "read_tables", "wanted_by"]
+__all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
 
 def read_table(
@@ -152,8 +153,11 @@ def read_tables(
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
-    # Only files: a database, say, may serve one thread alone.
-    files = [role for role, source in given.items() if isinstance(source, str | Path)]
+    # Only files: a pipe is read once, and a database, say, may serve one thread alone.
+    files = [
+        role for role, source in given.items()
+        if isinstance(source, str | Path) and str(source) != "-" and file_state(Path(source))
+    ]  # fmt: skip
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in given}
@@ -261,7 +265,12 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
     table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
-    table = replace(
-        table, sha256=raw.sha256, is_text=raw.is_text, unread=(*table.unread, *raw.unread)
-    )
+    unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
+    table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
     return from_text(table, raw) if raw.is_text else table
+
+
+def unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a file that were not used, or not even read, in their order."""
+    renamed = [name for name in table.unread if name not in names]
+    return (*(name for name in names if name in table.unread or name not in read), *renamed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -28,7 +28,7 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     if isinstance(ids.dtype, pl.Categorical | pl.Enum):
         ids = ids.cast(pl.String)
     if ids.dtype in (pl.Int128, pl.UInt128) or (
-        ids.dtype == pl.UInt64 and len(ids) and int(ids.to_numpy().max()) >= 2**63
+        ids.dtype == pl.UInt64 and int(cast("int | None", ids.max()) or 0) >= 2**63
     ):
         ids = _narrow(ids, where)
     if ids.null_count():
