@@ -21,18 +21,18 @@ def block(users, values, tied):
 
 
 BLOCKS = [
-    (block([4, 7], [1, 0], 2), 0),  # whole numbers, where others have fractions
-    (block([2], [0.25], np.int64(3)), 2),
-    (block([], [], 0), 3),
-    (block([9, 1, 3], [0.5, float("nan"), 1.0], 0), 3),
+    block([4, 7], [1, 0], 2),  # whole numbers, where others have fractions
+    block([2], [0.25], np.int64(3)),
+    block([], [], 0),
+    block([9, 1, 3], [0.5, float("nan"), 1.0], 0),
 ]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_in_any_order(order):
-    whole = Joined(6)
+    whole = Joined([0, 2, 3, 3, 6])
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda at: whole.add(*BLOCKS[at]), order))
+        list(pool.map(lambda at: whole.add(BLOCKS[at], at), order))
     joined = whole.measured()
     assert joined.user.tolist() == [4, 7, 2, 9, 1, 3]
     values = joined.columns["ndcg@3"]

@@ -190,3 +190,23 @@ def test_a_separator_is_one_character(tmp_path, separator):
     (tmp_path / "run.csv").write_text("user,item\n1,2\n")
     with pytest.raises(ParameterError, match="one ASCII character"):
         files.read_file(tmp_path / "run.csv", Declared("csv", separator))
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("first", "last", "reads"),
+    [("1,2,0.5", "3,4,0.5", 1), ('1,2,"x"', "3,4,0.5", 1), ("1,2,0.5", '3,4,"0.5"', 2)],
+    ids=["numbers", "marks at the beginning", "marks at the end"],
+)
+def test_text_is_parsed_as_numbers_once(tmp_path, monkeypatch, first, last, reads):
+    path, parsed = tmp_path / "run.csv", []
+    middle = "".join(f"{n},7,0.25\n" for n in range(10_000))  # more than the first 64 KiB
+    path.write_text(f"user,item,score\n{first}\n{middle}{last}\n")
+    read = pl.read_csv
+    monkeypatch.setattr(
+        delimited.pl,
+        "read_csv",
+        lambda *args, **options: parsed.append(1) or read(*args, **options),
+    )
+    outcome(path)
+    assert len(parsed) == reads

@@ -230,7 +230,7 @@ RW_API void rw_positions(const int64_t *user, int64_t n, double *positions) {
 
 RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const int64_t *ends,
                     int64_t cells, double *running, double *sums) {
-    int64_t first[RW_STREAMS + 1] = {0}, steps = n, longest = 0;
+    int64_t first[RW_STREAMS + 1] = {0}, steps = n;
     union {
         double sum;
         int64_t bits;
@@ -243,7 +243,6 @@ RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const 
         first[lane + 1] = stop;
         const int64_t size = stop - first[lane];
         steps = size < steps ? size : steps;
-        longest = size > longest ? size : longest;
     }
     running[0] = 0.0;
     for (int64_t step = 0; step < steps; step++)
@@ -254,7 +253,7 @@ RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const 
             lanes[lane].sum += values[row];
             running[row + 1] = lanes[lane].sum;
         }
-    for (int lane = 0; lane < RW_STREAMS && steps < longest; lane++)
+    for (int lane = 0; lane < RW_STREAMS; lane++)
         for (int64_t row = first[lane] + steps; row < first[lane + 1]; row++) {
             const int goes_on = row > first[lane] && user[row] == user[row - 1];
             lanes[lane].sum = (goes_on ? lanes[lane].sum : 0.0) + values[row];

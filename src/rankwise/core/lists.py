@@ -209,10 +209,11 @@ def arrange(
         codes = spread(codes, starts, len(users))
         items = _row_numbers(items) if by_row else items
         if rank is not None:
-            for base in (1, 0) if rank.min() == 0 else (1,):
-                lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base)
-                if lists is not None:
-                    return lists
+            lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base=1)
+            if lists is None and rank.min() == 0:
+                lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base=0)
+            if lists is not None:
+                return lists
         if rank is None and score is not None:
             groups, items, score = grouped(codes, vocabulary.size, items, score, threads)
         else:

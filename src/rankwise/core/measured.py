@@ -108,19 +108,20 @@ class Joined:
 
     Parameters
     ----------
-    users : int
-        The number of all users.
+    firsts : sequence of int
+        How many users come before each block, and how many there are in all.
     """
 
-    def __init__(self, users: int) -> None:
-        self._users, self._lock = users, Lock()
+    def __init__(self, firsts: Sequence[int]) -> None:
+        self._firsts, self._lock = firsts, Lock()
         self._columns: dict[str, Any] = {}
         self._wider: list[tuple[str, int, Any]] = []
         self._sums: dict[ItemColumn, Array] = {}
         self._counts: Counter[str] = Counter()
 
-    def add(self, block: Measured, first: int) -> None:
-        """Add a block, whose users are those from the ``first`` on."""
+    def add(self, block: Measured, number: int) -> None:
+        """Add the block with this number."""
+        first = self._firsts[number]
         columns = {
             name: np.asarray(values)
             for name, values in {_USER: block.user, **block.columns}.items()
@@ -128,7 +129,7 @@ class Joined:
         with self._lock:
             for name, values in columns.items():
                 if name not in self._columns:
-                    self._columns[name] = np.empty(self._users, values.dtype)
+                    self._columns[name] = np.empty(self._firsts[-1], values.dtype)
             for column, values in block.item_sums.items():
                 sums = self._sums
                 sums[column] = sums[column] + values if column in sums else values

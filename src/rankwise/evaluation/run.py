@@ -49,16 +49,13 @@ def run(
     """
     jobs = list(parts(encoded, block_size, threads))
     firsts = _first_users(encoded, jobs)
-    joined = Joined(firsts[-1])
+    joined = Joined(firsts)
 
     def measure(job: int) -> int:
-        joined.add(plan.measure(cut(encoded, jobs[job])), firsts[job])
+        joined.add(plan.measure(cut(encoded, jobs[job])), job)
         return firsts[job + 1] - firsts[job]
 
-    with (
-        one_blas_thread(),
-        progress_bar(firsts[-1], "users", shown=progress) as bar,
-    ):
+    with one_blas_thread(), progress_bar(firsts[-1], "users", shown=progress) as bar:
         for users in each(measure, range(len(jobs)), threads):
             bar.update(users)
     return joined.measured()
@@ -74,25 +71,24 @@ def run_together(
     """
     narrowest = min((r.encoded for r in readings), key=lambda e: (e.most_users, e.most_rows))
     listed = [p for p in parts(narrowest, block_size, threads) if isinstance(p, slice)]
-    jobs: list[list[Part]] = []
-    firsts: list[list[int]] = []
-    joined: list[Joined] = []
-    for one in readings:
-        unlisted = [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)]
-        jobs.append([*listed, *unlisted])
-        firsts.append(_first_users(one.encoded, jobs[-1]))
-        joined.append(Joined(firsts[-1][-1]))
+    unlisted = [
+        [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)] for one in readings
+    ]
+    joined = [
+        Joined(_first_users(one.encoded, [*listed, *others]))
+        for one, others in zip(readings, unlisted, strict=True)
+    ]
 
     def measure(job: int) -> None:
         found = find(narrowest, listed[job])
-        for one, first, whole in zip(readings, firsts, joined, strict=True):
-            whole.add(one.plan.measure(found.block(one.encoded)), first[job])
+        for one, whole in zip(readings, joined, strict=True):
+            whole.add(one.plan.measure(found.block(one.encoded)), job)
 
     with one_blas_thread():
         list(each(measure, range(len(listed)), threads))
-        for one, some, first, whole in zip(readings, jobs, firsts, joined, strict=True):
-            for job in range(len(listed), len(some)):
-                whole.add(one.plan.measure(cut(one.encoded, some[job])), first[job])
+        for one, others, whole in zip(readings, unlisted, joined, strict=True):
+            for job, part in enumerate(others, start=len(listed)):
+                whole.add(one.plan.measure(cut(one.encoded, part)), job)
     return [whole.measured() for whole in joined]
 
 

@@ -87,9 +87,9 @@ class Chunks:
         self._source, self._rows, self._columns = str(path), rows, columns
         given = choose(columns, _ROLE)
         try:
-            file, names, every = scan_parquet(self.file, wanted_by(_ROLE, given))
-            self._lazy, self._names = file, every
-            self.total = int(file.select(pl.len()).collect().item())
+            self._lazy, self._names = scan_parquet(self.file, wanted_by(_ROLE, given))
+            names = self._lazy.collect_schema().names()
+            self.total = int(self._lazy.select(pl.len()).collect().item())
         except (*POLARS_FAILURES, OSError) as error:
             raise damaged(self._source, error) from error
         self._user = recognise(names, _ROLE, given, self._source)["user"]

@@ -115,7 +115,11 @@ def _bounded(stream: IO[bytes] | Any, limit: int, name: str, what: str = "") -> 
 
 def is_packed(head: bytes) -> bool:
     """Return whether a file that begins so is compressed."""
-    return head.startswith(tuple(_READERS))
+    return _reader(head) is not None
+
+
+def _reader(head: bytes) -> Callable[[bytes, str], Any] | None:
+    return next((read for magic, read in _READERS.items() if head.startswith(magic)), None)
 
 
 def unpacked(data: bytes, name: str) -> bytes:
@@ -126,9 +130,9 @@ def unpacked(data: bytes, name: str) -> bytes:
     FileError
         If it is damaged, holds several files, or unpacks to far more than tables do.
     """
-    if not is_packed(data):
+    opened = _reader(data)
+    if opened is None:
         return data
-    opened = next(read for magic, read in _READERS.items() if data.startswith(magic))
     limit = max(_SMALL, _RATIO * len(data))
     failures = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
                 RuntimeError, NotImplementedError, LookupError, struct.error)  # fmt: skip

@@ -20,7 +20,6 @@ import polars as pl
 from rankwise.core.progress import progress_bar
 from rankwise.errors import FileError
 from rankwise.tables.formats import Format
-from rankwise.tables.on_disk import polars_path
 from rankwise.tables.typed_columns import (
     Numbers,
     Readable,
@@ -30,48 +29,45 @@ from rankwise.tables.typed_columns import (
 )
 from rankwise.tables.validation import POLARS_FAILURES
 
-__all__ = ["check_utf8", "locate", "malformed", "read_delimited", "read_numbers"]
+__all__ = ["check_utf8", "is_plain", "locate", "malformed", "read_delimited", "read_numbers"]
 
 _MARKED = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_numbers(
-    path: Path, head: bytes, layout: Format, numbers: Numbers, *, progress: bool | None = None
+    path: str, head: bytes, layout: Format, numbers: Numbers, *, progress: bool | None = None
 ) -> tuple[pl.DataFrame, str] | None:
-    """Return the table of a file whose columns of numbers are read as such, and the file's SHA-256.
+    """Return the table of a plain file with its columns of numbers read as such, and its SHA-256.
 
     Polars reads the file while another thread looks at it and hashes it: its bytes are never all in
     memory. None if the file has to be read, or refused, as text.
 
     Parameters
     ----------
-    path : Path
-        The file.
+    path : str
+        The file, as `polars_path` has it.
     head : bytes
-        Its first bytes, with the whole first line.
+        Its first bytes, which are plain (`is_plain`).
     layout : Format
-        Its format.
+        Its format, with one character between fields.
     numbers : callable
         Which columns hold scores or relevances.
     progress : bool or None, default=None
         Whether a progress bar is shown.
     """
-    source = polars_path(path)
-    if source is None or len(layout.separator) != 1 or not _is_plain(head):
-        return None
     try:
         with (
-            path.open("rb", 0) as file,
-            progress_bar(path.stat().st_size, "bytes", shown=progress) as bar,
+            Path(path).open("rb", 0) as file,
+            progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar,
         ):
             stream = _Watched(file, hashlib.sha256(), bar)
-            frame = _typed(source, stream, head, layout, layout.separator, numbers)
+            frame = _typed(path, stream, head, layout, layout.separator, numbers)
     except OSError:  # read again, which says why it cannot be
         return None
     return None if frame is None else (frame, stream.digest.hexdigest())
 
 
-def _is_plain(head: bytes) -> bool:
+def is_plain(head: bytes) -> bool:
     """Return whether a text begins with a line of UTF-8, without a byte order mark."""
     line, end, _ = head.partition(b"\n")
     with contextlib.suppress(UnicodeDecodeError):

@@ -20,6 +20,7 @@ from rankwise.errors import FileError
 from rankwise.tables.compressed import fits_memory, is_packed, read_bytes, unpacked
 from rankwise.tables.delimited import (
     check_utf8,
+    is_plain,
     locate,
     malformed,
     read_delimited,
@@ -27,7 +28,7 @@ from rankwise.tables.delimited import (
 )
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
-from rankwise.tables.on_disk import file_hash, file_state, is_parquet
+from rankwise.tables.on_disk import file_hash, file_state, is_parquet, polars_path
 from rankwise.tables.parquet import Wanted, read_parquet
 from rankwise.tables.typed_columns import Numbers
 from rankwise.tables.validation import POLARS_FAILURES
@@ -49,7 +50,7 @@ class RawFile:
     sha256: str = ""
     content: bytes | Path | None = None
     names: tuple[str, ...] = ()
-    """All columns, if not all were read."""
+    """All columns of a Parquet file, also those that were not read."""
 
     @property
     def is_text(self) -> bool:
@@ -123,10 +124,13 @@ def _from_path(
 ) -> tuple[RawFile, BaseException | None]:
     """Return what a file holds, and why it could not be hashed if it could not."""
     is_binary = not isinstance(layout, Declared) and is_parquet(path)
-    if not is_binary and numbers is not None:
-        raw = _plain_numbers(path, name, layout, numbers, progress)
-        if raw is not None:
-            return raw, None
+    found = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
+    if found is not None and numbers is not None:
+        literal, head, format_ = found
+        table = read_numbers(literal, head, format_, numbers, progress=progress)
+        if table is not None:
+            return RawFile(table[0], format_, name, table[1], path), None
+        numbers = None  # it was tried
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(file_hash, path)  # while it is read
         if is_binary:
@@ -138,30 +142,23 @@ def _from_path(
     return (raw if failed else replace(raw, sha256=digest.result())), failed
 
 
-def _plain_numbers(
-    path: Path,
-    name: str,
-    layout: Format | Declared | None,
-    numbers: Numbers,
-    progress: bool | None,
-) -> RawFile | None:
-    """Return what a file of plain text with numbers holds; None for all others."""
+def _plain_text_file(
+    path: Path, name: str, layout: Format | Declared | None
+) -> tuple[str, bytes, Format] | None:
+    """Return a file's path, beginning and format, if Polars can read its text where it lies."""
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError:  # told when all of it is read
         return None
-    if is_packed(head) or not fits_memory(path):
+    literal = polars_path(path)
+    if literal is None or is_packed(head) or not is_plain(head) or not fits_memory(path):
         return None
     try:
         format_ = _format(layout, name, head)
     except FileError:
         return None  # raised again, once all of the file was checked
-    found = read_numbers(path, head, format_, numbers, progress=progress)
-    if found is None:
-        return None
-    frame, sha256 = found
-    return RawFile(frame, format_, name, sha256, path)
+    return (literal, head, format_) if len(format_.separator) == 1 else None
 
 
 def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:

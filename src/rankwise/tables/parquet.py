@@ -44,33 +44,32 @@ def read_parquet(
         If the file cannot be read.
     """
     try:
-        file, names, every = scan_parquet(source, wanted)
+        file, every = scan_parquet(source, wanted)
         rows = int(file.select(pl.len()).collect().item())
         schema = file.collect_schema()
-        numbers = [column for column in names if _is_array(schema[column])]
+        numbers = [column for column, dtype in schema.items() if _is_array(dtype)]
         columns = {}
         if rows > _ROWS and numbers:
             with progress_bar(rows, "rows", shown=progress) as bar:
                 columns = _numbers(file.select(by_name(numbers)), rows, bar)
-        others = file.select(by_name([column for column in names if column not in columns]))
+        others = file.select(by_name([column for column in schema if column not in columns]))
         columns |= {column.name: column for column in in_one_piece(others.collect())}
     except (*POLARS_FAILURES, OSError) as error:
         raise damaged(name, error) from error
-    return pl.DataFrame({column: columns[column] for column in names}), every
+    return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
 def scan_parquet(
-    source: Path | io.BytesIO | str, wanted: Wanted | None
-) -> tuple[pl.LazyFrame, list[str], tuple[str, ...]]:
-    """Return the columns of a file that are wanted, their names, and those of all columns."""
-    if isinstance(source, Path):
-        path = polars_path(source)
-        source = io.BytesIO(source.read_bytes()) if path is None else path
-    file = pl.scan_parquet(source, glob=False)
+    source: Path | io.BytesIO, wanted: Wanted | None
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """Return the columns of a file that are wanted, and the names of all columns."""
+    path = polars_path(source) if isinstance(source, Path) else None
+    if path is None and isinstance(source, Path):
+        source = io.BytesIO(source.read_bytes())
+    file = pl.scan_parquet(path or source, glob=False)
     schema = file.collect_schema()
     chosen = schema if wanted is None else wanted(schema)
-    names = [column for column in schema if column in chosen]
-    return file.select(by_name(names)), names, tuple(schema)
+    return file.select(by_name([name for name in schema if name in chosen])), tuple(schema)
 
 
 def damaged(name: str, error: BaseException) -> FileError:

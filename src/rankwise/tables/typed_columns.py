@@ -51,7 +51,7 @@ def expected_types(
         return {}
     start = head.find(b"\n") + 1 if has_header else 0
     header = head[: max(start - 1, 0)].decode(errors="replace").removesuffix("\r")
-    if has_header and ('"' in header or header.split(separator) != [*names]):
+    if b'"' in head or (has_header and header.split(separator) != [*names]):
         return {}
     lines = head[start:].decode(errors="replace").split("\n")[:-1][:_SAMPLE]
     fields = [line.rstrip("\r").split(separator) for line in lines]
