@@ -304,27 +304,63 @@ static void ranks_of_rows(void) {
 }
 
 static void pairs_above(void) {
-    double values[2][8];
-    int64_t up_to[2][9] = {{0}}, n[2], expected = 0;
-    for (int side = 0; side < 2; side++) {
-        n[side] = below(9);
-        for (int64_t at = 0; at < n[side]; at++) {
-            values[side][at] = (double)(at ? below(3) + 1 : below(5)) + (at ? values[side][at - 1] : 0);
-            up_to[side][at + 1] = up_to[side][at] + 1 + below(4);
+    enum { K = 3 };
+    int64_t starts[K + 1] = {0}, pairs[] = {0, 1, 2, 0, 1, 1}, above[K];
+    for (int j = 0; j < K; j++)
+        starts[j + 1] = starts[j] + below(9);
+    double *values = malloc((size_t)(starts[K] ? starts[K] : 1) * sizeof(double));
+    int64_t *up_to = numbers(starts[K] + K);
+    for (int j = 0; j < K; j++) {
+        int64_t *known = up_to + starts[j] + j;
+        known[0] = 0;
+        for (int64_t at = starts[j]; at < starts[j + 1]; at++) {
+            const int first = at == starts[j];
+            values[at] = (double)(first ? below(5) : below(3) + 1) + (first ? 0 : values[at - 1]);
+            known[at - starts[j] + 1] = known[at - starts[j]] + 1 + below(4);
         }
     }
-    for (int64_t at = 0; at < n[0]; at++)
-        for (int64_t other = 0; other < n[1]; other++)
-            expected += (up_to[0][at + 1] - up_to[0][at]) * (up_to[1][other + 1] - up_to[1][other]) *
-                        ((values[0][at] > values[1][other]) - (values[0][at] < values[1][other]));
-    double *exact[2]; /* so that a read behind the end is seen */
-    for (int side = 0; side < 2; side++) {
-        exact[side] = malloc((size_t)(n[side] ? n[side] : 1) * sizeof(double));
-        for (int64_t at = 0; at < n[side]; at++)
-            exact[side][at] = values[side][at];
+    rw_above_pairs(values, up_to, starts, pairs, 0, K, above);
+    for (int pair = 0; pair < K; pair++) {
+        const int64_t x = pairs[2 * pair], y = pairs[2 * pair + 1];
+        int64_t expected = 0;
+        for (int64_t at = starts[x]; at < starts[x + 1]; at++)
+            for (int64_t other = starts[y]; other < starts[y + 1]; other++)
+                expected += (up_to[at + x + 1] - up_to[at + x]) *
+                            (up_to[other + y + 1] - up_to[other + y]) *
+                            ((values[at] > values[other]) - (values[at] < values[other]));
+        check(above[pair] == expected, "pairs above");
     }
-    check(rw_above(exact[0], up_to[0], n[0], exact[1], up_to[1], n[1]) == expected, "pairs above");
-    free(exact[0]), free(exact[1]);
+    free(values), free(up_to);
+}
+
+static void differences(void) {
+    const int64_t n = below(20) ? 1 + below(40) : 2040 + below(20), pairs[] = {0, 1, 1, 0};
+    double *x = malloc((size_t)n * sizeof(double)), *y = malloc((size_t)n * sizeof(double));
+    double mean = 0.0, found[16], squares = 0.0, cubes = 0.0;
+    int64_t wins = 0, losses = 0, not_zero = 0;
+    for (int64_t at = 0; at < n; at++) { /* quarters: sums are exact */
+        x[at] = (double)below(5) / 4;
+        y[at] = (double)below(5) / 4 * (1 + (below(3) == 0) * 1e-15);
+        const double d = x[at] - y[at];
+        const int same = fabs(d) < 1e-9;
+        wins += !same && d > 0, losses += !same && d < 0;
+        not_zero += x[at] > 0 || y[at] > 0;
+        mean += (same ? 0.0 : d) / (double)n;
+    }
+    for (int64_t at = 0; at < n; at++) {
+        const double d = x[at] - y[at], from = (fabs(d) < 1e-9 ? 0.0 : d) - mean;
+        squares += from * from, cubes += from * from * from;
+    }
+    const double *columns[] = {x, y}, means[] = {mean, -mean};
+    rw_differences(columns, n, pairs, means, 0, 2, found);
+    for (int pair = 0; pair < 2; pair++) {
+        const double *of = found + 8 * pair, unit = ldexp(1.0, (int)of[5]), side = pair ? -1 : 1;
+        check(of[pair] == wins && of[1 - pair] == losses && of[2] == not_zero, "wins and losses");
+        check(fabs(of[3] - side * mean) < 1e-12, "a mean difference");
+        check(fabs(of[6] * unit * unit - squares) < 1e-9, "squares of differences");
+        check(fabs(of[7] * unit * unit * unit - side * cubes) < 1e-9, "cubes of differences");
+    }
+    free(x), free(y);
 }
 
 /* Texts of two letters, each in its place of two buffers if it is long: no byte too many. */
@@ -383,6 +419,7 @@ int main(void) {
         rows_of_users();
         ranks_of_rows();
         pairs_above();
+        differences();
         texts();
     }
     puts("all kernels agree");

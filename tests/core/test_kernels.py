@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import shutil
 import subprocess
 import zlib
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ from rankwise.core.ragged import bucket, owners
 from rankwise.core.vocabulary import IntegerVocabulary
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
+from rankwise.stats.moments import moments_of_pairs, paired_differences
+from rankwise.stats.values import Side
 
 needs_kernels = pytest.mark.skipif(
     kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
@@ -269,6 +273,35 @@ def test_scores_that_are_no_numbers_take_the_other_road(bad):
 def test_pairs_above(x, y):
     ours, reference = on_both_roads(lambda: cliffs_delta(x, y))
     assert ours == reference
+
+
+@needs_kernels
+@given(
+    st.sampled_from([1, 2, 15, 16, 17, 2047, 2048, 2049, 5000]),
+    st.integers(0, 2**32),
+    st.sampled_from([1e-320, 1e-200, 1.0, 1e200]),
+    st.sampled_from(["zeros", "levels", "equal", "nearly equal", "any"]),
+)
+def test_moments_of_pairs(n, seed, size, kind):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(3, n))
+    values *= rng.random((3, n)) < (0.2 if kind == "zeros" else 1)
+    values = np.round(values) if kind == "levels" else values
+    if kind in ("equal", "nearly equal"):
+        values[:] = values[0] * (1 + 1e-15 * (kind == "nearly equal") * np.arange(3)[:, None])
+    sides, pairs = [Side(size * column) for column in values], [(0, 1), (1, 2), (2, 0), (1, 1)]
+    ours, reference = on_both_roads(lambda: [astuple(m) for m in moments_of_pairs(sides, pairs)])
+    assert np.array_equal(np.array(ours), np.array(reference), equal_nan=True)
+    for (x, y), found in zip(pairs, ours, strict=True):
+        d = paired_differences(sides[x].values, sides[y].values)
+        assert found[:3] == (
+            (d > 0).sum(), (d < 0).sum(), ((sides[x].values != 0) | (sides[y].values != 0)).sum(),
+        )  # fmt: skip
+        if size == 1.0 and n > 1:
+            assert found[3] == pytest.approx(math.fsum(d) / n, rel=1e-12, abs=1e-15)
+            assert found[4] == pytest.approx(d.std(ddof=1), rel=1e-12, abs=1e-12)
+        if size == 1.0 and n > 1 and found[4]:
+            assert found[5] == pytest.approx((((d - found[3]) / found[4]) ** 3).mean(), rel=1e-9)
 
 
 MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",

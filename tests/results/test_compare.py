@@ -53,6 +53,27 @@ def test_every_number_of_a_row():
     assert "exploratory" in found["recall@10", "c"]["flags"]
 
 
+def test_means_are_those_of_the_results():
+    """To the last bit: what is compared is what was published."""
+    rng = np.random.default_rng(3)
+    given = {name: rw.from_per_user(pl.DataFrame({"user": range(999), "mrr": rng.random(999)}))
+             for name in "abc"}  # fmt: skip
+    for row in rw.compare(given, baseline="a").table.to_dicts():
+        assert row["mean_baseline"] == given["a"]["mrr"]
+        assert row["mean_system"] == given[row["system"]]["mrr"]
+        assert given[row["system"]].interval("mrr").estimate == row["mean_system"]
+
+
+def test_users_in_any_order():
+    """Users in one order that does not ascend, and in different orders."""
+    tables = [per_user(1200, seed).with_columns(pl.format("u{}", "user").alias("user"))
+              for seed in (0, 1)]  # fmt: skip
+    order = np.random.default_rng(0).permutation(1200)
+    expected = rw.compare(*map(rw.from_per_user, tables)).table
+    for some in ([t[order] for t in tables], [tables[0], tables[1][order]]):
+        assert rw.compare(*map(rw.from_per_user, some)).table.equals(expected)
+
+
 def test_families_are_corrected_apart():
     found = rw.compare(results(), primary="ndcg@10").table
     for measure, method in (("ndcg@10", "holm"), ("recall@10", "bh")):

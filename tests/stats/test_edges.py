@@ -13,6 +13,9 @@ from scipy.stats import t as t_quantile
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
+from rankwise.stats.differences import differences
+from rankwise.stats.effects import lift_interval
+from rankwise.stats.non_inferiority import users_to_show
 from rankwise.stats.resampling import projections
 
 TESTS = [stats.paired_t, stats.sign_flip, stats.wilcoxon, stats.sign, stats.bootstrap_test]
@@ -332,3 +335,14 @@ def test_what_a_second_reader_broke():
     ):
         with pytest.raises((InputError, ParameterError)):
             go()
+
+
+def test_lift_of_values_that_do_not_vary_has_its_digits():
+    """Products of means that cancel each other would leave half of the digits."""
+    pairs = differences(np.full(40, 0.1 + 0.2), np.full(40, 0.1))
+    assert lift_interval(pairs, confidence=0.95) == pytest.approx((2.0, 2.0, 2.0), rel=1e-14)
+
+
+def test_more_users_than_there_are_people_are_none():
+    assert users_to_show(1e-18, 1.0, 0.05) is None
+    assert users_to_show(1e-3, 1.0, 0.05) == 6182558

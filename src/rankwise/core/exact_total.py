@@ -94,6 +94,9 @@ class ExactTotal:
     def __add__(self, other: ExactTotal) -> ExactTotal:
         return ExactTotal(self.units + other.units, self.beyond + other.beyond)
 
+    def __sub__(self, other: ExactTotal) -> ExactTotal:
+        return ExactTotal(self.units - other.units, self.beyond - other.beyond)
+
     @property
     def exact(self) -> Fraction:
         """The sum of the finite terms as a fraction."""

@@ -574,10 +574,114 @@ RW_API void rw_ranks(const double *scores, const int64_t *numbers, const int64_t
     }
 }
 
-/* How much more often a value of one distribution is above one of another than below: over all pairs
-   of a value here and one there, 1 for above, -1 for below. Values ascend; `up_to` has how many have
-   one of the first values, from none to all. */
-RW_API int64_t rw_above(const double *values, const int64_t *up_to, int64_t n,
+/* What tests ask of the differences x - y of some pairs of columns: pairs[2 * pair] is the column of x,
+   the next number that of y, and means[pair] their mean, as far as it is known without the rule that a
+   difference within rounding error of its values is 0: it is brought into the range of differences.
+
+   Writes 8 numbers a pair: how many differences are positive, how many negative, how many pairs are not
+   both 0, the mean, the largest magnitude, an exponent, and the sums of the squares and cubes of
+   deviations from the mean, divided by 2 to this exponent, so that no square is too small for a float.
+   Numbers are summed in lanes, and each RW_BLOCK of them for itself: few rounding errors add up. */
+#define RW_NEAR 1e-12
+#define RW_BLOCK 2048
+#define RW_LEAST_EXPONENT -1000
+
+/* Write the differences of the next rows, of which `left` are left; return how many they are. */
+static inline int64_t rw_block(const double *x, const double *y, int64_t left, double *d) {
+    const int64_t size = left < RW_BLOCK ? left : RW_BLOCK;
+    for (int64_t row = 0; row < size; row++) {
+        const double size_x = fabs(x[row]), size_y = fabs(y[row]), gap = x[row] - y[row];
+        d[row] = fabs(gap) <= RW_NEAR * (size_x > size_y ? size_x : size_y) ? 0.0 : gap;
+    }
+    return size;
+}
+
+/* Add numbers up in lanes, which `sums` has; there is room for zeros up to a whole number of lanes. */
+static inline void rw_add(double *numbers, int64_t size, double *sums) {
+    double some[RW_LANES] = {0.0};
+    for (int64_t at = size; at % RW_LANES; at++)
+        numbers[at] = 0.0;
+    for (int64_t at = 0; at < size; at += RW_LANES)
+        for (int lane = 0; lane < RW_LANES; lane++)
+            some[lane] += numbers[at + lane];
+    for (int lane = 0; lane < RW_LANES; lane++)
+        sums[lane] += some[lane];
+}
+
+static inline double rw_total(const double *lanes) {
+    double sum = 0.0;
+    for (int lane = 0; lane < RW_LANES; lane++)
+        sum += lanes[lane];
+    return sum;
+}
+
+/* Keep the smallest and the largest of numbers, in lanes. */
+static inline void rw_extend(double *numbers, int64_t size, double *least, double *most) {
+    for (int64_t at = size; at % RW_LANES; at++)
+        numbers[at] = numbers[0];
+    for (int64_t at = 0; at < size; at += RW_LANES)
+        for (int lane = 0; lane < RW_LANES; lane++) {
+            const double number = numbers[at + lane];
+            least[lane] = number < least[lane] ? number : least[lane];
+            most[lane] = number > most[lane] ? number : most[lane];
+        }
+}
+
+RW_WIDE static void rw_moments(const double *x, const double *y, int64_t n, double mean,
+                               double *found) {
+    double d[RW_BLOCK], square[RW_BLOCK], least[RW_LANES], most[RW_LANES];
+    double squares[RW_LANES] = {0.0}, cubes[RW_LANES] = {0.0};
+    int64_t wins = 0, losses = 0, not_zero = 0;
+    for (int lane = 0; lane < RW_LANES; lane++) {
+        least[lane] = INFINITY;
+        most[lane] = -INFINITY;
+    }
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t size = rw_block(x + row, y + row, n - row, d);
+        for (int64_t at = 0; at < size; at++) {
+            wins += d[at] > 0.0;
+            losses += d[at] < 0.0;
+            not_zero += (x[row + at] != 0.0) | (y[row + at] != 0.0);
+        }
+        rw_extend(d, size, least, most);
+    }
+    for (int lane = 1; lane < RW_LANES; lane++) {
+        least[0] = least[lane] < least[0] ? least[lane] : least[0];
+        most[0] = most[lane] > most[0] ? most[lane] : most[0];
+    }
+    mean = mean < least[0] ? least[0] : mean > most[0] ? most[0] : mean;
+    const double largest = most[0] > -least[0] ? most[0] : -least[0];
+    int exponent;
+    frexp(largest, &exponent);
+    exponent = exponent < RW_LEAST_EXPONENT ? RW_LEAST_EXPONENT : exponent;
+    const double unit = ldexp(1.0, -exponent);
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t size = rw_block(x + row, y + row, n - row, d);
+        for (int64_t at = 0; at < size; at++) {
+            const double deviation = (d[at] - mean) * unit;
+            square[at] = deviation * deviation;
+            d[at] = square[at] * deviation;
+        }
+        rw_add(square, size, squares);
+        rw_add(d, size, cubes);
+    }
+    const double numbers[] = {(double)wins, (double)losses, (double)not_zero, mean, largest,
+                              exponent, rw_total(squares), rw_total(cubes)};
+    memcpy(found, numbers, sizeof numbers);
+}
+
+RW_API void rw_differences(const double *const *columns, int64_t n, const int64_t *pairs,
+                           const double *means, int64_t first, int64_t stop, double *found) {
+    for (int64_t pair = first; pair < stop; pair++)
+        rw_moments(columns[pairs[2 * pair]], columns[pairs[2 * pair + 1]], n, means[pair],
+                   found + 8 * pair);
+}
+
+/* How much more often a value of one distribution is above one of another than below, for some pairs of
+   distributions: over all pairs of a value here and one there, 1 for above, -1 for below. The values of
+   distribution j are those from starts[j] on, and ascend; its part of `up_to`, which has one number
+   more, says how many have one of the first values, from none to all. */
+static int64_t rw_above(const double *values, const int64_t *up_to, int64_t n,
                         const double *others, const int64_t *others_up_to, int64_t n_others) {
     const int64_t all = others_up_to[n_others];
     int64_t above = 0, other = 0;
@@ -589,4 +693,13 @@ RW_API int64_t rw_above(const double *values, const int64_t *up_to, int64_t n,
         above += (up_to[at + 1] - up_to[at]) * over;
     }
     return above;
+}
+
+RW_API void rw_above_pairs(const double *values, const int64_t *up_to, const int64_t *starts,
+                           const int64_t *pairs, int64_t first, int64_t stop, int64_t *above) {
+    for (int64_t pair = first; pair < stop; pair++) {
+        const int64_t x = pairs[2 * pair], y = pairs[2 * pair + 1];
+        above[pair] = rw_above(values + starts[x], up_to + starts[x] + x, starts[x + 1] - starts[x],
+                               values + starts[y], up_to + starts[y] + y, starts[y + 1] - starts[y]);
+    }
 }

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "above", "bucket", "changes", "count", "count_above", "counts_up", "ends",
+    "LIBRARY", "SOURCE", "bucket", "changes", "count", "count_above", "counts_up", "ends",
     "exact_parts", "loaded", "match", "place", "pointer", "positions", "ranks", "road", "scatter",
     "sums", "top", "turned_off",
 ]  # fmt: skip
@@ -58,13 +58,14 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
         "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_above", "rw_exact_parts", "rw_odd_text", "rw_place", "rw_text_changes",
+        "rw_exact_parts", "rw_odd_text", "rw_place", "rw_text_changes",
         "rw_top_float32", "rw_top_float64",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.c_int64
     for name in (
-        "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64", "rw_ends", "rw_positions",
-        "rw_ranks", "rw_scatter", "rw_sums", "rw_text_hashes",
+        "rw_above_pairs", "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64",
+        "rw_differences", "rw_ends", "rw_positions", "rw_ranks", "rw_scatter", "rw_sums",
+        "rw_text_hashes",
     ):  # fmt: skip
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
@@ -260,22 +261,6 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         pointer(_whole(rows)), pointer(_whole(lists)), ctypes.c_int64(len(rows)), pointer(out),
     )  # fmt: skip
     return out
-
-
-def above(values: Floats, up_to: Ints, others: Floats, others_up_to: Ints) -> int | None:
-    """Return how many pairs of a value here and one there are above, less those that are below.
-
-    Values are distinct and ascend; ``up_to`` has how many have one of the first values.
-    """
-    library = loaded()
-    if library is None:
-        return None
-    found = library.rw_above(
-        pointer(np.ascontiguousarray(values)), pointer(_whole(up_to)),
-        ctypes.c_int64(len(values)), pointer(np.ascontiguousarray(others)),
-        pointer(_whole(others_up_to)), ctypes.c_int64(len(others)),
-    )  # fmt: skip
-    return int(found)
 
 
 def exact_parts(values: Floats) -> list[float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,8 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.group_columns import read_group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, Floats
-from rankwise.stats.effects import Distribution
+from rankwise.stats.effects import Distribution, deltas_of_pairs
+from rankwise.stats.moments import Moments, moments_of_pairs
 from rankwise.stats.values import Side
 
 __all__ = ["Aligned", "align_users", "align_values", "check_ids", "main_measure", "some_missing"]
@@ -64,8 +65,8 @@ class Aligned:
         return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
     @cached_property
-    def distributions(self) -> list[Distribution]:
-        """How often each value of each result occurs, which is counted once for all pairs."""
+    def _distributions(self) -> list[Distribution]:
+        # How often each value of each result occurs, which is counted once for all pairs.
         threads = default_threads() if len(self.values) > _WORTH_A_THREAD else 1
         return list(each(Distribution.of, self.values.T, threads))
 
@@ -73,10 +74,18 @@ class Aligned:
     def _sides(self) -> list[Side]:
         return [Side(column) for column in self.values.T]
 
-    def pair(self, x: int, y: int) -> Differences:
-        """Return the paired values of two results."""
+    def differences(self, pairs: Sequence[tuple[int, int]]) -> list[Differences]:
+        """Return the paired values of results, the first of each pair minus the second."""
+        found = moments_of_pairs(self._sides, pairs)
+        return [self._pair(*pair, known) for pair, known in zip(pairs, found, strict=True)]
+
+    def _pair(self, x: int, y: int, known: Moments) -> Differences:
         sides = self._sides[x], self._sides[y]
-        return Differences(sides[0].values, sides[1].values, sides=sides)
+        return Differences(sides[0].values, sides[1].values, sides=sides, known=known)
+
+    def deltas(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
+        """Return Cliff's delta of pairs of results, the first against the second."""
+        return deltas_of_pairs(self._distributions, pairs)
 
     @property
     def reasons(self) -> str:
@@ -118,35 +127,41 @@ def align_users(
     ``clusters`` has every user with the group of users who are not independent.
     """
     check_ids(results)
-    id_type = next(iter(results.values())).per_user.schema["user"]
-    id_type = pl.Int64() if id_type.is_integer() else id_type
-    first, *others = (
-        result.per_user.select(
-            pl.col("user").cast(id_type), pl.col(measure).cast(pl.Float64).alias(str(index))
-        )
-        for index, result in enumerate(results.values())
-    )
-    joined = first
-    for column in others:
-        if len(column) == len(joined) and joined["user"].equals(column["user"]):
-            joined.insert_column(joined.width, column.to_series(1))
-        else:
-            joined = joined.join(column, on="user", how="full", coalesce=True)
-    joined = joined.sort("user")
-    values = joined.drop("user").fill_nan(None).to_numpy().astype(np.float64)
+    users, values = _joined(results, measure)
     aligned = align_values(values, missing)
     if aligned.dropped and missing == "error":
         gaps: Any = np.isnan(values)
         row = int(np.flatnonzero(gaps.any(axis=1) & ~gaps.all(axis=1))[0])
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
-            measure, f"user {joined['user'][row]!r} has none in {', '.join(without)} "
+            measure, f"user {users[row]!r} has none in {', '.join(without)} "
             f"({aligned.dropped} such users of {len(values)})"
         )  # fmt: skip
     if clusters is None:
         return aligned
-    compared = joined["user"].filter(_kept(values, missing))
-    return replace(aligned, cluster=_cluster(compared, clusters))
+    return replace(aligned, cluster=_cluster(users.filter(_kept(values, missing)), clusters))
+
+
+def _joined(results: Mapping[str, Result], measure: str) -> tuple[pl.Series, Floats]:
+    """Return the users of any result in ascending order, and their values, NaN for none."""
+    tables = [result.per_user for result in results.values()]
+    dtype = tables[0].schema["user"]
+    users = [table["user"].cast(pl.Int64() if dtype.is_integer() else dtype) for table in tables]
+    columns = [table[measure].cast(pl.Float64) for table in tables]
+    if all(some.equals(users[0]) for some in users[1:]):
+        values = np.empty((len(users[0]), len(columns)), order="F")
+        for at, column in enumerate(columns):
+            values[:, at] = column.to_numpy()
+        if users[0].is_sorted():
+            return users[0], values
+        order = users[0].arg_sort()
+        return users[0][order], values[order]
+    joined = users[0].to_frame().with_columns(columns[0].alias("0"))
+    for at, column in enumerate(columns[1:], start=1):
+        other = users[at].to_frame().with_columns(column.alias(str(at)))
+        joined = joined.join(other, on="user", how="full", coalesce=True)
+    joined = joined.sort("user")
+    return joined["user"], joined.drop("user").to_numpy().astype(np.float64)
 
 
 def _cluster(users: pl.Series, clusters: pl.DataFrame) -> Any:
@@ -175,6 +190,8 @@ def _kept(values: Floats, missing: Missing) -> Any:
 def align_values(values: Floats, missing: Missing) -> Aligned:
     """Return the users who have all values, or any with ``missing="zero"``; NaN is no value."""
     gaps: Any = np.isnan(values)
+    if not gaps.any():
+        return Aligned(np.asfortranarray(values), len(values), 0, 0, 0)
     undefined = gaps.all(axis=1)
     partial = gaps.any(axis=1) & ~undefined
     users, n_undefined = len(gaps), int(undefined.sum())

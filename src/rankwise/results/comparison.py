@@ -72,8 +72,8 @@ class Comparison:
         cls, systems: Systems, rows: list[dict[str, Any]], settings: dict[str, Any]
     ) -> Comparison:
         """Return the comparison of systems from its rows."""
-        table = pl.DataFrame([[row[name] for name in COLUMNS] for row in rows],
-                             schema=COLUMNS, orient="row")  # fmt: skip
+        columns = {name: [row[name] for row in rows] for name in COLUMNS}
+        table = pl.DataFrame(columns, schema=COLUMNS)
         return cls(table, systems.values(), {**settings, "labels": systems.labels},
                    dict(systems.results))  # fmt: skip
 

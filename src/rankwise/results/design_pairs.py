@@ -46,9 +46,12 @@ class DesignPairs(Pairs):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
+    def _rows_of_means(self, cell: str, aligned: Aligned) -> list[dict[str, Any]]:
         if not self.seeds and self.clusters is None:
-            return super()._row(cell, pair, aligned)
+            return super()._rows_of_means(cell, aligned)
+        return [self._row(cell, pair, aligned) for pair in self.pairs]
+
+    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
         if not len(aligned.values):
             raise MeasureError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():

@@ -64,7 +64,7 @@ class Pairs:
         if aligned is None:
             rows = [self._row_of_all_lists(cell, pair) for pair in self.pairs]
         else:
-            rows = [self._row(cell, pair, aligned) for pair in self.pairs]
+            rows = self._rows_of_means(cell, aligned)
         margin = margin_of(self.margin, cell)
         flags = ["margin not tested"] if aligned is None and margin is not None else []
         flags += [] if main else ["exploratory"]
@@ -78,7 +78,7 @@ class Pairs:
 
     def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
         """Give rows p-values and intervals by the largest t of all pairs."""
-        d = np.stack([self._pair_of(aligned, pair).d for pair in self.pairs], axis=1)
+        d = np.stack([pair.d for pair in aligned.differences(self._columns)], axis=1)
         set_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed))
         if len(d) < 2:
             return
@@ -103,18 +103,23 @@ class Pairs:
         """Return how many pairs have intervals that hold together, and are corrected together."""
         return (self.tests, self.tests) if cell == self.main else (1, self.others)
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
-        """Return the row of one pair of means over users."""
-        d, (together, corrected) = self._pair_of(aligned, pair), self._tests(cell)
-        tested, largest = self._tested(d), largest_difference(self.results, cell)
-        return make_row(
-            cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
-            margin=size_of(margin_of(self.margin, cell), d.means[1]), better=self.better(cell),
-            alpha=self.alpha, largest=largest, tests=corrected,
-            delta=aligned.distributions[self._at[pair[1]]].above(
-                aligned.distributions[self._at[pair[0]]]
-            ),
-        )  # fmt: skip
+    def _rows_of_means(self, cell: str, aligned: Aligned) -> list[dict[str, Any]]:
+        """Return the rows of all pairs of means over users."""
+        together, corrected = self._tests(cell)
+        largest = largest_difference(self.results, cell)
+        margin, better = margin_of(self.margin, cell), self.better(cell)
+        rows = []
+        for pair, d, delta in zip(
+            self.pairs, aligned.differences(self._columns), aligned.deltas(self._columns),
+            strict=True,
+        ):  # fmt: skip
+            tested = self._tested(d)
+            rows.append(make_row(
+                cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
+                margin=size_of(margin, d.means[1]), better=better, alpha=self.alpha,
+                largest=largest, tests=corrected, delta=delta,
+            ))  # fmt: skip
+        return rows
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
         """Return the row of one pair of values that are not means over users."""
@@ -158,10 +163,10 @@ class Pairs:
         """The column of each result in aligned values."""
         return {name: at for at, name in enumerate(self.results)}
 
-    def _pair_of(self, aligned: Aligned, pair: tuple[str, str]) -> Differences:
-        """Return the paired values of system and baseline."""
-        baseline, system = (self._at[name] for name in pair)
-        return aligned.pair(system, baseline)
+    @cached_property
+    def _columns(self) -> list[tuple[int, int]]:
+        """The columns of the system and the baseline of each pair in aligned values."""
+        return [(self._at[system], self._at[baseline]) for baseline, system in self.pairs]
 
     def resamples(self) -> int:
         """Return the number of resamples: by default enough for a family of so many tests."""

@@ -51,9 +51,14 @@ COLUMNS: dict[str, Any] = {
 }  # fmt: skip
 
 
+_BLANK: dict[str, Any] = {
+    name: math.nan if kind == pl.Float64 else None for name, kind in COLUMNS.items()
+}  # fmt: skip
+
+
 def blank_row() -> dict[str, Any]:
     """Return a row of which nothing is known: NaN for numbers, else None."""
-    return {name: math.nan if kind == pl.Float64 else None for name, kind in COLUMNS.items()}
+    return _BLANK.copy()
 
 
 def make_row(

@@ -10,10 +10,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
+from rankwise.stats.moments import Moments, moments_of_pairs, paired_differences
 from rankwise.stats.values import Floats, Side, column
 
 __all__ = [
-    "DIGITS", "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
+    "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
     "PairStatistics", "TestResult", "caveats", "differences",
     "never_zero", "standardised", "t_around", "t_is_valid", "t_quantile", "too_skewed",
 ]  # fmt: skip
@@ -28,8 +29,6 @@ MANY = 1000
 """Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
 SKEWED = 25
 """Tests of means need more than so many times the squared skewness of pairs (Cochran's rule)."""
-DIGITS = 1e-12
-"""Differences smaller than this, relative to the values, are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -113,64 +112,48 @@ class TestResult:
 class Differences:
     """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
 
-    ``sides`` are x and y with what other pairs have asked of them.
+    ``known`` are the moments, and ``sides`` x and y with what other pairs have asked of them, if
+    they were computed for many pairs at once.
     """
 
     x: Floats
     y: Floats
     omitted: int = 0
     sides: tuple[Side, Side] | None = None
+    known: Moments | None = None
 
     @cached_property
     def _sides(self) -> tuple[Side, Side]:
         return self.sides or (Side(self.x), Side(self.y))
 
     @cached_property
+    def _moments(self) -> Moments:
+        return self.known or moments_of_pairs(self._sides, [(0, 1)])[0]
+
+    @cached_property
     def d(self) -> Floats:
         """The differences; those within rounding error are 0."""
-        d = self.x - self.y
-        size = np.abs(d)
-        # No other difference can be a rounding error, and mostly there is none of these either.
-        most = DIGITS * max(side.largest for side in self._sides)
-        near = np.flatnonzero((size <= most) & (size > 0))
-        values = np.maximum(np.abs(self.x[near]), np.abs(self.y[near]))
-        d[near[size[near] <= DIGITS * values]] = 0.0
-        return d
+        return paired_differences(self.x, self.y)
 
     @property
     def n(self) -> int:
         """Number of pairs."""
         return len(self.x)
 
-    @cached_property
-    def _range(self) -> tuple[float, float]:
-        return float(self.d.min()), float(self.d.max())
-
-    @cached_property
+    @property
     def mean(self) -> float:
         """The mean difference; NaN without pairs."""
-        if not self.n:
-            return float("nan")
-        least, most = self._range
-        return min(max(float(self.d.mean()), least), most)  # rounding may leave the range
+        return self._moments.mean
 
-    @cached_property
+    @property
     def deviation(self) -> float:
         """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
-        if self.n < 2:
-            return float("nan")
-        most = max(self._range[1], -self._range[0])
-        spread = float((self.d / most).std(ddof=1)) if most else 0.0  # scaled: no underflow
-        return 0.0 if spread <= DIGITS else spread * most
+        return self._moments.deviation
 
-    @cached_property
+    @property
     def skewness(self) -> float:
         """The skewness of the differences: 0 if they are symmetric, or do not vary."""
-        if self.n < 2 or not self.deviation:
-            return 0.0
-        z = self.d - self.mean
-        z /= self.deviation
-        return float((z * z * z).mean())  # a power of an array takes a hundred times as long
+        return self._moments.skewness
 
     @property
     def error(self) -> float:
@@ -182,15 +165,15 @@ class Differences:
         """Number of pairs that differ."""
         return self.wins + self.losses
 
-    @cached_property
+    @property
     def wins(self) -> int:
         """Number of pairs in which x is larger."""
-        return int(np.count_nonzero(self.d > 0))
+        return self._moments.wins
 
-    @cached_property
+    @property
     def losses(self) -> int:
         """Number of pairs in which y is larger."""
-        return int(np.count_nonzero(self.d < 0))
+        return self._moments.losses
 
     @property
     def d_z(self) -> float:
@@ -214,7 +197,7 @@ class Differences:
     @property
     def not_zero(self) -> int:
         """Number of pairs that are not both 0."""
-        return int(np.count_nonzero(self._sides[0].not_zero | self._sides[1].not_zero))
+        return self._moments.not_zero
 
     @cached_property
     def flags(self) -> tuple[str, ...]:

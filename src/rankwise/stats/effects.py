@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,10 +21,12 @@ from rankwise.stats.differences import (
     differences,
     t_quantile,
 )
+from rankwise.stats.moments import pairs_by_thread
 from rankwise.stats.values import column, significant_digits
 
 __all__ = [
-    "Distribution", "Effect", "cliffs_delta", "effect", "fieller", "lift_interval", "magnitude",
+    "Distribution", "Effect", "cliffs_delta", "deltas_of_pairs", "effect", "fieller",
+    "lift_interval", "magnitude",
 ]  # fmt: skip
 
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
@@ -124,7 +128,8 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    return Distribution.of(column("x", x)).above(Distribution.of(column("y", y)))
+    both = [Distribution.of(column(name, values)) for name, values in (("x", x), ("y", y))]
+    return deltas_of_pairs(both, [(0, 1)])[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +157,12 @@ class Distribution:
         starts = runs(rounded)
         return cls(rounded[starts[:-1]], offsets(counts)[starts])
 
-    def above(self, other: Distribution) -> float:
-        """Return how much more often a value here is above one there than below: Cliff's delta."""
-        n, n_other = int(self.up_to[-1]), int(other.up_to[-1])
-        if not n or not n_other:
-            return math.nan
-        found = kernels.above(self.values, self.up_to, other.values, other.up_to)
-        return (self._above(other) if found is None else found) / (n * n_other)
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return int(self.up_to[-1])
 
-    def _above(self, other: Distribution) -> int:
+    def above(self, other: Distribution) -> int:
         """Return in how many pairs a value here is above one there, less those it is below."""
         at = np.searchsorted(other.values, self.values)
         known = at < len(other.values)
@@ -168,6 +170,33 @@ class Distribution:
         equal[known] = other.values[at[known]] == self.values[known]
         over = other.up_to[at] + other.up_to[at + equal] - other.up_to[-1]
         return int((np.diff(self.up_to) * over).sum())
+
+
+def deltas_of_pairs(
+    distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]
+) -> list[float]:
+    """Return Cliff's delta of some pairs of distributions, the first against the second."""
+    asked, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
+    above = np.zeros(len(asked), dtype=np.int64)
+    starts = offsets(np.array([len(some.values) for some in distributions]))
+    values = np.concatenate([some.values for some in distributions])
+    up_to = np.concatenate([some.up_to for some in distributions]).astype(np.int64, copy=False)
+
+    def work(first: int, stop: int) -> None:
+        if library is None:
+            for at, (x, y) in enumerate(asked[first:stop], start=first):
+                above[at] = distributions[x].above(distributions[y])
+        else:
+            library.rw_above_pairs(
+                *map(kernels.pointer, (values, up_to, starts, asked)),
+                *map(ctypes.c_int64, (first, stop)), kernels.pointer(above),
+            )  # fmt: skip
+
+    pairs_by_thread(work, len(asked), len(values) // len(distributions))
+    n = np.array([some.n for some in distributions])
+    with np.errstate(invalid="ignore"):  # NaN where one has no users
+        out: list[float] = (above / (n[asked[:, 0]] * n[asked[:, 1]])).tolist()
+    return out
 
 
 def _rank_biserial(pairs: Differences) -> float:
@@ -216,11 +245,11 @@ def fieller(
     if not y:
         return math.nan, math.nan, math.nan
     lift = difference / y
-    squared = covariance * quantile**2
-    a = y**2 - squared[1, 1]
-    b = x * y - squared[0, 1]
-    c = x**2 - squared[0, 0]
+    (of_x, both), (_, of_y) = (covariance * quantile**2).tolist()
+    a, b = y * y - of_y, x * y - both
     if not a > 0:
         return lift, math.nan, math.nan
-    half = math.sqrt(max(b**2 - a * c, 0.0))
+    # b² − a (x² − of_x), without products of means alone, which would cancel each other's digits.
+    square = y * y * of_x - 2 * x * y * both + x * x * of_y + both * both - of_x * of_y
+    half = math.sqrt(max(square, 0.0))
     return lift, float((b - half) / a - 1), float((b + half) / a - 1)

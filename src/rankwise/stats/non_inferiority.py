@@ -18,6 +18,8 @@ from rankwise.stats.values import check_above_zero, check_level
 
 __all__ = ["NonInferiority", "non_inferiority", "non_inferiority_of", "users_to_show"]
 
+_MOST = 2**53  # users: there are fewer people
+
 
 @dataclass(frozen=True)
 class NonInferiority:
@@ -119,9 +121,10 @@ def non_inferiority_of(
 
 
 def users_to_show(gap: float, deviation: float, alpha: float, *, power: float = 0.8) -> int | None:
-    """Return how many users show a gap above 0; None if there is none, or it does not vary."""
+    """Return how many users show a gap above 0; None if no number of them does, or none varies."""
     from scipy.stats import norm
 
     if not gap > 0 or not deviation > 0:
         return None
-    return math.ceil(((norm.ppf(1 - alpha) + norm.ppf(power)) * deviation / gap) ** 2)
+    needed = float(((norm.ppf(1 - alpha) + norm.ppf(power)) * deviation / gap) ** 2)
+    return math.ceil(needed) if needed < _MOST else None

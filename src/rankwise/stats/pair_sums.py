@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.exact_total import ExactTotal
-from rankwise.stats.differences import DIGITS, Differences, Floats, caveats, standardised
+from rankwise.stats.differences import Differences, Floats, caveats, standardised
+from rankwise.stats.moments import DIGITS
 
 __all__ = ["PairSums"]
 

@@ -21,7 +21,6 @@ from rankwise.stats.values import check_level, numbers, significant_digits
 __all__ = ["SystemRanks", "max_t_quantile", "pairwise_p", "rank_systems", "ranks_of"]
 
 _FEWEST = 6  # users below which deviations say too little of their distribution
-_CELLS = 4_000_000  # of draws by pairs that are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +152,12 @@ def _step_down(x: Floats, difference: Floats, error: Floats, n_resamples: int, s
     order = np.argsort(-t[rows, columns], kind="stable")
     rows, columns = rows[order], columns[order]
     observed, unit = t[rows, columns], error[rows, columns]
-    counts = np.zeros(len(order))
-    for means in _draws(x, n_resamples, seed):
-        for first in range(0, len(means), max(1, _CELLS // len(order))):
-            some = means[first : first + max(1, _CELLS // len(order))]
-            drawn = _t(some[:, rows] - some[:, columns], unit, n)
-            largest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
-            counts += (largest >= observed - 1e-9).sum(axis=0)
+    means = np.ascontiguousarray(np.concatenate(list(_draws(x, n_resamples, seed))).T)
+    largest, counts = np.full(n_resamples, -np.inf), np.zeros(len(order))
+    for at in reversed(range(len(order))):  # of each pair and all pairs less decided
+        drawn = _t(means[rows[at]] - means[columns[at]], unit[at], n)
+        np.maximum(largest, drawn, out=largest)
+        counts[at] = np.count_nonzero(largest >= observed[at] - 1e-9)
     p = np.maximum.accumulate((1 + counts) / (1 + n_resamples))
     out = np.ones((k, k))
     out[rows, columns] = p

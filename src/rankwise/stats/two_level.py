@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import DIGITS, LEAST, Floats, Interval, never_zero, t_around
+from rankwise.stats.differences import LEAST, Floats, Interval, never_zero, t_around
+from rankwise.stats.moments import DIGITS
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.values import check_level, column, numbers
 

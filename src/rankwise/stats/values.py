@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import InputError, ParameterError
 
 __all__ = [
@@ -75,21 +76,16 @@ class Side:
     values: Floats
 
     @cached_property
+    def total(self) -> ExactTotal:
+        """The sum, which is not rounded."""
+        return ExactTotal.of(self.values)
+
+    @cached_property
     def mean(self) -> float:
-        """The mean."""
-        return float(self.values.mean())
+        """The mean, of which the sum is rounded once, as in results."""
+        return self.total.value / len(self.values)
 
     @cached_property
     def variance(self) -> float:
         """The sample variance (n − 1)."""
         return float(self.values.var(ddof=1))
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest absolute value; 0 without values."""
-        return max(float(self.values.max(initial=0)), -float(self.values.min(initial=0)))
-
-    @cached_property
-    def not_zero(self) -> Any:
-        """Which values are not 0."""
-        return self.values != 0
