@@ -18,8 +18,9 @@ import ray
 
 import rankwise as rw
 from rankwise.core.partial import Partial
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
+from rankwise.evaluation.work import Job, finish, prepare, work
 
 MEASURES = ["ndcg@10", "recall@10", "coverage@10", "gini@10"]
 

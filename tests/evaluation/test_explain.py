@@ -65,8 +65,8 @@ def test_effects_are_the_mean_over_all_orders():
 
 
 def tables(run, truth):
+    from rankwise.evaluation.read_inputs import read_inputs
     from rankwise.evaluation.settings import Settings
-    from rankwise.evaluation.work import read_inputs
 
     settings = Settings(measures=())
     return read_inputs(settings, recommendations=run, truth=truth), {}

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import ParameterError
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import finish, prepare, read_inputs, work
+from rankwise.evaluation.work import finish, prepare, work
 from rankwise.measures import registry
 from rankwise.tables.table import Tables
 from strategies import worlds

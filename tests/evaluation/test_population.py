@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.core.choices import Population
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
+from rankwise.evaluation.work import Job, finish, prepare, work
 from strategies import worlds
 
 POPULATIONS = get_args(Population)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import ParameterError
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
+from rankwise.evaluation.work import Job, finish, prepare, work
 from rankwise.tables.table import Tables
 from rankwise.tables.train_groups import Terciles, TrainGroups, user_values, with_train_groups
 from strategies import worlds

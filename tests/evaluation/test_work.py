@@ -16,8 +16,9 @@ import pytest
 import rankwise as rw
 from rankwise.core.partial_columns import ItemColumn, UserSum
 from rankwise.errors import DuplicateError, EmptyError, InputError, ParameterError
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import ListOptions, Settings
-from rankwise.evaluation.work import Job, finish, prepare, read_inputs, work
+from rankwise.evaluation.work import Job, finish, prepare, work
 from rankwise.tables.read import read_tables
 
 MEASURES = ["ndcg@3", "recall@2", "gini@3", "rmse", "reo@3", "novelty@3", "ips(recall)@3", "auc"]

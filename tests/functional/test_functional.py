@@ -182,3 +182,27 @@ def test_many_ties_have_a_formula():
     assert fn.precision_score(labels, scores, k=10) == pytest.approx(0.5)
     assert fn.hit_rate_score(labels, scores, k=1) == pytest.approx(0.5)
     assert 0.5 < fn.reciprocal_rank_score(labels, scores) < 1
+
+
+def test_relevance_0_is_not_relevant_wherever_relevant_items_are_asked_for():
+    """A dict of relevances in place of the set: the items above 0."""
+    items = range(10)
+    given = {
+        "recommended": [1, 2, 3, 4], "k": 3, "candidates": items, "catalog_size": 10,
+        "popularity": {item: item + 1 for item in items}, "history": {7},
+        "propensities": dict.fromkeys(items, 0.5), "similarity": lambda a, b: 1 / (a + b),
+        "categories": {item: {f"c{item % 3}"} for item in items},
+    }  # fmt: skip
+    asked = 0
+    for name in dir(fn):
+        function = getattr(fn, name)
+        parameters = inspect.signature(function).parameters if inspect.isfunction(function) else {}
+        needed = {one for one, kind in parameters.items() if kind.default is kind.empty}
+        needed |= {"catalog_size"} & set(parameters)
+        if "relevant" not in parameters or needed - {"relevant"} - set(given):
+            continue
+        asked += 1
+        arguments = {one: given[one] for one in needed - {"relevant"}}
+        relevant = function(**arguments, relevant={1, 3, 9})
+        assert function(**arguments, relevant={1: 1, 3: 2, 9: 1, 2: 0, 4: 0}) == relevant, name
+    assert asked > 20

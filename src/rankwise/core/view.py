@@ -13,7 +13,6 @@ from html import escape
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
-from tabulate import DataRow, TableFormat, tabulate
 
 from rankwise.core.arguments import check_choice
 from rankwise.core.terminal import terminal_width
@@ -115,6 +114,8 @@ def _aligned(
     rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]
 ) -> list[str]:
     """Return one line per row, cells padded to the width of their column."""
+    from tabulate import DataRow, TableFormat, tabulate  # late: evaluating shows nothing
+
     # A joiner before each cell keeps its indentation, which tabulate would strip.
     cells = [[_JOINER + _sized(cell) for cell in row] for row in rows]
     row = DataRow(*separators)
@@ -190,6 +191,8 @@ _HTML = _Medium(escape, {"bold": "<b>{}</b>", "underlined": "<u>{}</u>"}, "<sup>
 
 def html(*views: TableView) -> str:
     """Return HTML tables for a notebook, dark or light, with all notes below."""
+    from tabulate import tabulate
+
     style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
     row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
     blocks = []

@@ -14,10 +14,10 @@ from rankwise.core.arguments import rounded_number
 from rankwise.errors import ParameterError, UsageError
 from rankwise.evaluation.definition import Definition
 from rankwise.evaluation.option_sets import TableOptions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shared_evaluations import SharedEvaluations
 from rankwise.evaluation.wanted import table_options
-from rankwise.evaluation.work import read_inputs
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import one_by_one
 from rankwise.results.across_conventions import SCHEMA, AcrossConventions

@@ -15,6 +15,7 @@ from rankwise.evaluation.evaluator import Evaluator
 from rankwise.evaluation.jackknife import deal_groups
 from rankwise.evaluation.option_sets import ListOptions
 from rankwise.evaluation.questions import joined, questions, several_questions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.warm_cold import (
@@ -23,7 +24,7 @@ from rankwise.evaluation.warm_cold import (
     with_history,
     with_item_slices,
 )
-from rankwise.evaluation.work import finish, prepare, read_inputs, work
+from rankwise.evaluation.work import finish, prepare, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks

@@ -15,9 +15,9 @@ from rankwise.errors import ParameterError
 from rankwise.evaluation.evaluate import evaluate_tables
 from rankwise.evaluation.model_lists import predicted, recommended
 from rankwise.evaluation.option_sets import WholeOptions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike
 from rankwise.models.recommend import asks_many, check_model
 from rankwise.ranking.rank import TieRule

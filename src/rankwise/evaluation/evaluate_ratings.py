@@ -12,9 +12,9 @@ from rankwise.core.threads import check_not_forked
 from rankwise.errors import ColumnError, EmptyError, InputError
 from rankwise.evaluation.evaluate import evaluate_tables
 from rankwise.evaluation.option_sets import RatingOptions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import RATING_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.work import read_inputs
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.columns import ROLES, Columns, choose, plain_name

@@ -11,9 +11,10 @@ from rankwise.core.partial import Partial
 from rankwise.errors import ParameterError
 from rankwise.evaluation.doubts import check_dense
 from rankwise.evaluation.option_sets import PieceOptions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.work import finish, merge, prepare, read_inputs, work
+from rankwise.evaluation.work import finish, merge, prepare, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.read import read_tables

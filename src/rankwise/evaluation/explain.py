@@ -15,8 +15,8 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.definition import Definition
 from rankwise.evaluation.option_sets import TableOptions
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.wanted import table_options
-from rankwise.evaluation.work import read_inputs
 from rankwise.measures.measure import show_value
 from rankwise.measures.read import one_by_one
 from rankwise.results.explanation import SCHEMA, Explanation

@@ -3,6 +3,7 @@
 A `Job` and a `Partial` are all that travels between processes and machines: both can be pickled,
 and both have an Arrow form with a version (``to_bytes``, ``from_bytes``).
 
+>>> from rankwise.evaluation.read_inputs import read_inputs
 >>> settings = Settings.read("recall@2", {})
 >>> job = prepare(settings, read_inputs(settings, truth={"ann": {1}, "bob": {2}}))
 >>> pieces = [{"ann": [1, 3]}, {"bob": [3, 4]}]
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -38,18 +39,16 @@ from rankwise.evaluation.plain_settings import plain_settings, settings_of
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.preconditions import check_catalogue, check_exact, check_piece
 from rankwise.evaluation.run import run
-from rankwise.evaluation.settings import Settings, check_population
+from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import summarise
 from rankwise.evaluation.user_table import UserTable
 from rankwise.results.result import Result
-from rankwise.splits.reading import truth_and_train
-from rankwise.tables.read import read_tables
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.train_groups import check_train_groups, train_groups
 
 __all__ = [
-    "Job", "complete", "finish", "merge", "partial_of", "prepare", "read_inputs",
-    "with_train_items", "with_truth", "work",
+    "Job", "complete", "finish", "merge", "partial_of", "prepare", "with_train_items", "with_truth",
+    "work",
 ]  # fmt: skip
 
 _VERSION = 2
@@ -131,19 +130,6 @@ class Job:
             role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
         }
         return prepare(settings, Tables(**tables))
-
-
-def read_inputs(
-    settings: Settings, *, recommendations: Any = None, truth: Any = None, train: Any = None,
-    items: Any = None, users: Any = None, baseline: Any = None, required: Sequence[str] = (),
-) -> Tables:  # fmt: skip
-    """Read everything that was given, a split in place of ground truth and training included."""
-    check_population(users)
-    truth, train = truth_and_train(truth, train, settings.columns)
-    return read_tables(
-        settings.columns, recommendations=recommendations, truth=truth, train=train, items=items,
-        users=users, baseline=baseline, required=required, progress=settings.progress,
-    )  # fmt: skip
 
 
 def prepare(

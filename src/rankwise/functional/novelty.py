@@ -10,7 +10,14 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from rankwise.functional.accuracy import Items, Relevances, Relevant, check_option, top
+from rankwise.functional.accuracy import (
+    Items,
+    Relevances,
+    Relevant,
+    check_option,
+    relevant_items,
+    top,
+)
 from rankwise.functional.graded import gain_of
 
 __all__ = [
@@ -188,6 +195,7 @@ def serendipity_at_k(
     >>> serendipity_at_k([8, 9], {8}, 2, popularity={7: 3, 8: 1}, catalog_size=4)
     0.125
     """
+    relevant = relevant_items(relevant)
     items = top(recommended, k)
     counts = sorted(set(popularity.values()), reverse=True)
     popularity_rank = {item: counts.index(count) + 1 for item, count in popularity.items()}
@@ -217,8 +225,9 @@ def unlikeness_at_k(
     items = top(recommended, k)
     if not items or not history:
         return math.nan
+    counted = items if relevant is None else relevant_items(relevant)
     total = 0.0
     for item in items:
-        if relevant is None or item in relevant:
+        if item in counted:
             total += 1 - sum(similarity(item, past) for past in history) / len(history)
     return total / len(items)

@@ -78,6 +78,7 @@ def auc(
     >>> auc([1, 2, 3], {1, 3}, range(6))
     0.875
     """
+    relevant = relevant_items(relevant)
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
     hits, unlisted = _shares(recommended, relevant, candidates, one_more=negatives == "one_more")
@@ -99,6 +100,7 @@ def limited_auc_at_k(
     >>> limited_auc_at_k([1, 2, 3], {1, 3}, range(6), 2)
     0.5
     """
+    relevant = relevant_items(relevant)
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
     others = set(candidates) - set(relevant)
@@ -117,6 +119,7 @@ def partial_auc_at_k(
     >>> partial_auc_at_k([1, 2, 3], {1, 3}, 2)
     0.75
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     shares, above = [], 0

@@ -16,6 +16,7 @@ from rankwise.functional.accuracy import (
     as_written,
     check_option,
     is_number,
+    relevant_items,
     top,
 )
 
@@ -205,6 +206,7 @@ def ips_recall_at_k(
     >>> ips_recall_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     1.0
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = sum(1 / propensities[item] for item in top(recommended, k) if item in relevant)
@@ -228,6 +230,7 @@ def ips_dcg_at_k(
     >>> ips_dcg_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     2.0
     """
+    relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
     hits = sum(

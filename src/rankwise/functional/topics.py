@@ -8,7 +8,14 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import Items, Lists, Relevant, is_number, top
+from rankwise.functional.accuracy import (
+    Items,
+    Lists,
+    Relevant,
+    is_number,
+    relevant_items,
+    top,
+)
 
 __all__ = [
     "alpha_ndcg_at_k", "calibration_error_at_k", "category_count_at_k", "category_entropy_at_k",
@@ -38,6 +45,7 @@ def subtopic_recall_at_k(
     >>> subtopic_recall_at_k([1, 2], {3}, 2, categories={1: {"war"}, 3: {"war", "comedy"}})
     0.5
     """
+    relevant = relevant_items(relevant)
     of_relevant = _categories_of(relevant, categories)
     items = top(recommended, k)
     counted = items if of == "list" else [item for item in items if item in relevant]
@@ -67,6 +75,7 @@ def alpha_ndcg_at_k(
     >>> round(alpha_ndcg_at_k([1, 2, 3], {1, 2, 3}, 2, categories=categories), 5)
     0.80657
     """
+    relevant = relevant_items(relevant)
     ideal: list[Hashable] = []
     left = sorted(relevant, key=lambda item: sorted(categories.get(item, ())))
     while left and len(ideal) < k:

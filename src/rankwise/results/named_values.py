@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import ValuesView
+from collections.abc import Sequence, ValuesView
 
-__all__ = ["Values"]
+__all__ = ["Values", "listed"]
 
 
 class Values(dict[str, float]):
@@ -13,3 +13,8 @@ class Values(dict[str, float]):
     def __call__(self) -> ValuesView[float]:
         """Return the numbers alone."""
         return super().values()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names in one line, and how many there are."""
+    return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")

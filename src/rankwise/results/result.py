@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -22,14 +22,16 @@ from rankwise.results import trackers
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
-from rankwise.results.intervals import IntervalMethod
-from rankwise.results.named_values import Values
-from rankwise.results.plots.plots import ResultPlots
+from rankwise.results.named_values import Values, listed
 from rankwise.results.report.make import report_one
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
-from rankwise.stats.differences import Interval
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
+
+if TYPE_CHECKING:  # what only some results are asked for is loaded when it is
+    from rankwise.results.intervals import IntervalMethod
+    from rankwise.results.plots.plots import ResultPlots
+    from rankwise.stats.differences import Interval
 
 __all__ = ["SCHEMA_VERSION", "Result"]
 
@@ -157,7 +159,7 @@ class Result(Mapping[str, float]):
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MissingValueError(
                 f"{measure} has several values" if cells else f"{measure} was not evaluated",
-                found=_listed(cells or list(self.values)),
+                found=listed(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"
                 if cells
                 else nearest(name, self.values),
@@ -259,7 +261,7 @@ class Result(Mapping[str, float]):
         if not rows:
             raise MeasureError(
                 f"{measure} has no cells",
-                found=_listed([cell for cell in self.values if cell.endswith("]")]) or "no cells",
+                found=listed([cell for cell in self.values if cell.endswith("]")]) or "no cells",
                 hint="result[...] gives its value" if name in self.values else None,
             )
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -290,6 +292,8 @@ class Result(Mapping[str, float]):
 
         Install with ``pip install "rankwise[plot]"`` (Altair).
         """
+        from rankwise.results.plots.plots import ResultPlots
+
         return ResultPlots(self)
 
     @property
@@ -354,7 +358,3 @@ class Result(Mapping[str, float]):
 
     report = report_one
     log_mlflow, log_wandb = trackers.log_mlflow, trackers.log_wandb
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")

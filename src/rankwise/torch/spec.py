@@ -12,8 +12,9 @@ from rankwise.convention.convention import Convention
 from rankwise.core.choices import Population, Relevance, Ties, Undefined, WithoutList
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.plan import Plan
+from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, prepare, read_inputs
+from rankwise.evaluation.work import Job, prepare
 from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Tables
 from rankwise.torch.fact_tensors import FactTensors, as_source, read_facts

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from rankwise.measures.measure import Measure, ValueKind
-from rankwise.stats.differences import Interval
+
+if TYPE_CHECKING:
+    from rankwise.stats.differences import Interval
 
 __all__ = ["ShownResult"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -11,10 +11,9 @@ from rankwise.core.view import TableView
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.display.shown import ShownResult
 from rankwise.results.plain_design import check_plain_design
-from rankwise.results.plots.estimates import Estimates
-from rankwise.results.report.material import Material
-from rankwise.results.report.page import Report, sections_of
-from rankwise.results.report.run_lists import Lists
+
+if TYPE_CHECKING:
+    from rankwise.results.report.page import Report
 
 __all__ = ["make_report", "report_one"]
 
@@ -36,6 +35,11 @@ def make_report(
     ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
     ``items``.
     """
+    from rankwise.results.plots.estimates import Estimates  # every result has a report: late
+    from rankwise.results.report.material import Material
+    from rankwise.results.report.page import Report, sections_of
+    from rankwise.results.report.run_lists import Lists
+
     if not results:
         raise ParameterError(
             "this comparison was read from a file, which holds no results",
