@@ -328,4 +328,6 @@ def _whole(starts: Ints) -> Ints:
 
 def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
     """Return a pointer that keeps its array alive."""
-    return array.ctypes.data_as(ctypes.c_void_p)
+    place = ctypes.c_void_p(array.ctypes.data)
+    place.array = array  # type: ignore[attr-defined]
+    return place

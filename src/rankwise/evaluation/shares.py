@@ -153,15 +153,13 @@ class EvaluatedUsers:
 
     def values(self) -> pl.DataFrame:
         """Return one row per user: counts, groups, and every value that is defined per user."""
-        frame = self.frame.select("user", "n_relevant", "list_length")
+        frame = self.frame[["user", "n_relevant", "list_length"]]
         groups = [
             groups.cast(pl.String).alias(group_column(by))
             for by, groups in self.groups.items() if by != JACKKNIFE
         ]  # fmt: skip
         values = values_of_users(self.plan.measures, self.columns)
-        return frame.with_columns(
-            *groups, *(pl.Series(name, column) for name, column in values.items())
-        )
+        return frame.hstack([*groups, *(pl.Series(name, each) for name, each in values.items())])
 
 
 def _is(groups: pl.Series, name: str | None) -> Any:

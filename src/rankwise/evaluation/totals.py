@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,10 +63,16 @@ class UserColumns:
     def under(self, measure: Measure) -> UserColumns:
         """Return the users as the rule of a measure takes them."""
         rule = self.rules.of(str(measure @ ()))
-        inside = rule.includes(
-            self.evaluated, self.column("n_relevant"), self.column("list_length")
-        )
-        return replace(self, rule=rule, inside=inside)
+        if rule not in self._under:
+            inside = rule.includes(
+                self.evaluated, self.column("n_relevant"), self.column("list_length")
+            )
+            self._under[rule] = replace(self, rule=rule, inside=inside)
+        return self._under[rule]
+
+    @cached_property
+    def _under(self) -> dict[UserRule, UserColumns]:
+        return {}  # mostly all measures have one rule
 
     def select(self, mask: Any) -> UserColumns:
         """Return some of the users."""

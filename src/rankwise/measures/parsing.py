@@ -64,6 +64,12 @@ def parse_text(text: str, language: Language = RANKWISE) -> list[Any]:
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise _unreadable(text)
+    if language is not RANKWISE:
+        return _read(text, language)
+    return list(registry.remembered(text, lambda: _read(text, RANKWISE)))
+
+
+def _read(text: str, language: Language) -> list[Any]:
     try:
         node = ast.parse(normal_form(text), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 
 from rankwise.errors import MeasureError, ParameterError
 
-__all__ = ["Registered", "add", "every", "find", "key", "knows", "names"]
+__all__ = ["Registered", "add", "every", "find", "key", "knows", "names", "remembered"]
 
 
 class Registered:
@@ -31,6 +32,8 @@ class Registered:
 
 
 _known: dict[str, type[Any]] = {}
+_read: dict[str, tuple[Any, ...]] = {}
+_MOST = 1024  # texts
 
 
 def key(name: str) -> str:
@@ -40,6 +43,7 @@ def key(name: str) -> str:
 
 def add(cls: type[Registered]) -> None:
     """Enter a measure under its name and aliases."""
+    _read.clear()
     for name in (cls.name, *cls.aliases):
         holder = _known.setdefault(key(name), cls)
         if holder.__qualname__ != cls.__qualname__:
@@ -47,6 +51,20 @@ def add(cls: type[Registered]) -> None:
                 f"two measures are called {name!r}",
                 found=f"{holder.__module__}.{holder.__qualname__} and {cls.__qualname__}",
             )
+
+
+def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
+    """Return the measures that a text names, as they were read the last time if none was entered.
+
+    Measures are immutable, and every evaluation asks for the same ones.
+    """
+    found = _read.get(text)
+    if found is None:
+        found = tuple(read())  # which may enter measures
+        if len(_read) >= _MOST:
+            _read.clear()
+        _read[text] = found
+    return found
 
 
 @cache

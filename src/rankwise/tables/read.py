@@ -90,7 +90,9 @@ def read_table(
         table = _without_columns(table, given, columns)
     for column in IDS:
         if column in table.frame.columns:
-            table = table.with_ids(column, checked_ids(table.frame[column], column, table))
+            ids = table.frame[column]
+            checked = checked_ids(ids, column, table)
+            table = table if checked is ids else table.with_ids(column, checked)
     if table.frame.is_empty():
         raise empty_table(table)
     for column in NUMBERS:
@@ -98,7 +100,8 @@ def read_table(
             check_finite(table.frame[column], column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
-        if rank.dtype.is_integer() or bool((rank == rank.round()).all()):
+        whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
+        if whole and rank.dtype != pl.Int64:
             table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
     return table
 
