@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,9 @@ def command(path: str, columns: dict[str, Any], format_: str) -> None:
     split with its card.
     """
     from rankwise.core.view import as_json
+    from rankwise.tables.on_disk import is_folder
 
-    is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
-    facts = _of_folder(Path(path), columns) if is_folder else _of_file(path, columns)
+    facts = _of_folder(Path(path), columns) if is_folder(path) else _of_file(path, columns)
     first_rows = facts.pop("first rows", [])
     if format_ == "json":
         click.echo(as_json(facts), nl=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rankwise.evaluation.settings import Settings, check_population
+from rankwise.tables.on_disk import is_folder
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Tables
 
@@ -33,7 +33,5 @@ def read_inputs(
 
 def _may_be_split(truth: Any) -> bool:
     """Return whether ground truth is a folder, or may be a split: one made by a loaded package."""
-    if "rankwise.splits" in sys.modules:
-        return True
-    # Path.is_dir raises where a path is too long.
-    return isinstance(truth, str | Path) and os.path.isdir(truth)  # noqa: PTH112
+    is_given_folder = isinstance(truth, str | Path) and is_folder(truth)
+    return is_given_folder or "rankwise.splits" in sys.modules

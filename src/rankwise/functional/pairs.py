@@ -50,10 +50,10 @@ def bpref(
 
 
 def _shares(
-    recommended: Items, relevant: Relevant, candidates: Collection[Hashable], *, one_more: bool
+    recommended: Items, relevant: set[Hashable], candidates: Collection[Hashable], *, one_more: bool
 ) -> tuple[list[float], float]:
     """Return the share of non-relevant candidates below each hit, and below an unlisted item."""
-    n = len(set(candidates) - set(relevant)) + one_more
+    n = len(set(candidates) - relevant) + one_more
     above, shares = 0, []
     for item in recommended:
         if item in relevant:
@@ -103,7 +103,7 @@ def limited_auc_at_k(
     relevant = relevant_items(relevant)
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
-    others = set(candidates) - set(relevant)
+    others = set(candidates) - relevant
     hits, _ = _shares(recommended[:k], relevant, others, one_more=negatives == "one_more")
     undefined = not others and negatives == "exact"
     return math.nan if undefined else sum(hits) / min(k, len(relevant))

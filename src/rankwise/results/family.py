@@ -22,6 +22,7 @@ from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
 from rankwise.stats.differences import MANY, Differences, Interval, TestResult
 from rankwise.stats.matching_interval import matching_interval
+from rankwise.stats.moments import paired_differences
 from rankwise.stats.paired import bootstrap_test, sign, sign_flip, t_test, wilcoxon
 from rankwise.stats.system_ranks import max_t_quantile
 from rankwise.stats.values import significant_digits
@@ -78,7 +79,8 @@ class Pairs:
 
     def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
         """Give rows p-values and intervals by the largest t of all pairs."""
-        d = np.stack([pair.d for pair in aligned.differences(self._columns)], axis=1)
+        values = aligned.values.T
+        d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
         set_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed))
         if len(d) < 2:
             return

@@ -19,7 +19,7 @@ from rankwise.tables.cards import CARD_FILE, read_card
 from rankwise.tables.columns import ROLES, Columns, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.formats import Format
-from rankwise.tables.on_disk import file_hash
+from rankwise.tables.on_disk import file_hash, is_folder
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -91,7 +91,7 @@ def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> t
 
     ``columns`` are those of the evaluation; in a split they may name the relevance.
     """
-    if isinstance(truth, str | Path) and _is_folder(Path(truth)):
+    if isinstance(truth, str | Path) and is_folder(truth):
         truth = read(truth)
     if isinstance(truth, Folds):
         raise ParameterError(
@@ -103,13 +103,6 @@ def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> t
         train = truth.as_table("train") if train is None else train
         truth = truth.as_table("truth", columns)
     return truth, train
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a name that is too long for a file
-        return False
 
 
 class _SplitFiles(NamedTuple):

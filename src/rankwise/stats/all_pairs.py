@@ -11,6 +11,7 @@ import numpy as np
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
 from rankwise.stats.differences import LEAST, Floats
+from rankwise.stats.moments import paired_differences
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.resampling import sums
 from rankwise.stats.values import numbers
@@ -95,8 +96,7 @@ def _recompute(x: Floats, gaps: Any, near: Any, means: Floats, squares: Floats) 
     for i, j in zip(*np.nonzero(np.triu(near, 1)), strict=True):
         both = ~gaps[:, i] & ~gaps[:, j]
         first, second = x[both, i], x[both, j]
-        d = first - second
-        d[np.abs(d) <= 1e-12 * np.maximum(np.abs(first), np.abs(second))] = 0.0
+        d = paired_differences(first, second)
         mean = float(d.mean())
         square = float(((d - mean) ** 2).sum())
         square = 0.0 if square <= 1e-24 * float((d**2).sum()) else square

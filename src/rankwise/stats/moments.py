@@ -105,11 +105,12 @@ def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int
 def _moments(n: int, found: Floats) -> list[Moments]:
     """Return moments from the numbers that the kernel found, shape (pairs, 8)."""
     wins, losses, not_zero, mean, largest, exponent, squares, cubes = found.T
+    exponent = exponent.astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(squares / (n - 1))
-        spread[spread <= DIGITS * np.ldexp(largest, -exponent.astype(np.int64))] = 0.0
+        spread[spread <= DIGITS * np.ldexp(largest, -exponent)] = 0.0
         skewness = np.where(spread > 0, cubes / n / (spread * spread * spread), 0.0)
-        deviation = np.ldexp(spread, exponent.astype(np.int64))
+        deviation = np.ldexp(spread, exponent)
     if n < 2:
         deviation[:], skewness[:] = math.nan, 0.0
     counts = (column.astype(np.int64).tolist() for column in (wins, losses, not_zero))

@@ -1,13 +1,14 @@
-"""Files on disk, not read as tables: their hash, their state, whether they are Parquet."""
+"""Files on disk, not read as tables: their hash, their state, what kind of file they are."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["file_hash", "file_state", "is_parquet", "json_hash", "polars_path"]
+__all__ = ["file_hash", "file_state", "is_folder", "is_parquet", "json_hash", "polars_path"]
 
 
 def file_hash(path: str | Path) -> str:
@@ -28,6 +29,11 @@ def file_state(path: Path) -> tuple[int, int, int] | None:
     except (OSError, ValueError):  # a name that no file can have
         return None
     return None if known is None else (known.st_ino, known.st_size, known.st_mtime_ns)
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a path is that of a folder; a name that no file can have is not."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
 
 
 def is_parquet(path: Path) -> bool:
