@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE / "contest"))
 import contest_page  # noqa: E402 - it lies in the folder above
 from data import SIZES, write_data  # noqa: E402
 from environments import PEERS, interpreter  # noqa: E402
-from timing import write_bytecode  # noqa: E402
+from timing import claim_memory, write_bytecode  # noqa: E402
 
 RESULTS = HERE / "results"
 STEPS = ("import", "construction", "first call", "later call", "memory")
@@ -36,6 +36,8 @@ LIMIT = 900
 MEMORY = 18 << 30
 """Bytes beyond which a process gets no more memory."""
 ROUNDS = {"small": 5, "ml1m": 3, "ml20m": 1}
+READY = {"small": 1 << 30, "ml1m": 2 << 30, "ml20m": 8 << 30}
+"""Bytes of memory that each process finds ready."""
 
 Found: TypeAlias = "dict[str, Any]"
 
@@ -100,22 +102,28 @@ def run(python: Path, program: str, folder: Path, *arguments: str) -> Found:
     return dict(json.loads(done.stdout))
 
 
-def against(peer: str, folder: Path, rounds: int) -> Found:
-    """Run a peer and rankwise in turns; return their times, and the ratios of neighbours."""
+def against(peer: str, folder: Path, rounds: int, ready: int) -> Found:
+    """Run a peer and rankwise in turns; return their times, and the ratios of neighbours.
+
+    Each process finds ``ready`` bytes of memory that the machine has had before (`claim_memory`).
+    """
     opponent = OPPONENTS[peer]
     python, version = _environment(peer)
     theirs, mine = [], []
     for _ in range(rounds):
+        claim_memory(ready)
         theirs.append(run(python, peer, folder))
         asked = ["--task", opponent.task, "--measures", *theirs[0]["values"]]
         if opponent.convention:
             asked += ["--convention", opponent.convention]
+        claim_memory(ready)
         mine.append(run(Path(sys.executable), "rankwise", folder, *asked))
         _check(theirs[-1]["values"], mine[-1]["values"], opponent.tolerance)
     steps = [step for step in STEPS if all(each[step] is not None for each in theirs)]
     return {
         "task": opponent.task,
         "version": version,
+        "rounds": rounds,
         "measures": [*theirs[0]["values"]],
         "peer": {step: statistics.median(each[step] for each in theirs) for step in steps},
         "rankwise": {step: statistics.median(each[step] for each in mine) for step in steps},
@@ -159,14 +167,13 @@ def measure(size: str, peers: list[str], rounds: int) -> Found:
         for peer in peers:
             print(f"{size}: {peer} …", file=sys.stderr, flush=True)
             try:
-                found[peer] = against(peer, Path(name), rounds)
+                found[peer] = against(peer, Path(name), rounds, READY[size])
             except CannotRunError as error:
                 found[peer] = {"task": OPPONENTS[peer].task, "why": str(error)}
             print(f"  {_said(found[peer])}", file=sys.stderr, flush=True)
     return {
         "users": SIZES[size],
         "rows": rows,
-        "rounds": rounds,
         "processors": len(os.sched_getaffinity(0)),
         "python": ".".join(map(str, sys.version_info[:3])),
         "rankwise": importlib.metadata.version("rankwise"),

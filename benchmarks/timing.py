@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 import rankwise
 
-__all__ = ["Line", "in_turns", "markdown", "ratio", "seconds", "write_bytecode"]
+__all__ = ["Line", "claim_memory", "in_turns", "markdown", "ratio", "seconds", "write_bytecode"]
 
 Job: TypeAlias = "Callable[[], object]"
 
@@ -66,9 +68,21 @@ def write_bytecode() -> None:
     compileall.compile_dir(Path(rankwise.__file__).parent, quiet=1)
 
 
-def seconds(job: Job) -> float:
-    """Time one run, with nothing left over from the one before."""
+def claim_memory(size: int) -> None:
+    """Take memory of this many bytes and give it back, so that a run after it finds some ready.
+
+    The host of a virtual machine takes back memory that nobody uses; a page that it has to give
+    again costs forty times as much as one that the machine still has. What was used last decides
+    who pays, and runs that stand next to each other would differ for no reason of theirs.
+    """
+    np.ones(size, dtype=np.uint8)
+
+
+def seconds(job: Job, memory: int = 0) -> float:
+    """Time one run, with nothing left over from the one before, and so much memory ready."""
     gc.collect()
+    if memory:
+        claim_memory(memory)
     start = time.perf_counter()
     result = job()
     taken = time.perf_counter() - start
@@ -76,8 +90,17 @@ def seconds(job: Job) -> float:
     return taken
 
 
-def in_turns(jobs: Sequence[Job], times: int = 5) -> list[list[float]]:
+def in_turns(jobs: Sequence[Job], times: int = 5, *, memory: int = 0) -> list[list[float]]:
     """Time jobs in turns, A B A B …, after one run of each to warm up.
+
+    Parameters
+    ----------
+    jobs : sequence of callable
+        What is timed.
+    times : int, default=5
+        Turns.
+    memory : int, default=0
+        Bytes that each run is to find ready (`claim_memory`): as many as it needs.
 
     Returns
     -------
@@ -86,7 +109,7 @@ def in_turns(jobs: Sequence[Job], times: int = 5) -> list[list[float]]:
     """
     for job in jobs:
         job()
-    turns = [[seconds(job) for job in jobs] for _ in range(times)]
+    turns = [[seconds(job, memory) for job in jobs] for _ in range(times)]
     return [list(each) for each in zip(*turns, strict=True)]
 
 

@@ -37,7 +37,7 @@ VALUES = {"precision@10": 0.25, "recall@10": 0.5}
 def test_a_peer_is_measured_only_if_its_values_agree(contest, tmp_path, monkeypatch):
     run, _, _ = contest
     run.write_data("small", tmp_path)
-    found = run.against("plain_python", tmp_path, 1)
+    found = run.against("plain_python", tmp_path, 1, 0)
     assert {*found["ratio"]} == {*run.STEPS}
     assert len(found["measures"]) == 6
     assert found["peer"]["later call"] > 0
@@ -45,4 +45,4 @@ def test_a_peer_is_measured_only_if_its_values_agree(contest, tmp_path, monkeypa
     monkeypatch.setattr(run, "run", lambda *_: {**found["peer"], "values": next(values)})
     values = iter([VALUES, other])
     with pytest.raises(run.CannotRunError, match="other values: precision@10"):
-        run.against("plain_python", tmp_path, 1)
+        run.against("plain_python", tmp_path, 1, 0)

@@ -45,7 +45,8 @@ def write(results: Path) -> None:
 
 def _size(size: str, measured: Found) -> str:
     rows = measured["rows"]
-    runs = f"{measured['rounds']} run{'s' if measured['rounds'] > 1 else ''}"
+    rounds = sorted({found["rounds"] for found in measured["peers"].values() if "why" not in found})
+    runs = " or ".join(map(str, rounds)) + (" runs" if rounds[-1:] > [1] else " run")
     said = (
         f"{rows['recs']:,} recommendations, {rows['truth']:,} rows of ground truth, "
         f"{rows['train']:,} of training, {MOVIELENS_ITEMS:,} items. Median of {runs}, "

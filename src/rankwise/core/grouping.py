@@ -96,7 +96,8 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
             if found is not None:
                 return found
             differ = values[first + 1 : stop + 1] != values[first:stop]
-            return np.flatnonzero(differ.to_numpy() if text else differ) + (first + 1)
+            rows = differ.arg_true().to_numpy() if text else np.flatnonzero(differ)
+            return rows.astype(np.int64, copy=False) + (first + 1)
 
         yield changes
 

@@ -27,8 +27,9 @@ from rankwise.core.vocabulary import Codes
 
 __all__ = ["Matches", "match"]
 
-_ROWS = 1 << 15  # rows of a part: a 32nd of the table, so that few share a slot
-_BITS = 20  # 2^20 slots: with 16-bit row numbers 2 MiB, about an L2 cache
+_ROWS = (1 << 16) - 1  # rows of a part, as far as 16 bits count: few parts, as threads take turns
+_SLOTS = 32  # slots for each row of a part, so that few rows share one
+_SLOTS_OF_LONG = 8  # the same where a list is longer than a part
 _STEP = 0x9E3779B1  # odd, so that its multiples are distinct modulo the table's size
 _NONE = np.empty(0, dtype=np.int64)
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
@@ -104,7 +105,7 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
     first, last = 0, len(starts) - 1
     while first < last:
         stop = int(np.searchsorted(starts, starts[first] + table.rows, side="right")) - 1
-        stop = min(max(stop, first + 1), last)
+        stop = min(max(stop, first + 1), first + table.mask, last)
         parts.append(table.match(items, first, stop))
         first = stop
     rows = _join([part.rows for part in parts])
@@ -141,8 +142,9 @@ class _Table:
         self.starts, self.judged_starts, self.judged = starts, judged_starts, judged
         self.uniform = int(lengths[0]) if len(lengths) and np.ptp(lengths) == 0 else 0
         self.lengths = lengths
-        self.rows = max(_ROWS, int(lengths.max(initial=0)))
-        bits = max(_BITS, (self.rows * 8 - 1).bit_length())
+        some = min(_ROWS, max(int(starts[-1]), len(lengths)))
+        self.rows = max(some, int(lengths.max(initial=0)))
+        bits = (max(some * _SLOTS, self.rows * _SLOTS_OF_LONG) - 1).bit_length()
         dtype: type[np.unsignedinteger[Any]] = np.uint16 if self.rows < 1 << 16 else np.uint32
         self.mask = (1 << bits) - 1
         self.table = np.zeros(1 << bits, dtype=dtype)
