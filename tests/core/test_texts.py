@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rankwise.core import kernels
 from rankwise.core.grouping import user_runs
-from rankwise.core.texts import text_hashes, texts_of
+from rankwise.core.texts import plain_texts, text_hashes, texts_of
 from rankwise.core.vocabulary import StringVocabulary
 
 needs_kernels = pytest.mark.skipif(
@@ -98,3 +98,19 @@ def test_nothing_is_kept_of_a_column():
         lend()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert (after - before) * unit < 200e6
+
+
+@given(st.lists(st.sampled_from(["", "a", "b", "é", "a long text in a buffer"]) | st.none()),
+       st.sampled_from([pl.Categorical, pl.Categorical(pl.Categories.random("test", pl.UInt8)),
+                        pl.Enum(["b", "a", "", "unused", "é", "a long text in a buffer"])]),
+       st.integers(0, 3))  # fmt: skip
+def test_categories_become_the_text_of_each_row(values, dtype, first):
+    column = pl.Series("id", values, dtype=dtype)[first:]
+    assert plain_texts(column).equals(pl.Series("id", values[first:], dtype=pl.String))
+
+
+def test_categories_of_other_columns_do_not_count():
+    every = pl.Series([f"item {at}" for at in range(1000)], dtype=pl.Categorical)
+    for column in (every, every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
+        assert plain_texts(column).equals(column.cast(pl.String))
+    assert plain_texts(pl.Series([1, 2])).to_list() == [1, 2]

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.facts import Fact
+from rankwise.core.texts import plain_texts
 from rankwise.errors import ColumnError, MeasureError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, TableRole, choose, known_column
 from rankwise.tables.table import Table
@@ -156,9 +157,7 @@ def read_categories(table: Table, chosen: Found) -> Named:
         starts = np.searchsorted(row, np.arange(len(matrix) + 1))
         description = f"{len(columns)} columns {prefix}…"
         return Named(code, tuple(sorted(names)), starts, description)
-    values, description = frame[columns[0]], f"column {columns[0]!r}"
-    if isinstance(values.dtype, pl.Categorical | pl.Enum):
-        values = values.cast(pl.String)
+    values, description = plain_texts(frame[columns[0]]), f"column {columns[0]!r}"
     if values.dtype == pl.String:
         filled = values.fill_null("")
         separator = next((s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), "")

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.arguments import bounded
 from rankwise.core.ragged import Ints
+from rankwise.core.texts import plain_texts
 from rankwise.core.vocabulary import whole_numbers
 from rankwise.errors import IdError, ParameterError
 from rankwise.tables.align import align
@@ -115,8 +116,7 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
         series = pl.Series(role, [None])
     if not len(series):
         series = series.cast(pl.Int64)
-    if isinstance(series.dtype, pl.Categorical | pl.Enum):
-        series = series.cast(pl.String)
+    series = plain_texts(series)
     if series.null_count() or not (series.dtype.is_integer() or series.dtype == pl.String):
         raise IdError("ids are integers or strings, and all of one kind", where=where,
                       found=str(series.dtype))  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from rankwise.core.texts import plain_texts
 from rankwise.errors import ColumnError, EmptyError, IdError, ScoreError
 from rankwise.tables.table import Table
 
@@ -25,8 +26,7 @@ EXACT = 2**53
 def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     """Return ids as integers or strings; raise if they are null or of another type."""
     where = where_in(table, column)
-    if isinstance(ids.dtype, pl.Categorical | pl.Enum):
-        ids = ids.cast(pl.String)
+    ids = plain_texts(ids)
     if ids.dtype in (pl.Int128, pl.UInt128) or (
         ids.dtype == pl.UInt64 and int(cast("int | None", ids.max()) or 0) >= 2**63
     ):
