@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+import rankwise as rw
 from rankwise import splits
 
 PERIOD = 180 * 86_400  # half a year, in seconds
@@ -76,3 +77,15 @@ def split_of(rule, table):
     """Return the split of a rule; of a rule with folds, the first."""
     found = rule.split(table)
     return found[0] if isinstance(found, splits.Folds) else found
+
+
+def audited(split, model, seed):
+    """Return the audit of a split with lists and features that know training alone."""
+    train, users = split.train, split.test["user"].unique().sort()
+    items = train.group_by("item").agg(log_count=pl.len().log1p()).sort("item")
+    random = np.random.default_rng(seed).random(len(items))
+    items = items.with_columns(year=(1950 + 70 * pl.Series(random)).floor())
+    own = train.group_by("user").agg(n=pl.len(), last=pl.col("item").last()).sort("user")
+    lists = model.fit(train.select("user", "item")).recommend(users, 10)
+    recommendations = lists if len(lists) else None  # neighbours have none for cold-start users
+    return rw.audit(split, recommendations=recommendations, items=items, users=own)

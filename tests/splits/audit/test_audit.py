@@ -144,6 +144,10 @@ def test_l10_popularity():
         "L10"
     ]
     assert (found.status, found.value) == ("warn", float("inf"))
+    for hits, expected in ((9, "pass"), (10, "warn")):  # 9 and 0 may be chance
+        test = [(user, 99 if user < 200 + hits else 49, 2000) for user in range(200, 300)]
+        found = rw.audit(rows(*early, *late), rows(*test))["L10"]
+        assert (found.status, found.value) == (expected, float("inf"))
     same = rw.audit(TRAIN, TRAIN.with_columns(pl.col("timestamp") + 9), repeats=True)["L10"]
     assert "divergence 0.000" in same.said
 

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from clean_splits import IN_TIME, WITHOUT_TIME, interactions, split_of
+from clean_splits import IN_TIME, WITHOUT_TIME, audited, interactions, split_of
 from rankwise.models.baselines import ItemNeighbours, Popularity
 
 SMALL = (
@@ -29,18 +29,6 @@ LARGE = (
     {"n_users": 5000, "n_items": 500, "activity": 5.0, "exponent": 0.8},
     {"n_users": 4000, "n_items": 2000},
 )
-
-
-def audited(split, model, seed):
-    """Return the audit of a split with lists and features that know training alone."""
-    train, users = split.train, split.test["user"].unique().sort()
-    items = train.group_by("item").agg(log_count=pl.len().log1p()).sort("item")
-    random = np.random.default_rng(seed).random(len(items))
-    items = items.with_columns(year=(1950 + 70 * pl.Series(random)).floor())
-    own = train.group_by("user").agg(n=pl.len(), last=pl.col("item").last()).sort("user")
-    lists = model.fit(train.select("user", "item")).recommend(users, 10)
-    recommendations = lists if len(lists) else None  # neighbours have none for cold-start users
-    return rw.audit(split, recommendations=recommendations, items=items, users=own)
 
 
 def warnings_of(shapes, rules, times, seeds):

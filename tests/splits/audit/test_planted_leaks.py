@@ -8,6 +8,7 @@ import pytest
 
 import rankwise as rw
 from clean_splits import interactions
+from planted_leaks import counts, popularity_lists, with_clones
 from rankwise import splits
 from rankwise.models.baselines import ItemNeighbours, Popularity
 from rankwise.splits.audit import copies
@@ -22,12 +23,6 @@ SPLITS = {
 
 def status(code, split, **given):
     return rw.audit(split, **given)[code].status
-
-
-def counts(role, rows, ids):
-    """Return the number of rows of each id, as floats."""
-    counted = ids.join(rows.group_by(role).len("n"), on=role, how="left", maintain_order="left")
-    return counted["n"].fill_null(0).to_numpy().astype(float)
 
 
 def means(role, rows, ids):
@@ -132,6 +127,18 @@ def test_true_popularity_is_no_leak():
     assert rw.audit(*parts, items=items)["L13"].status == "pass"
 
 
+def test_counts_of_training_are_no_leak_where_they_tell_those_of_the_test():
+    """If all users have as many rows, those with more in training have fewer in test."""
+    table = interactions(0, n_users=500, n_items=400, spread=0.0)
+    split = splits.Holdout(0.2).split(table)
+    ids = table.select("user").unique().sort("user")
+    for sign in (1, -1):
+        known = ids.with_columns(x=pl.Series(sign * counts("user", split.train, ids)))
+        assert status("L13", split, users=known) == "pass"
+    of_all = table.group_by("item").len().sort("item")
+    assert status("L13", split, items=of_all) == "fail"
+
+
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String, pl.Categorical])
 def test_a_feature_that_is_the_test_item(dtype):
     split = SPLITS["time"]
@@ -182,16 +189,6 @@ def rw_limits(ratio):
     return Limits(too_good=ratio)
 
 
-def popularity_lists(rows, users, seen=None):
-    """Return the ten items with the most rows for every user, without those that a user has seen."""
-    top = rows.group_by("item").len().sort(["len", "item"], descending=[True, False])
-    lists = users.to_frame("user").join(top.head(150).with_row_index("place"), how="cross")
-    if seen is not None:
-        lists = lists.join(seen, on=["user", "item"], how="anti", maintain_order="left")
-    lists = lists.sort("user", "place").filter(pl.int_range(pl.len()).over("user") < 10)
-    return lists.select("user", "item")
-
-
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 @pytest.mark.parametrize("removed", [False, True])
 def test_lists_that_are_the_popularity_of_the_test(split, removed):
@@ -205,23 +202,6 @@ def test_lists_that_are_the_popularity_of_the_test(split, removed):
         lists = popularity_lists(rows, users, seen)
         found = rw.audit(split, recommendations=lists)["L18"]
         assert found.status == "pass", found.said
-
-
-def with_clones(table, n_clones, swapped, seed=0):
-    """Return a table with copies of some users, who have other items in so many places."""
-    rng = np.random.default_rng(seed)
-    size = table.group_by("user").len("n")
-    users = size.filter(pl.col("n").is_between(30, 60)).sort("user")["user"].head(n_clones)
-    frames = [table]
-    for number, user in enumerate(users):
-        own = table.filter(pl.col("user") == user)
-        items = own["item"].to_numpy().copy()
-        others = np.setdiff1d(table["item"].unique().to_numpy(), items)
-        items[rng.permutation(len(items))[:swapped]] = rng.choice(others, swapped, replace=False)
-        frames.append(
-            own.with_columns(item=pl.Series(items), user=pl.lit(10**6 + number, dtype=pl.Int64))
-        )
-    return pl.concat(frames), users
 
 
 @pytest.mark.parametrize(("swapped", "expected"), [(0, "warn"), (1, "warn"), (8, "pass")])

@@ -95,7 +95,22 @@ class _Compared:
     is_whole: bool
     pairs: tuple[Any, Any]
     side: Any  # 1 where the statistic of the first id is larger, -1 where that of the second is
-    is_telling: Any  # whether both have test rows, and training does not order them in this way
+    known_sides: list[Any]  # the same of the statistics that training allows
+    is_tested: Any  # whether both have test rows
+
+    def telling(self, side: Any) -> Any:
+        """Return the pairs whose order the test rows decide, for a column that orders them so.
+
+        Training decides where the column orders ids like one of its statistics, or against it
+        throughout: if all users have as many rows, those with more in training have fewer in
+        test.
+        """
+        decided = np.zeros(len(side), dtype=bool)
+        for known in self.known_sides:
+            along, against = known == side, known == -side
+            like = np.count_nonzero(along & (side != 0)) >= np.count_nonzero(against & (side != 0))
+            decided |= (known if like else -known) == self.side
+        return (side != 0) & self.is_tested & ~decided
 
 
 @dataclass(frozen=True)
@@ -182,10 +197,10 @@ def _compare(name: str, leaked: Any, known: list[Any], tested: Any, is_whole: bo
     side = _side(leaked, first, second)
     of_known = [_side(own, first, second) for own in known]
     ordered = (np.abs(side) == 1) & ~np.any([np.isnan(own) for own in of_known], axis=0)
-    first, second, side = first[ordered], second[ordered], side[ordered]
-    telling = np.all([own[ordered] != side for own in of_known], axis=0)
-    telling &= tested[first] & tested[second]  # new items are in test alone, as their age tells
-    return _Compared(name, leaked, known, is_whole, (first, second), side, telling)
+    first, second = first[ordered], second[ordered]
+    sides = [own[ordered] for own in of_known]
+    both = tested[first] & tested[second]  # new items are in test alone, as their age tells
+    return _Compared(name, leaked, known, is_whole, (first, second), side[ordered], sides, both)
 
 
 def _side(values: Any, first: Any, second: Any) -> Any:
@@ -218,7 +233,7 @@ def _agreement(column: Any, compared: _Compared, limit: float) -> float:
     share = float(agrees[used].mean())
     if share < 0.5:
         side, agrees, share = -side, used & ~agrees, 1.0 - share
-    telling = used & compared.is_telling
+    telling = compared.telling(side)
     if share < limit or not telling.any():
         return 0.0
     agreement = min(share, float(agrees[telling].mean()))

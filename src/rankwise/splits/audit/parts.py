@@ -49,7 +49,8 @@ class Limits:
         L9: the time span of test over that of training.
     recent_lift : float, default=1.5
         L10: test rows hit by the ten most popular items of the last tenth of training, over those
-        hit by the ten most popular of all training.
+        hit by the ten most popular of all training; if they differ by more than three standard
+        errors.
     missing : float, default=10.0
         L12: users or items expected just below the least count over all parts, where none are.
     knows_test : float, default=0.95

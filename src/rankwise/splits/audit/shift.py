@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rankwise.splits.audit.parts import PAIR, Parts
 __all__ = ["cold", "filtered_before", "heavy_targets", "popularity_drift"]
 
 _TOP = 10  # length of the list of popular items
+_ERRORS = 3  # standard errors within which a difference of hits may be chance
 _DAYS = 20  # days of a test below which the busiest has a large share anyway
 
 
@@ -33,20 +35,26 @@ def popularity_drift(parts: Parts) -> Check:
         return Check("L10", name, "pass", _divergence(before, after), finding)
     moment = parts.train["time"].quantile(0.9, interpolation="nearest")
     recent = parts.train.filter(pl.col("time") >= moment)
-    hits = [_share_of_top(part, parts.test) for part in (recent, parts.train)]
+    of_recent, of_all = (_hit_by_top(part, parts.test) for part in (recent, parts.train))
+    hits = [float(hit.mean()) for hit in (of_recent, of_all)]
     lift = hits[0] / hits[1] if hits[1] else (float("inf") if hits[0] else 1.0)
+    # Where all items are equally popular, few rows are hit, and twice as many by chance.
+    more, less = int((of_recent & ~of_all).sum()), int((of_all & ~of_recent).sum())
+    is_chance = more - less <= _ERRORS * math.sqrt(more + less)
     finding += f"; the top {_TOP} of the last tenth of training hit {hits[0]:.2%} of test rows, "
     finding += f"of all training {hits[1]:.2%}"
-    return Check("L10", name, verdict(lift > parts.limits.recent_lift), lift, finding)
+    status = verdict(lift > parts.limits.recent_lift and not is_chance)
+    return Check("L10", name, status, lift, finding)
 
 
 def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     return frame.group_by(by).agg(pl.len().cast(pl.Int64).alias(name))
 
 
-def _share_of_top(train: pl.DataFrame, test: pl.DataFrame) -> float:
+def _hit_by_top(train: pl.DataFrame, test: pl.DataFrame) -> Any:
+    """Return whether each test row is of one of the most popular items of some training rows."""
     top = _counts(train, "item", "rows").sort(["rows", "item"], descending=[True, False])
-    return test.join(top.head(_TOP), on="item", how="semi").height / len(test)
+    return test["item"].is_in(top["item"].head(_TOP).implode()).to_numpy()
 
 
 def _divergence(first: Any, second: Any) -> float:
