@@ -176,6 +176,7 @@ def test_numbers_that_overflow_are_refused(text):
 def test_text_imports_nothing(monkeypatch):
     import importlib
 
+    parse("ild@5")  # loads the module of the measure
     monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
     assert (
         str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"
