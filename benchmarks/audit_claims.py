@@ -115,7 +115,7 @@ def planted(case: tuple[Shape, int]) -> dict[str, bool]:
 
 
 def mistaken(case: tuple[Shape, int]) -> list[bool]:
-    """Return of lists of popular training items whether they are taken for a leak."""
+    """Return, for each list of popular training items, whether L18 warns."""
     shape, seed = case
     table = interactions(seed, **shape)
     found = []
@@ -129,7 +129,7 @@ def mistaken(case: tuple[Shape, int]) -> list[bool]:
 
 
 def stated(what: str, flags: list[bool]) -> None:
-    """Print how many there are, and the limits of the share with 95 % confidence."""
+    """Print how many of the flags are set, and limits of their share with 95 % confidence."""
     n, k = len(flags), sum(flags)
     low, high = binomtest(k, n).proportion_ci(0.95)
     print(f"{what}: {k:,} of {n:,} ({100 * low:.1f} % to {100 * high:.1f} %)", flush=True)

@@ -23,7 +23,7 @@ def popularity_lists(rows, users, seen=None):
 
 
 def with_clones(table, n_clones, swapped, seed=0):
-    """Return a table with copies of some users, who have other items in so many places."""
+    """Return a table with copies of some users, and these; ``swapped`` items of a copy differ."""
     rng = np.random.default_rng(seed)
     size = table.group_by("user").len("n")
     users = size.filter(pl.col("n").is_between(30, 60)).sort("user")["user"].head(n_clones)

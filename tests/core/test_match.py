@@ -107,3 +107,14 @@ def test_lists_whose_judged_items_are_elsewhere():
     ):
         ours = match(items, starts, judged, judged_starts, np.array(groups))
         assert (ours.rows.tolist(), ours.judged.tolist()) == (rows, found)
+
+
+@pytest.mark.parametrize("n_lists", [5, 2**20 + 5, 2**21 + 5])
+def test_a_row_after_many_empty_lists(n_lists):
+    """Each list has a judged item, and only the last has a row."""
+    starts = np.zeros(n_lists + 1, dtype=np.int64)
+    starts[-1] = 1
+    item = np.array([3])
+    found = match(item, starts, item.repeat(n_lists), np.arange(n_lists + 1))
+    assert (found.rows.tolist(), found.judged.tolist()) == ([0], [n_lists - 1])
+    assert (found.lists.tolist(), found.repeated.tolist()) == ([n_lists - 1], [])

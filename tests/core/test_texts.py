@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rankwise.core.texts
 from rankwise.core import kernels
 from rankwise.core.grouping import user_runs
 from rankwise.core.texts import plain_texts, text_hashes, texts_of
@@ -109,8 +110,10 @@ def test_categories_become_the_text_of_each_row(values, dtype, first):
     assert plain_texts(column).equals(pl.Series("id", values[first:], dtype=pl.String))
 
 
-def test_categories_of_other_columns_do_not_count():
+def test_columns_without_categories_of_their_own(monkeypatch):
     every = pl.Series([f"item {at}" for at in range(1000)], dtype=pl.Categorical)
-    for column in (every, every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
+    assert plain_texts(every).equals(every.cast(pl.String))
+    monkeypatch.setattr(rankwise.core.texts.np, "arange", lambda n: pytest.fail(f"{n} texts"))
+    for column in (every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
         assert plain_texts(column).equals(column.cast(pl.String))
     assert plain_texts(pl.Series([1, 2])).to_list() == [1, 2]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 START = """
 import sys
 import rankwise as rw
@@ -33,9 +35,13 @@ assert loaded("coverage", "hygiene") == [True, True]
 """)
 
 
-def test_a_name_is_taken_before_its_measure_is_loaded():
-    run("""
-other = type("Other", (registry.Registered,), {"name": "gini", "family": "coverage"})
+@pytest.mark.parametrize("name", ["Other", "Gini"])
+def test_a_name_is_taken_before_its_measure_is_loaded(name):
+    run(
+        f"name = {name!r}"
+        """
+other = type(name, (registry.Registered,), {"name": "gini", "family": "coverage"})
+assert loaded("coverage") == [False]
 try:
     registry.add(other)
 except ParameterError as error:
@@ -43,4 +49,18 @@ except ParameterError as error:
 else:
     raise AssertionError("it took the name")
 assert registry.find("gini") is not other
+"""
+    )
+
+
+def test_a_measure_defined_again_takes_the_place_of_the_first():
+    run("""
+def define():
+    class Other(registry.Registered):
+        name, family = "other", "coverage"
+    registry.add(Other)
+    return Other
+
+first, second = define(), define()
+assert registry.find("other") is second is not first
 """)

@@ -3,8 +3,8 @@
 Where it is compiled (`kernels`), every list fills a small hash table of its own rows, in which its
 judged items are then looked up. What follows is the same for NumPy.
 
-For a few hundred lists at a time every recommended row writes its number into a small hash
-table that fits the processor's cache, in a slot computed from its user and its item. Reading the
+For some 65 thousand rows at a time, every recommended row writes its number into a small hash
+table, which the processor's caches hold, in a slot computed from its user and its item. Reading the
 table back shows the rows that were overwritten: either the item occurs twice in the list (a
 duplicate, found here at no further cost) or another row happens to share the slot; those few go
 through another round. The judged items of the same users then look up their slots, and the row
@@ -27,7 +27,9 @@ from rankwise.core.vocabulary import Codes
 
 __all__ = ["Matches", "match"]
 
-_ROWS = (1 << 16) - 1  # rows of a part, as far as 16 bits count: few parts, as threads take turns
+# The most rows that row numbers of 16 bits can count: larger parts mean fewer calls of NumPy,
+# between which threads wait for the interpreter.
+_ROWS = (1 << 16) - 1
 _SLOTS = 32  # slots for each row of a part, so that few rows share one
 _SLOTS_OF_LONG = 8  # the same where a list is longer than a part
 _STEP = 0x9E3779B1  # odd, so that its multiples are distinct modulo the table's size
@@ -106,7 +108,8 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
     while first < last:
         stop = int(np.searchsorted(starts, starts[first] + table.rows, side="right")) - 1
         stop = min(max(stop, first + 1), first + table.mask, last)
-        parts.append(table.match(items, first, stop))
+        if starts[stop] > starts[first]:  # else all of these lists are empty
+            parts.append(table.match(items, first, stop))
         first = stop
     rows = _join([part.rows for part in parts])
     judged_rows = _join([part.judged for part in parts])

@@ -46,17 +46,25 @@ def key(name: str) -> str:
 
 
 def add(cls: type[Registered]) -> None:
-    """Enter a measure under its name and aliases."""
+    """Enter a measure under its name and aliases, in place of the same one defined before."""
     _read.clear()
-    if not cls.__module__.startswith(f"{_HERE}."):
+    if not _is_of_package(cls):
         _load_package()  # so that it cannot take the name of a measure that is not loaded yet
-    for name in (cls.name, *cls.aliases):
-        holder = _known.setdefault(key(name), cls)
-        if holder.__qualname__ != cls.__qualname__:
+    names = (cls.name, *cls.aliases)
+    for name in names:
+        holder = _known.get(key(name), cls)
+        same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
+        if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
                 f"two measures are called {name!r}",
-                found=f"{holder.__module__}.{holder.__qualname__} and {cls.__qualname__}",
+                found=f"{holder.__module__}.{holder.__qualname__} and "
+                f"{cls.__module__}.{cls.__qualname__}",
             )
+    _known.update({key(name): cls for name in names})
+
+
+def _is_of_package(cls: type[Any]) -> bool:
+    return cls.__module__.startswith(f"{_HERE}.")
 
 
 def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
@@ -75,7 +83,7 @@ def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
 
 @cache
 def _load_module(name: str) -> Any:
-    """Import a module to its end, if another thread is at it."""
+    """Import a module; wait for it if another thread is importing it."""
     return importlib.import_module(name)
 
 
@@ -101,7 +109,7 @@ def _called(name: str) -> type[Any] | None:
     if wanted not in _known:
         _load()
     cls = _known.get(wanted)
-    if cls is not None and cls.__module__.startswith(f"{_HERE}."):
+    if cls is not None and _is_of_package(cls):
         _load_module(cls.__module__)  # a class is known before its module is complete
     return cls
 

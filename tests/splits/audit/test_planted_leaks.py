@@ -135,8 +135,22 @@ def test_counts_of_training_are_no_leak_where_they_tell_those_of_the_test():
     for sign in (1, -1):
         known = ids.with_columns(x=pl.Series(sign * counts("user", split.train, ids)))
         assert status("L13", split, users=known) == "pass"
-    of_all = table.group_by("item").len().sort("item")
-    assert status("L13", split, items=of_all) == "fail"
+    items = table.select("item").unique().sort("item")
+    leaked = items.with_columns(x=pl.Series(-np.log1p(counts("item", table, items))))
+    found = rw.audit(split, items=leaked)["L13"]
+    assert (found.status, "in the order of the count" in found.said) == ("fail", True)
+
+
+def test_counts_of_the_test_where_training_has_nearly_the_reverse_order():
+    """Most users have as many rows, and a few have more, whose order training does not reverse."""
+    uneven = [
+        interactions(seed, n_users=400, n_items=400, spread=s) for seed, s in ((0, 0.0), (1, 1))
+    ]
+    table = pl.concat([uneven[0], uneven[1].with_columns(pl.col("user") + 1000)])
+    split = splits.Holdout(0.2).split(table)
+    ids = table.select("user").unique().sort("user")
+    leaked = ids.with_columns(x=pl.Series(np.log1p(counts("user", split.test, ids))))
+    assert status("L13", split, users=leaked) == "fail"
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String, pl.Categorical])

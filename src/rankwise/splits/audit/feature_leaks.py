@@ -95,21 +95,23 @@ class _Compared:
     is_whole: bool
     pairs: tuple[Any, Any]
     side: Any  # 1 where the statistic of the first id is larger, -1 where that of the second is
-    known_sides: list[Any]  # the same of the statistics that training allows
+    known_sides: list[Any]  # the same sign, for each statistic that training allows
     is_tested: Any  # whether both have test rows
 
-    def telling(self, side: Any) -> Any:
-        """Return the pairs whose order the test rows decide, for a column that orders them so.
+    def telling(self, side: Any, limit: float) -> Any:
+        """Return the pairs whose order test rows decide, in a column that orders pairs by ``side``.
 
-        Training decides where the column orders ids like one of its statistics, or against it
-        throughout: if all users have as many rows, those with more in training have fewer in
-        test.
+        Training decides where one of its statistics orders ids as the column does. A column whose
+        order is the reverse of a statistic of training, in at least a share ``limit`` of pairs, is
+        compared with the reverse: if all users have as many rows, those with more rows in training
+        have fewer in test.
         """
         decided = np.zeros(len(side), dtype=bool)
         for known in self.known_sides:
-            along, against = known == side, known == -side
-            like = np.count_nonzero(along & (side != 0)) >= np.count_nonzero(against & (side != 0))
-            decided |= (known if like else -known) == self.side
+            ordered = (known != 0) & (side != 0)
+            against = np.count_nonzero(ordered & (known == -side))
+            is_reverse = against > 0 and against >= limit * np.count_nonzero(ordered)
+            decided |= (-known if is_reverse else known) == self.side
         return (side != 0) & self.is_tested & ~decided
 
 
@@ -233,7 +235,7 @@ def _agreement(column: Any, compared: _Compared, limit: float) -> float:
     share = float(agrees[used].mean())
     if share < 0.5:
         side, agrees, share = -side, used & ~agrees, 1.0 - share
-    telling = compared.telling(side)
+    telling = compared.telling(side, limit)
     if share < limit or not telling.any():
         return 0.0
     agreement = min(share, float(agrees[telling].mean()))

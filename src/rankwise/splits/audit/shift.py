@@ -39,12 +39,14 @@ def popularity_drift(parts: Parts) -> Check:
     hits = [float(hit.mean()) for hit in (of_recent, of_all)]
     lift = hits[0] / hits[1] if hits[1] else (float("inf") if hits[0] else 1.0)
     # Where all items are equally popular, few rows are hit, and twice as many by chance.
-    more, less = int((of_recent & ~of_all).sum()), int((of_all & ~of_recent).sum())
-    is_chance = more - less <= _ERRORS * math.sqrt(more + less)
+    more, fewer = int((of_recent & ~of_all).sum()), int((of_all & ~of_recent).sum())
+    is_large = lift > parts.limits.recent_lift
+    is_chance = more - fewer <= _ERRORS * math.sqrt(more + fewer)
     finding += f"; the top {_TOP} of the last tenth of training hit {hits[0]:.2%} of test rows, "
     finding += f"of all training {hits[1]:.2%}"
-    status = verdict(lift > parts.limits.recent_lift and not is_chance)
-    return Check("L10", name, status, lift, finding)
+    if is_large and is_chance:
+        finding += f", which may be chance (within {_ERRORS} standard errors)"
+    return Check("L10", name, verdict(is_large and not is_chance), lift, finding)
 
 
 def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
