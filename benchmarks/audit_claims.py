@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
@@ -21,12 +20,11 @@ from scipy.stats import binomtest
 
 import rankwise as rw
 from rankwise import splits
-from rankwise.models.baselines import ItemNeighbours, Popularity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from clean_splits import IN_TIME, WITHOUT_TIME, audited, interactions, split_of
-from planted_leaks import counts, popularity_lists, with_clones
+from clean_splits import IN_TIME, WITHOUT_TIME, interactions, split_of, warnings_of
+from planted_leaks import TRANSFORMS, counts, popularity_lists, with_clones
 
 Shape: TypeAlias = dict[str, Any]
 
@@ -58,27 +56,15 @@ PLANTED: tuple[Shape, ...] = (
 )
 
 
-def warnings_of(case: tuple[Shape, int]) -> list[list[str]]:
+def warnings(case: tuple[Shape, int]) -> list[list[str]]:
     """Return the codes of the checks that warn, for the split of every rule."""
-    shape, seed = case
-    drift, model = ((1.0, Popularity()), (2.0, ItemNeighbours()))[seed % 2]
-    options = {"drift": drift, "ratings": seed % 4 < 2, **shape}
-    found = []
-    for rules, times in ((IN_TIME, True), (WITHOUT_TIME, False)):
-        table = interactions(seed, times=times, **options)
-        for rule in rules.values():
-            checks = audited(split_of(rule, table), model, seed).checks
-            found.append([check.code for check in checks if check.status in ("warn", "fail")])
-    return found
+    return [
+        codes for rules, times in ((IN_TIME, True), (WITHOUT_TIME, False))
+        for codes in warnings_of(*case, rules, times=times)
+    ]  # fmt: skip
 
 
-FEATURES: Mapping[str, Callable[[Any], Any]] = {
-    "logarithm of counts": np.log1p,
-    "rank of counts": lambda n: pl.Series(-n).rank("dense").to_numpy(),
-    "z-score of counts": lambda n: (n - n.mean()) / n.std(),
-    "counts with noise": lambda n: n + np.random.default_rng(0).normal(0, 0.5, len(n)),
-    "popular or not": lambda n: n >= np.quantile(n, 0.6),
-}
+FORMS = ("logarithm", "dense rank", "z-score", "with noise", "popular or not")
 
 
 def planted(case: tuple[Shape, int]) -> dict[str, bool]:
@@ -100,8 +86,8 @@ def planted(case: tuple[Shape, int]) -> dict[str, bool]:
         return warns("L13", **{f"{role}s": ids.with_columns(x=pl.Series(values))})
 
     n = counts("item", table, items)
-    found = {name: knows(items, transform(n)) for name, transform in FEATURES.items()}
-    found["logarithm of the counts of users"] = knows(users, np.log1p(counts("user", table, users)))
+    found = {f"counts of items, {form}": knows(items, TRANSFORMS[form](n)) for form in FORMS}
+    found["counts of users, logarithm"] = knows(users, np.log1p(counts("user", table, users)))
     found["counts in test"] = knows(items, counts("item", split.test, items))
     found["the test item"] = warns("L13", users=test_item.select("user", favourite="item"))
     found["lists of test items"] = warns("L18", recommendations=split.test.select("user", "item"))
@@ -139,7 +125,7 @@ def main() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for what, shapes in (("clean splits that warn", CLEAN),
                              ("the same, users or items alike", UNIFORM)):  # fmt: skip
-            of_case = pool.map(warnings_of, [*product(shapes, SEEDS)])
+            of_case = pool.map(warnings, [*product(shapes, SEEDS)])
             codes = [codes for one in of_case for codes in one]
             stated(what, [bool(some) for some in codes])
             print("  ", dict(Counter(code for some in codes for code in some)))

@@ -26,7 +26,7 @@ import rankwise as rw
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_READY = 8 << 30
+READY = 8 << 30
 """Bytes that the largest evaluations find ready: what 20 million users take."""
 RESULTS = Path(__file__).parent / "results" / "growth.json"
 MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "f", "dcg", "rbp", "err",
@@ -51,7 +51,7 @@ class Work:
         names = [f"{name}@{at}" for name in MEASURES[: self.measures]]
         times = 3 if self.users * self.length > 5e7 else 7
         run = lambda: rw.evaluate(rows.recs, rows.truth, names, progress=False)  # noqa: E731
-        (taken,) = in_turns([run], times, memory=_READY if self.users > 1_000_000 else 0)
+        (taken,) = in_turns([run], times, memory=READY if self.users > 1_000_000 else 0)
         return statistics.median(taken)
 
 

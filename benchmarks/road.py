@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ASKED = [f"{name}@{list(peers.CUTOFFS)}" for name in peers.MEASURES]
 MEMORY_TARGET = 2.5
 COMPILED = kernels.road() == "compiled"
-_READY = 4 << 30
+READY = 4 << 30
 """Bytes that runs in new memory find ready: what evaluating ten million users takes."""
 TINY = "import rankwise as rw; rw.evaluate({'ann': ['a', 'b']}, {'ann': {'b'}}, 'ndcg@2')"
 
@@ -60,7 +60,7 @@ def against_polars(what: str, work: Workload, least: float) -> Line:
     """Compare with Polars in turns."""
     check_equal(work)
     mine, theirs = in_turns(
-        [lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=_READY
+        [lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY
     )
     note = f"{statistics.median(mine):.2f} s, Polars {statistics.median(theirs):.2f} s"
     return Line(f"{what}: faster than Polars", ratio(theirs, mine), least=least, note=note)
@@ -70,7 +70,7 @@ def grouped(scale: int) -> Iterator[Line]:
     """Rows that lie as they should, against Polars and against reading them once."""
     work = workload.movielens(workload.MOVIELENS_USERS // scale)
     yield against_polars("grouped, ranked", work, least=5 if COMPILED else 3.5)
-    mine, once = in_turns([lambda: ours(work), lambda: peers.floor(work.recs)], memory=_READY)
+    mine, once = in_turns([lambda: ours(work), lambda: peers.floor(work.recs)], memory=READY)
     note = f"a pass {statistics.median(once) * 1000:.1f} ms"
     yield Line(
         "grouped, ranked: NumPy passes over the columns",
@@ -132,7 +132,7 @@ def files(scale: int) -> Iterator[Line]:
             mine, theirs, hashed = in_turns(
                 [partial(read_table, path, "recommendations"), partial(read, path),
                  partial(_hash, path)],
-                memory=_READY,
+                memory=READY,
             )  # fmt: skip
             times = [statistics.median(taken) for taken in (mine, theirs, hashed)]
             note = "{:.2f} s, Polars {:.2f} s, a hash alone {:.2f} s".format(*times)
@@ -154,7 +154,7 @@ def catalogue(scale: int) -> Iterator[Line]:
     users = 20_000 // scale
     sizes = {"10 thousand": 10_000, "1 million": 1_000_000, "10 million": 10_000_000}
     works = [workload.uniform(users, 100, size, 20 * users) for size in sizes.values()]
-    times = in_turns([lambda work=work: ours(work) for work in works], memory=_READY)  # type: ignore[misc]
+    times = in_turns([lambda work=work: ours(work) for work in works], memory=READY)  # type: ignore[misc]
     for name, taken in list(zip(sizes, times, strict=True))[1:]:
         note = f"{statistics.median(times[0]):.3f} s → {statistics.median(taken):.3f} s"
         what = f"{name} items: time a row over that with 10 thousand"
@@ -168,7 +168,7 @@ def users(scale: int) -> Iterator[Line]:
     for n, times in ((few, 5), (many, 3)):
         work = workload.uniform(n, 10, 1_000_000, 2 * n)
         run = lambda work=work: rw.evaluate(work.recs, work.truth, progress=False)  # noqa: E731
-        taken = statistics.median(in_turns([run], times, memory=_READY)[0])
+        taken = statistics.median(in_turns([run], times, memory=READY)[0])
         rates.append(taken / work.rows)
         notes.append(f"{taken:.2f} s")
         del work, run
@@ -193,7 +193,7 @@ def command(scale: int) -> Iterator[Line]:
         whole, nothing, memory_alone = in_turns(
             [evaluate(work, "whole"), evaluate(workload.uniform(10, 10, 100, 10), "nothing"),
              lambda: ours(work)],
-            memory=_READY,
+            memory=READY,
         )  # fmt: skip
     beyond = [a - b for a, b in zip(whole, nothing, strict=True)]
     times = [statistics.median(taken) for taken in (whole, nothing, memory_alone)]

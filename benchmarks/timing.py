@@ -72,7 +72,7 @@ def claim_memory(size: int) -> None:
     """Take memory of this many bytes and give it back, so that a run after it finds some ready.
 
     The host of a virtual machine takes back memory that no process uses; a page that it has to
-    give again costs forty times as much as one that the machine still has. Without this step, times
+    give again costs many times as much as one that the machine still has. Without this step, times
     would depend on what ran before.
     """
     np.ones(size, dtype=np.uint8)

@@ -11,6 +11,7 @@ import polars as pl
 
 import rankwise as rw
 from rankwise import splits
+from rankwise.models.baselines import ItemNeighbours, Popularity
 
 PERIOD = 180 * 86_400  # half a year, in seconds
 
@@ -89,3 +90,15 @@ def audited(split, model, seed):
     lists = model.fit(train.select("user", "item")).recommend(users, 10)
     recommendations = lists if len(lists) else None  # neighbours have none for cold-start users
     return rw.audit(split, recommendations=recommendations, items=items, users=own)
+
+
+def warnings_of(shape, seed, rules, *, times):
+    """Return the codes of the checks that warn, for the split of each rule of simulated data.
+
+    Drift and the model alternate with the seed; ``shape`` has the options of `interactions`.
+    """
+    drift, model = ((1.0, Popularity()), (2.0, ItemNeighbours()))[seed % 2]
+    options = {"drift": drift, "ratings": seed % 4 < 2, **shape}
+    table = interactions(seed, times=times, **options)
+    of_rules = (audited(split_of(rule, table), model, seed).checks for rule in rules.values())
+    return [[c.code for c in checks if c.status in ("warn", "fail")] for checks in of_rules]

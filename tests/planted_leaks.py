@@ -5,6 +5,21 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+TRANSFORMS = {
+    "itself": lambda n: n,
+    "logarithm": np.log1p,
+    "share": lambda n: n / n.sum(),
+    "dense rank": lambda n: pl.Series(-n).rank("dense").to_numpy(),
+    "rank with ties at random": lambda n: pl.Series(n).rank("random", seed=0).to_numpy(),
+    "percentile": lambda n: np.floor(100 * pl.Series(n).rank().to_numpy() / len(n)),
+    "z-score": lambda n: (n - n.mean()) / n.std(),
+    "negative": lambda n: -n,
+    "rounded logarithm": lambda n: np.round(np.log1p(n), 1),
+    "with noise": lambda n: n + np.random.default_rng(0).normal(0, 0.2, len(n)),
+    "popular or not": lambda n: n >= np.quantile(n, 0.6),
+}
+"""Forms of counts, in which they still know the rows that were counted."""
+
 
 def counts(role, rows, ids):
     """Return the number of rows of each id, as floats."""

@@ -46,7 +46,7 @@ def write(results: Path) -> None:
 def _size(size: str, measured: Found) -> str:
     rows = measured["rows"]
     rounds = sorted({found["rounds"] for found in measured["peers"].values() if "why" not in found})
-    runs = " or ".join(map(str, rounds)) + (" runs" if rounds[-1:] > [1] else " run")
+    runs = " or ".join(map(str, rounds)) + (" run" if rounds == [1] else " runs")
     said = (
         f"{rows['recs']:,} recommendations, {rows['truth']:,} rows of ground truth, "
         f"{rows['train']:,} of training, {MOVIELENS_ITEMS:,} items. Median of {runs}, "

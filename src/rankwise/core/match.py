@@ -107,6 +107,7 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
     first, last = 0, len(starts) - 1
     while first < last:
         stop = int(np.searchsorted(starts, starts[first] + table.rows, side="right")) - 1
+        # Lists of a part start in different slots: it has no more of them, empty ones included.
         stop = min(max(stop, first + 1), first + table.mask, last)
         if starts[stop] > starts[first]:  # else all of these lists are empty
             parts.append(table.match(items, first, stop))
@@ -154,8 +155,8 @@ class _Table:
         self.numbers = np.arange(self.rows, dtype=dtype)
         self.slots = np.empty(self.rows, dtype=np.int64)
         self.occupants = np.empty(self.rows, dtype=dtype)
-        # Where each list starts in the table. An odd step spreads lists without ever giving two
-        # of them the same start, so that slot and item together identify the list.
+        # Where each list starts in the table. An odd step spreads the lists of a part without ever
+        # giving two of them the same start, so that slot and item together identify the list.
         self.base = (np.arange(len(lengths)) * _STEP) & self.mask
         self.judged_slots = (np.repeat(self.base, np.diff(judged_starts)) + judged) & self.mask
 

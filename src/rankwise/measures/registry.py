@@ -50,8 +50,8 @@ def add(cls: type[Registered]) -> None:
     _read.clear()
     if not _is_of_package(cls):
         _load_package()  # so that it cannot take the name of a measure that is not loaded yet
-    names = (cls.name, *cls.aliases)
-    for name in names:
+    spellings = (cls.name, *cls.aliases)
+    for name in spellings:
         holder = _known.get(key(name), cls)
         same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
         if not same or _is_of_package(holder) != _is_of_package(cls):
@@ -60,7 +60,7 @@ def add(cls: type[Registered]) -> None:
                 found=f"{holder.__module__}.{holder.__qualname__} and "
                 f"{cls.__module__}.{cls.__qualname__}",
             )
-    _known.update({key(name): cls for name in names})
+    _known.update({key(name): cls for name in spellings})
 
 
 def _is_of_package(cls: type[Any]) -> bool:

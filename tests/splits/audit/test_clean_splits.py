@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from clean_splits import IN_TIME, WITHOUT_TIME, audited, interactions, split_of
-from rankwise.models.baselines import ItemNeighbours, Popularity
+from clean_splits import IN_TIME, WITHOUT_TIME, interactions, split_of, warnings_of
+from rankwise.models.baselines import Popularity
 
 SMALL = (
     {"n_users": 200, "n_items": 300},
@@ -31,19 +31,6 @@ LARGE = (
 )
 
 
-def warnings_of(shapes, rules, times, seeds):
-    """Return the codes of the checks that warn of each simulated split."""
-    found = []
-    for shape in shapes:
-        for seed in seeds:
-            drift, model = ((1.0, Popularity()), (2.0, ItemNeighbours()))[seed % 2]
-            table = interactions(seed, **shape, drift=drift, times=times, ratings=seed % 4 < 2)
-            for rule in rules.values():
-                checks = audited(split_of(rule, table), model, seed).checks
-                found.append([c.code for c in checks if c.status in ("warn", "fail")])
-    return found
-
-
 def counted(found):
     """Return how often each check warned, for the message of a failure."""
     return Counter(code for codes in found for code in codes)
@@ -54,7 +41,7 @@ def test_few_clean_splits_warn(rules, times):
     """At most one in ten of some 30 splits: the Monte-Carlo error at one in ten is 0.05."""
     found = [
         codes for seed, shape in enumerate(SMALL)
-        for codes in warnings_of([shape], rules, times, [seed])
+        for codes in warnings_of(shape, seed, rules, times=times)
     ]  # fmt: skip
     assert np.mean([bool(codes) for codes in found]) <= 0.1, counted(found)
 
@@ -91,7 +78,9 @@ def test_every_pass_says_what_was_looked_at():
 @pytest.mark.parametrize("shape", LARGE, ids=str)
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_large_clean_splits_warn(rules, times, shape):
-    found = warnings_of([shape], rules, times, range(2))
+    found = [
+        codes for seed in range(2) for codes in warnings_of(shape, seed, rules, times=times)
+    ]  # fmt: skip
     assert np.mean([bool(codes) for codes in found]) <= 0.1, counted(found)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import rankwise as rw
 from clean_splits import interactions
-from planted_leaks import counts, popularity_lists, with_clones
+from planted_leaks import TRANSFORMS, counts, popularity_lists, with_clones
 from rankwise import splits
 from rankwise.models.baselines import ItemNeighbours, Popularity
 from rankwise.splits.audit import copies
@@ -28,21 +28,6 @@ def status(code, split, **given):
 def means(role, rows, ids):
     own = rows.group_by(role).agg(mean=pl.col("rating").mean())
     return ids.join(own, on=role, how="left", maintain_order="left")["mean"].to_numpy()
-
-
-TRANSFORMS = {
-    "itself": lambda n: n,
-    "logarithm": np.log1p,
-    "share": lambda n: n / n.sum(),
-    "dense rank": lambda n: pl.Series(-n).rank("dense").to_numpy(),
-    "rank with ties at random": lambda n: pl.Series(n).rank("random", seed=0).to_numpy(),
-    "percentile": lambda n: np.floor(100 * pl.Series(n).rank().to_numpy() / len(n)),
-    "z-score": lambda n: (n - n.mean()) / n.std(),
-    "negative": lambda n: -n,
-    "rounded logarithm": lambda n: np.round(np.log1p(n), 1),
-    "with noise": lambda n: n + np.random.default_rng(0).normal(0, 0.2, len(n)),
-    "popular or not": lambda n: n >= np.quantile(n, 0.6),
-}
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)

@@ -110,7 +110,7 @@ class _Compared:
         for known in self.known_sides:
             ordered = (known != 0) & (side != 0)
             against = np.count_nonzero(ordered & (known == -side))
-            is_reverse = against > 0 and against >= limit * np.count_nonzero(ordered)
+            is_reverse = against >= limit * np.count_nonzero(ordered)
             decided |= (-known if is_reverse else known) == self.side
         return (side != 0) & self.is_tested & ~decided
 
@@ -235,8 +235,10 @@ def _agreement(column: Any, compared: _Compared, limit: float) -> float:
     share = float(agrees[used].mean())
     if share < 0.5:
         side, agrees, share = -side, used & ~agrees, 1.0 - share
+    if share < limit:  # as of most columns
+        return 0.0
     telling = compared.telling(side, limit)
-    if share < limit or not telling.any():
+    if not telling.any():
         return 0.0
     agreement = min(share, float(agrees[telling].mean()))
     return agreement if agreement >= limit and _is_enough(telling, side, compared) else 0.0
