@@ -59,9 +59,10 @@ PLANTED: tuple[Shape, ...] = (
 def warnings(case: tuple[Shape, int]) -> list[list[str]]:
     """Return the codes of the checks that warn, for the split of every rule."""
     return [
-        codes for rules, times in ((IN_TIME, True), (WITHOUT_TIME, False))
+        codes
+        for rules, times in ((IN_TIME, True), (WITHOUT_TIME, False))
         for codes in warnings_of(*case, rules, times=times)
-    ]  # fmt: skip
+    ]
 
 
 FORMS = ("logarithm", "dense rank", "z-score", "with noise", "popular or not")
@@ -91,9 +92,7 @@ def planted(case: tuple[Shape, int]) -> dict[str, bool]:
     found["counts in test"] = knows(items, counts("item", split.test, items))
     found["the test item"] = warns("L13", users=test_item.select("user", favourite="item"))
     found["lists of test items"] = warns("L18", recommendations=split.test.select("user", "item"))
-    found["lists of popular test items"] = warns(
-        "L18", recommendations=popularity_lists(split.test, of_test)
-    )
+    found["lists of popular test items"] = warns("L18", recommendations=popularity_lists(split.test, of_test))
     found["copied users"] = warns("L15", rule.split(with_clones(table, 10, 1)[0]))
     twice = pl.concat([split.train, split.train.head(7)])
     found["repeated rows"] = rw.audit(twice, split.test)["L21"].status == "warn"
@@ -123,8 +122,7 @@ def stated(what: str, flags: list[bool]) -> None:
 
 def main() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for what, shapes in (("clean splits that warn", CLEAN),
-                             ("the same, users or items alike", UNIFORM)):  # fmt: skip
+        for what, shapes in (("clean splits that warn", CLEAN), ("the same, users or items alike", UNIFORM)):
             of_case = pool.map(warnings, [*product(shapes, SEEDS)])
             codes = [codes for one in of_case for codes in one]
             stated(what, [bool(some) for some in codes])

@@ -23,9 +23,7 @@ SHARES = (0.0, 0.1, 0.35, 0.5, 0.7, 0.9, 0.99)
 """Shares of the seeds in the variance of a difference."""
 
 
-def drawn(
-    rng: np.random.Generator, counts: Sequence[int], parts: Sequence[float]
-) -> tuple[Floats, Floats, Floats]:
+def drawn(rng: np.random.Generator, counts: Sequence[int], parts: Sequence[float]) -> tuple[Floats, Floats, Floats]:
     """Return estimates of parts of the variance and their degrees of freedom, and estimates."""
     freedom = np.array([USERS - 1.0, *(count - 1.0 for count in counts)])
     seen = [part * rng.chisquare(f, SAMPLES) / f for part, f in zip(parts, freedom, strict=True)]
@@ -74,9 +72,7 @@ def over_sets() -> list[tuple[float, float]]:
         for tau in (0.5, 1.0, 3.0):
             d = rng.normal(0, tau, (SAMPLES, k)) + rng.normal(0, error, (SAMPLES, k))
             equal = d.mean(axis=1), d.std(axis=1, ddof=1) / math.sqrt(k)
-            for shares, (mean, se) in zip(
-                found, (equal, paule_mandel(d, error**2)), strict=True
-            ):  # fmt: skip
+            for shares, (mean, se) in zip(found, (equal, paule_mandel(d, error**2)), strict=True):
                 shares.append(float((np.abs(mean) <= t.ppf(0.975, k - 1) * se).mean()))
     return [(min(shares), max(shares)) for shares in found]
 
@@ -112,8 +108,7 @@ def main() -> None:
         named = " and ".join(map(str, counts)) if len(counts) > 1 else f"{counts[0]} and none"
         print(f"  {named:10}  {low:.2f} to {high:.2f}   {least:.2f} to {most:.2f}")
     (low, high), (least, most) = over_sets()
-    print(f"over data sets: equal weights {low:.2f} to {high:.2f}, by precision {least:.2f} to "
-          f"{most:.2f}")  # fmt: skip
+    print(f"over data sets: equal weights {low:.2f} to {high:.2f}, by precision {least:.2f} to {most:.2f}")
     for count in (2, 3, 5):
         print(f"detectable difference with {count} seeds: found in {detected(count):.2f}")
     for n in (30, 60, 100, 300):

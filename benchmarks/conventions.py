@@ -30,16 +30,21 @@ def tables(users: int, *, tied: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
     first = rng.integers(0, ITEMS, (users, 1))
     scores = np.sort(rng.random((users, LENGTH)), axis=1)[:, ::-1]
     scores = np.round(scores * 20) / 20 if tied else scores
-    lists = pl.DataFrame({
-        "user": np.repeat(np.arange(users), LENGTH),
-        "item": ((first + np.arange(LENGTH) * STEP) % ITEMS).ravel(), "score": scores.ravel(),
-    })  # fmt: skip
+    lists = pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(users), LENGTH),
+            "item": ((first + np.arange(LENGTH) * STEP) % ITEMS).ravel(),
+            "score": scores.ravel(),
+        }
+    )
     chosen = rng.integers(0, 4 * LENGTH, (users, RELEVANT))
-    truth = pl.DataFrame({
-        "user": np.repeat(np.arange(users), RELEVANT),
-        "item": ((first + chosen * STEP) % ITEMS).ravel(),
-        "relevance": np.tile([0, 1, 2, 3, 1], users),
-    }).unique(["user", "item"], maintain_order=True)  # fmt: skip
+    truth = pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(users), RELEVANT),
+            "item": ((first + chosen * STEP) % ITEMS).ravel(),
+            "relevance": np.tile([0, 1, 2, 3, 1], users),
+        }
+    ).unique(["user", "item"], maintain_order=True)
     return lists, truth
 
 

@@ -29,8 +29,24 @@ if TYPE_CHECKING:
 READY = 8 << 30
 """Bytes that the largest evaluations find ready: what 20 million users take."""
 RESULTS = Path(__file__).parent / "results" / "growth.json"
-MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate", "f", "dcg", "rbp", "err",
-            "ncrr", "arhr", "fallout", "gini", "catalog_coverage", "shannon_entropy")  # fmt: skip
+MEASURES = (
+    "precision",
+    "recall",
+    "ndcg",
+    "map",
+    "mrr",
+    "hit_rate",
+    "f",
+    "dcg",
+    "rbp",
+    "err",
+    "ncrr",
+    "arhr",
+    "fallout",
+    "gini",
+    "catalog_coverage",
+    "shannon_entropy",
+)
 
 
 @dataclass(frozen=True)
@@ -56,14 +72,16 @@ class Work:
 
 
 SERIES = {
-    "users": (Work(length=10, items=1_000_000), "users",
-              (10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000)),
+    "users": (
+        Work(length=10, items=1_000_000),
+        "users",
+        (10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000),
+    ),
     "length of lists": (Work(items=1_000_000), "length", (10, 30, 100, 300, 1_000)),
-    "items of the catalogue": (Work(users=100_000), "items",
-                               (10_000, 100_000, 1_000_000, 10_000_000)),
+    "items of the catalogue": (Work(users=100_000), "items", (10_000, 100_000, 1_000_000, 10_000_000)),
     "measures": (Work(users=100_000), "measures", (1, 2, 4, 8, 16)),
     "cut-offs": (Work(users=100_000, length=100, items=1_000_000), "cutoffs", (1, 3, 10, 30, 100)),
-}  # fmt: skip
+}
 
 
 def measure(quick: bool) -> Iterator[dict[str, float | str]]:
@@ -82,13 +100,10 @@ def table(frame: pl.DataFrame) -> str:
     lines = ["| what grows | from | to | time | growth | slope |", "|---|--:|--:|--:|--:|--:|"]
     for name in SERIES:
         part = frame.filter(pl.col("series") == name)
-        (first, last), (start, end) = (
-            (part[column][0], part[column][-1]) for column in ("size", "seconds")
-        )
+        (first, last), (start, end) = ((part[column][0], part[column][-1]) for column in ("size", "seconds"))
         slope = math.log(end / start) / math.log(last / first)
         lines.append(
-            f"| {name} | {first:,} | {last:,} | {start:.3g} s → {end:.3g} s | {end / start:.3g}× "
-            f"| {slope:.2f} |"
+            f"| {name} | {first:,} | {last:,} | {start:.3g} s → {end:.3g} s | {end / start:.3g}× | {slope:.2f} |"
         )
     return "\n".join(lines)
 
@@ -99,14 +114,13 @@ def chart(frame: pl.DataFrame) -> alt.Chart:
         alt.Chart(frame)
         .mark_line(point=True)
         .encode(
-            x=alt.X("size:Q", scale=alt.Scale(type="log"), title="size",
-                    axis=alt.Axis(format="~s")),
+            x=alt.X("size:Q", scale=alt.Scale(type="log"), title="size", axis=alt.Axis(format="~s")),
             y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
             color=alt.Color("series:N", sort=[*SERIES], title="what grows"),
         )
         .properties(width=520, height=320)
         .configure(background="white", font="system-ui, sans-serif")
-    )  # fmt: skip
+    )
     return drawn
 
 

@@ -59,9 +59,7 @@ def check_equal(work: Workload) -> None:
 def against_polars(what: str, work: Workload, least: float) -> Line:
     """Compare with Polars in turns."""
     check_equal(work)
-    mine, theirs = in_turns(
-        [lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY
-    )
+    mine, theirs = in_turns([lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY)
     note = f"{statistics.median(mine):.2f} s, Polars {statistics.median(theirs):.2f} s"
     return Line(f"{what}: faster than Polars", ratio(theirs, mine), least=least, note=note)
 
@@ -74,8 +72,11 @@ def grouped(scale: int) -> Iterator[Line]:
     note = f"a pass {statistics.median(once) * 1000:.1f} ms"
     yield Line(
         "grouped, ranked: NumPy passes over the columns",
-        ratio(mine, once), " passes", most=6 if COMPILED else 12, note=note,
-    )  # fmt: skip
+        ratio(mine, once),
+        " passes",
+        most=6 if COMPILED else 12,
+        note=note,
+    )
 
 
 def shuffled_rank(scale: int) -> Iterator[Line]:
@@ -121,19 +122,16 @@ def files(scale: int) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         for what, frame, name, most in (
             ("CSV of whole numbers", ranked, "ranked.csv", 1.6),
-            ("CSV with scores", workload.scored(workload.Workload(ranked, ranked)).recs,
-             "scored.csv", 1.6),
+            ("CSV with scores", workload.scored(workload.Workload(ranked, ranked)).recs, "scored.csv", 1.6),
             ("Parquet", ranked, "ranked.parquet", 1.3),
-        ):  # fmt: skip
+        ):
             path = Path(folder) / name
             is_csv = path.suffix == ".csv"
             (frame.write_csv if is_csv else frame.write_parquet)(path)
             read = pl.read_csv if is_csv else pl.read_parquet
             mine, theirs, hashed = in_turns(
-                [partial(read_table, path, "recommendations"), partial(read, path),
-                 partial(_hash, path)],
-                memory=READY,
-            )  # fmt: skip
+                [partial(read_table, path, "recommendations"), partial(read, path), partial(_hash, path)], memory=READY
+            )
             times = [statistics.median(taken) for taken in (mine, theirs, hashed)]
             note = "{:.2f} s, Polars {:.2f} s, a hash alone {:.2f} s".format(*times)
             yield Line(f"{what}: over Polars' reader", ratio(mine, theirs), most=most, note=note)
@@ -191,10 +189,9 @@ def command(scale: int) -> Iterator[Line]:
             return lambda: subprocess.run(call, check=True, capture_output=True)
 
         whole, nothing, memory_alone = in_turns(
-            [evaluate(work, "whole"), evaluate(workload.uniform(10, 10, 100, 10), "nothing"),
-             lambda: ours(work)],
+            [evaluate(work, "whole"), evaluate(workload.uniform(10, 10, 100, 10), "nothing"), lambda: ours(work)],
             memory=READY,
-        )  # fmt: skip
+        )
     beyond = [a - b for a, b in zip(whole, nothing, strict=True)]
     times = [statistics.median(taken) for taken in (whole, nothing, memory_alone)]
     note = "{:.2f} s, of which start-up {:.2f} s; in memory {:.2f} s".format(*times)
@@ -233,9 +230,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure rankwise; print a Markdown table.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the users")
-    parser.add_argument(
-        "--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated"
-    )
+    parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
     options = parser.parse_args()
     lines: list[Line] = []
     for name in options.only or SCENARIOS:

@@ -91,9 +91,13 @@ def run(python: Path, program: str, folder: Path, *arguments: str) -> Found:
     command = [str(python), str(HERE / "contest" / f"with_{program}.py"), str(folder), *arguments]
     try:
         done = subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=LIMIT,
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired as error:
         raise CannotRunError(f"took more than {LIMIT // 60} minutes") from error
     except subprocess.CalledProcessError as error:
@@ -128,8 +132,7 @@ def against(peer: str, folder: Path, rounds: int, ready: int) -> Found:
         "peer": {step: statistics.median(each[step] for each in theirs) for step in steps},
         "rankwise": {step: statistics.median(each[step] for each in mine) for step in steps},
         "ratio": {
-            step: statistics.median(a[step] / b[step] for a, b in zip(theirs, mine, strict=True))
-            for step in steps
+            step: statistics.median(a[step] / b[step] for a, b in zip(theirs, mine, strict=True)) for step in steps
         },
     }
 

@@ -135,14 +135,21 @@ def report(spark: SparkSession, copies: int, folder: Path, users: int) -> dict[s
 
 def print_sizes(found: dict[int, dict[str, float]]) -> None:
     """Print processor seconds and overheads by size."""
-    print("| rows (million) | nothing | evaluate | overhead | files: nothing | evaluate | overhead "
-          "| one process |")  # fmt: skip
+    print("| rows (million) | nothing | evaluate | overhead | files: nothing | evaluate | overhead | one process |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     for one in found.values():
         general = one["evaluate"] / one["nothing"]
         files = one["evaluate, files"] / one["nothing, files"]
-        cells = [one["rows"], one["nothing"], one["evaluate"], general, one["nothing, files"],
-                 one["evaluate, files"], files, one["one process"]]  # fmt: skip
+        cells = [
+            one["rows"],
+            one["nothing"],
+            one["evaluate"],
+            general,
+            one["nothing, files"],
+            one["evaluate, files"],
+            files,
+            one["one process"],
+        ]
         print("| " + " | ".join(f"{cell:.2f}" for cell in cells) + " |")
     print(f"\nProcessor seconds; overhead is evaluate over nothing, target ≤ {OVERHEAD}.")
 
@@ -152,16 +159,15 @@ def print_estimate(found: dict[int, dict[str, float]]) -> None:
     least, most = found[min(found)], found[max(found)]
     if least is most:
         return
-    print(f"\nEstimate, not measured: {ROWS:.0e} rows on machines of {CORES} cores and "
-          f"{NETWORK / 1e9:g} GB/s, from the cost of another row.\n")  # fmt: skip
+    print(
+        f"\nEstimate, not measured: {ROWS:.0e} rows on machines of {CORES} cores and "
+        f"{NETWORK / 1e9:g} GB/s, from the cost of another row.\n"
+    )
     print("| | µs per row | bytes shuffled per row | 4 machines | 16 machines |")
     print("|---|--:|--:|--:|--:|")
     for name, size in (("evaluate", most["shuffled"]), ("evaluate, files", 0.0)):
         row = (most[name] - least[name]) / (most["rows"] - least["rows"])
-        minutes = [
-            ROWS * (row * 1e-6 / (CORES * n) + size * (n - 1) / n / (NETWORK * n)) / 60
-            for n in (4, 16)
-        ]
+        minutes = [ROWS * (row * 1e-6 / (CORES * n) + size * (n - 1) / n / (NETWORK * n)) / 60 for n in (4, 16)]
         cells = " | ".join(f"{one:.1f} min" for one in minutes)
         print(f"| {name} | {row:.3f} | {size:.1f} | {cells} |")
 
@@ -175,9 +181,11 @@ def main() -> None:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     builder: Any = SparkSession.builder
     for name, value in {
-        "spark.ui.enabled": "false", "spark.driver.memory": "6g", "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "6g",
+        "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "8",
-    }.items():  # fmt: skip
+    }.items():
         builder = builder.config(name, value)
     spark = builder.master("local[2]").getOrCreate()
     users = workload.MOVIELENS_USERS // (10 if arguments.quick else 1)

@@ -17,23 +17,33 @@ __all__ = ["GROUPS", "public_objects", "write_api"]
 GROUPS: dict[str, tuple[str, list[str]]] = {
     "evaluation": (
         "Evaluation",
-        ["evaluate", "evaluate_model", "evaluate_ratings", "Evaluator", "Partial", "read_chunks",
-         "curve", "compute_metrics", "RecommenderEvaluator"],
+        [
+            "evaluate",
+            "evaluate_model",
+            "evaluate_ratings",
+            "Evaluator",
+            "Partial",
+            "read_chunks",
+            "curve",
+            "compute_metrics",
+            "RecommenderEvaluator",
+        ],
     ),
     "results": (
         "Results and reports",
-        ["Result", "load", "from_per_user", "report", "results.report.page.Report",
-         "results.plots.plots.ResultPlots", "results.plots.plots.ComparisonPlots"],
+        [
+            "Result",
+            "load",
+            "from_per_user",
+            "report",
+            "results.report.page.Report",
+            "results.plots.plots.ResultPlots",
+            "results.plots.plots.ComparisonPlots",
+        ],
     ),
-    "comparison": (
-        "Comparison and decisions",
-        ["compare", "Comparison", "decide", "Decision", "power", "sample_size"],
-    ),
+    "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
-    "conventions": (
-        "Conventions",
-        ["conventions", "Convention", "across_conventions", "convention_of", "explain"],
-    ),
+    "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
     "measures": ("Metrics as objects", ["Measure", "parse"]),
     "audit": ("Audit", ["audit", "Audit"]),
     "candidates": ("rankwise.candidates", ["candidates"]),
@@ -45,7 +55,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "torch": ("rankwise.torch", ["torch"]),
     "spark": ("rankwise.spark", ["spark"]),
     "errors": ("Errors", ["errors", "RankwiseError"]),
-}  # fmt: skip
+}
 """Title and content of each page: public names of rankwise, or of one of its modules."""
 
 
@@ -99,15 +109,23 @@ def _page(title: str, names: list[str], described: dict[int, str]) -> str:
 
 def _index() -> str:
     lines = [
-        "API reference", "=============", "",
+        "API reference",
+        "=============",
+        "",
         "Every public function and class.",
         "The metrics have :doc:`pages </measures/index>` with formulas.",
-        "", ".. toctree::", "   :maxdepth: 1", "",
-        *(f"   {name}" for name in GROUPS), "",
-        "Metric classes", "--------------", "",
-        "Each metric is also a class of ``rankwise``, for example",
-        "``rankwise.NDCG(gain=\"exponential\") @ 10``:",
         "",
-    ]  # fmt: skip
+        ".. toctree::",
+        "   :maxdepth: 1",
+        "",
+        *(f"   {name}" for name in GROUPS),
+        "",
+        "Metric classes",
+        "--------------",
+        "",
+        "Each metric is also a class of ``rankwise``, for example",
+        '``rankwise.NDCG(gain="exponential") @ 10``:',
+        "",
+    ]
     links = [f":doc:`{cls.__name__} </measures/{cls.name}>`" for cls in registry.every()]
     return "\n".join([*lines, ", ".join(links) + ".", ""])

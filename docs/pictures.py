@@ -18,16 +18,27 @@ from rankwise.cli.main import main as command_line
 from rankwise.evaluation import demo
 
 IMAGES = Path(__file__).parent / "images"
-COMMAND = ("evaluate", "runs/neighbours.csv", "split", "-m", "ndcg@[5,10]", "-m", "recall@10",
-           "-m", "catalog_coverage@10", "--threshold", "4", "--items", "items.csv")  # fmt: skip
+COMMAND = (
+    "evaluate",
+    "runs/neighbours.csv",
+    "split",
+    "-m",
+    "ndcg@[5,10]",
+    "-m",
+    "recall@10",
+    "-m",
+    "catalog_coverage@10",
+    "--threshold",
+    "4",
+    "--items",
+    "items.csv",
+)
 
 
 def charts(outcome: demo.Outcome) -> None:
     """Write every kind of chart as SVG."""
     found = rw.compare(outcome.results, baseline="popularity", primary="ndcg@10")
-    curve = rw.evaluate(
-        outcome.runs["neighbours"], outcome.split, ["ndcg@[1,2,3,5,7,10]"], threshold=4
-    )
+    curve = rw.evaluate(outcome.runs["neighbours"], outcome.split, ["ndcg@[1,2,3,5,7,10]"], threshold=4)
     neighbours = outcome.results["neighbours"]
     for name, chart in {
         "differences": found.plot.differences("ndcg@10"),
@@ -43,11 +54,7 @@ def charts(outcome: demo.Outcome) -> None:
 def terminal(folder: Path) -> str:
     """Return a page that looks like a terminal with one evaluation."""
     said = io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(said),
-        contextlib.suppress(SystemExit),
-    ):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         command_line(list(COMMAND))
     typed = " ".join(f"'{word}'" if "[" in word else word for word in COMMAND)
     text = html.escape(f"$ rankwise {typed}\n{said.getvalue()}")
@@ -67,13 +74,8 @@ def photographs(outcome: demo.Outcome) -> None:
         demo.save(outcome, folder)
         (folder / "terminal.html").write_text(terminal(folder), encoding="utf-8")
         demo.page(outcome, demo.compared(outcome)).save(folder / "report.html")
-        browser = play.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
-        for picture, size, whole in (
-            ("terminal", (1180, 300), True),
-            ("report", (1180, 900), False),
-        ):
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        for picture, size, whole in (("terminal", (1180, 300), True), ("report", (1180, 900), False)):
             page = browser.new_page(viewport={"width": size[0], "height": size[1]})
             page.goto(f"file://{folder}/{picture}.html")
             page.screenshot(path=IMAGES / f"{picture}.png", full_page=whole)

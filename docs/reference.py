@@ -38,12 +38,9 @@ def page(found: Description) -> str:
     facts = {
         "Names": names,
         "Family": FAMILIES.get(cls.family, cls.family),
-        "Written": f"``{cls.name}{found.cutoff}``"
-        + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
+        "Written": f"``{cls.name}{found.cutoff}``" + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
         "Range": f"{found.range}; "
-        + {"higher": "higher is better", "lower": "lower is better"}.get(
-            found.better, "neither direction is better"
-        ),
+        + {"higher": "higher is better", "lower": "lower is better"}.get(found.better, "neither direction is better"),
         "Value": found.averaged,
         "Extra inputs": ", ".join(f"``{need}``" for need in found.needs) or "none",
         "Tied scores": ":doc:`the rule of all metrics <index>`",
@@ -81,13 +78,27 @@ def index(every: list[Description]) -> str:
     ]
     for family, members in groupby(every, key=lambda found: found.cls.family):
         title = FAMILIES.get(family, family)
-        lines += [title, "-" * len(title), "", ".. list-table::", "   :header-rows: 1",
-                  "   :widths: 24 14 10 52", "", "   * - metric", "     - range",
-                  "     - better", "     - definition"]  # fmt: skip
+        lines += [
+            title,
+            "-" * len(title),
+            "",
+            ".. list-table::",
+            "   :header-rows: 1",
+            "   :widths: 24 14 10 52",
+            "",
+            "   * - metric",
+            "     - range",
+            "     - better",
+            "     - definition",
+        ]
         for found in members:
             needs = f" Needs {', '.join(found.needs)}." if found.needs else ""
-            lines += [f"   * - :doc:`{found.cls.name}`", f"     - {found.range}",
-                      f"     - {found.better}", f"     - {found.summary}{needs}"]  # fmt: skip
+            lines += [
+                f"   * - :doc:`{found.cls.name}`",
+                f"     - {found.range}",
+                f"     - {found.better}",
+                f"     - {found.summary}{needs}",
+            ]
         lines.append("")
     names = [f"   {found.cls.name}" for found in every]
     return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *names, ""])

@@ -37,9 +37,7 @@ def merged(tasks: list[ray.ObjectRef]) -> Iterator[Partial]:
         yield from ray.get(ready)
 
 
-def evaluate_with_ray(
-    lists: pl.DataFrame, truth: pl.DataFrame, measures: list[str], *, pieces: int
-) -> rw.Result:
+def evaluate_with_ray(lists: pl.DataFrame, truth: pl.DataFrame, measures: list[str], *, pieces: int) -> rw.Result:
     """Evaluate lists against the ground truth in so many pieces."""
     settings = Settings.read(measures, {"threads": 1, "progress": False})
     job = prepare(settings, read_inputs(settings, truth=truth))
@@ -55,11 +53,13 @@ def main() -> None:
     """Compare with one process."""
     rng = np.random.default_rng(0)
     users, k, items = 2_000, 10, 500
-    lists = pl.DataFrame({
-        "user": np.repeat(np.arange(users), k),
-        "item": np.concatenate([rng.permutation(items)[:k] for _ in range(users)]),
-        "rank": np.tile(np.arange(1, k + 1), users),
-    })  # fmt: skip
+    lists = pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(users), k),
+            "item": np.concatenate([rng.permutation(items)[:k] for _ in range(users)]),
+            "rank": np.tile(np.arange(1, k + 1), users),
+        }
+    )
     truth = lists.sample(fraction=0.2, seed=1).select("user", "item")
     lists = lists.filter(pl.col("user") >= 100)  # some users have no list
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

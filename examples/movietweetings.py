@@ -25,24 +25,31 @@ from rankwise.tables.read import read_table
 
 RELEVANT = 8
 FAMILIES = {
-    "accuracy": ["precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10",
-                 "f1@10", "gauc", "lauc@10"],
+    "accuracy": ["precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10", "f1@10", "gauc", "lauc@10"],
     "coverage": ["catalog_coverage@10", "user_coverage(as_share=true)@10"],
-    "novelty": ["novelty@10", "surprisal@10", "efd@10", "epc@10", "serendipity@10",
-                "unexpectedness@10"],
-    "diversity": ["gini@10", "shannon_entropy(normalised=true)@10", "personalization@10",
-                  "ild(distance=jaccard)@10", "subtopic_recall@10", "alpha_ndcg@10",
-                  "calibration_error@10"],
+    "novelty": ["novelty@10", "surprisal@10", "efd@10", "epc@10", "serendipity@10", "unexpectedness@10"],
+    "diversity": [
+        "gini@10",
+        "shannon_entropy(normalised=true)@10",
+        "personalization@10",
+        "ild(distance=jaccard)@10",
+        "subtopic_recall@10",
+        "alpha_ndcg@10",
+        "calibration_error@10",
+    ],
     "popularity bias": ["arp@10", "aplt@10", "pop_rsp@10", "pop_reo@10", "popularity_lift@10"],
     "debiased": ["ips_recall@10", "snips_recall@10", "stratified_recall@10"],
-    "fairness": ["reo(item_group=popularity)@10", "rsp(item_group=decade)@10",
-                 "item_mad_ranking(item_group=popularity)@10",
-                 "user_mad_ranking(user_group=activity)@10",
-                 "group_ratio(recall,user_group=activity)@10",
-                 "bias_disparity(item_group=popularity,user_group=activity)@10"],
+    "fairness": [
+        "reo(item_group=popularity)@10",
+        "rsp(item_group=decade)@10",
+        "item_mad_ranking(item_group=popularity)@10",
+        "user_mad_ranking(user_group=activity)@10",
+        "group_ratio(recall,user_group=activity)@10",
+        "bias_disparity(item_group=popularity,user_group=activity)@10",
+    ],
     "multi-objective": ["hypervolume([ndcg,gini],of=means)@10"],
     "list hygiene": ["unsatisfied(as_share=true)@10", "repeated@10", "cold_item_share@10"],
-}  # fmt: skip
+}
 MEASURES = [measure for own in FAMILIES.values() for measure in own]
 RATING = ["rmse", "mae"]
 
@@ -61,17 +68,26 @@ def tables(data: Path, work: Path) -> None:
     shown.join(films, on="item", how="left").join(seen, on="item", how="left").select(
         "item",
         "genres",
-        decade=pl.when(year < 2000).then(pl.lit("before 2000"))
-        .when(year < 2010).then(pl.lit("2000 to 2009")).otherwise(pl.lit("from 2010")),
-        popularity=pl.when(raters >= 50).then(pl.lit("50 raters or more"))
-        .when(raters >= 10).then(pl.lit("10 to 49")).otherwise(pl.lit("less than 10")),
-    ).sort("item").write_parquet(work / "items.parquet")  # fmt: skip
+        decade=pl.when(year < 2000)
+        .then(pl.lit("before 2000"))
+        .when(year < 2010)
+        .then(pl.lit("2000 to 2009"))
+        .otherwise(pl.lit("from 2010")),
+        popularity=pl.when(raters >= 50)
+        .then(pl.lit("50 raters or more"))
+        .when(raters >= 10)
+        .then(pl.lit("10 to 49"))
+        .otherwise(pl.lit("less than 10")),
+    ).sort("item").write_parquet(work / "items.parquet")
     counted = train.group_by("user").len("rated")
     test.select("user").unique().join(counted, on="user", how="left").select(
         "user",
-        activity=pl.when(pl.col("rated") >= 30).then(pl.lit("30 ratings or more"))
-        .when(pl.col("rated") >= 1).then(pl.lit("1 to 29")).otherwise(pl.lit("new")),
-    ).sort("user").write_parquet(work / "users.parquet")  # fmt: skip
+        activity=pl.when(pl.col("rated") >= 30)
+        .then(pl.lit("30 ratings or more"))
+        .when(pl.col("rated") >= 1)
+        .then(pl.lit("1 to 29"))
+        .otherwise(pl.lit("new")),
+    ).sort("user").write_parquet(work / "users.parquet")
 
 
 def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
@@ -79,11 +95,7 @@ def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
     tables(data, work)
     train, test = (pl.read_parquet(work / f"{name}.parquet") for name in ("train", "test"))
     users = test["user"].unique().sort()
-    models: dict[str, Baseline] = {
-        "popularity": Popularity(),
-        "random": Random(seed=0),
-        "neighbours": ItemNeighbours(),
-    }
+    models: dict[str, Baseline] = {"popularity": Popularity(), "random": Random(seed=0), "neighbours": ItemNeighbours()}
     results = {}
     for name, model in models.items():
         model.fit(train).recommend(users, 10).write_parquet(work / f"{name}.parquet")

@@ -23,18 +23,10 @@ def evaluated(data: Path) -> dict[str, rw.Result]:
     """Split at one moment, fit, recommend, evaluate; everything also without groups of users."""
     split = GlobalTime(share=0.2).split(KCore(5).apply(data / "ratings.dat"))
     users = split.test["user"].unique().sort()
-    models: dict[str, Baseline] = {
-        "popularity": Popularity(),
-        "neighbours": ItemNeighbours(),
-        "random": Random(seed=0),
-    }
+    models: dict[str, Baseline] = {"popularity": Popularity(), "neighbours": ItemNeighbours(), "random": Random(seed=0)}
     return {
         name: rw.evaluate(
-            model.fit(split.train).recommend(users, 10),
-            split,
-            MEASURES,
-            relevance_threshold=8,
-            jackknife=64,
+            model.fit(split.train).recommend(users, 10), split, MEASURES, relevance_threshold=8, jackknife=64
         )
         for name, model in models.items()
     }
@@ -68,14 +60,15 @@ def main(data: Path) -> None:
     for name, result in results.items():
         for measure in MEASURES:
             own = result.interval(measure)
-            print(f"{name:12} {measure:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  "
-                  f"({own.method})")  # fmt: skip
+            print(f"{name:12} {measure:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  ({own.method})")
     first, second = results["popularity"], results["neighbours"]
     asked: dict[str, Any] = {"difference": 0.002, "other": second}
     found = rw.power(first, "ndcg@10", **asked)
     needed = rw.sample_size(first, "ndcg@10", **asked)
-    print(f"\na difference of 0.002 is found with a probability of {found:.2f}; for 0.8 it takes "
-          f"{needed.users:,} users ({needed.low:,} to {needed.high:,})")  # fmt: skip
+    print(
+        f"\na difference of 0.002 is found with a probability of {found:.2f}; for 0.8 it takes "
+        f"{needed.users:,} users ({needed.low:,} to {needed.high:,})"
+    )
 
 
 if __name__ == "__main__":

@@ -59,14 +59,17 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     seed_everything(0, verbose=False)
     train, held_out, n_users, n_items = load(asked.users, asked.items)
-    evaluation = Evaluation(
-        Collection(MEASURES, n_items=n_items, train=train, exclude_seen=True), prog_bar=True
-    )
+    evaluation = Evaluation(Collection(MEASURES, n_items=n_items, train=train, exclude_seen=True), prog_bar=True)
     trainer = Trainer(
-        max_epochs=asked.epochs, accelerator="auto", devices=1, logger=False,
-        enable_checkpointing=False, enable_model_summary=False, enable_progress_bar=False,
+        max_epochs=asked.epochs,
+        accelerator="auto",
+        devices=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
         callbacks=[evaluation, EarlyStopping("val/ndcg@10", mode="max", patience=3)],
-    )  # fmt: skip
+    )
     trainer.fit(
         Recommender(n_users, n_items, targets(held_out, n_users, n_items)),
         DataLoader(TensorDataset(train), batch_size=256, shuffle=True),

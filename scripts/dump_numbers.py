@@ -28,12 +28,24 @@ if TYPE_CHECKING:
 USERS, ITEMS = 60, 40
 CUTOFFS = [1, 3, 10]
 COMPOSED = [
-    "f(first=ndcg,second=recall)@3", "f(beta=2,of=means)@3", "euclidean_distance(of=means)@3",
-    "hypervolume(measures=[ndcg,gini],of=means)@3", "group_gap(ndcg)@3", "group_ratio(recall)@3",
-    "ips(recall)@3", "ips(ndcg,clip=0.3)@3", "snips(map)@3", "snips(dcg)@10",
-    "stratified(recall)@3", "stratified(auc,gamma=0.5)", "ips(precision,propensity=given)@3",
-    "rbp(p=0.5)@10", "err(max_relevance=4)@3", "err(max_relevance=9)@10", "ndcg(log_base=10)@10",
-]  # fmt: skip
+    "f(first=ndcg,second=recall)@3",
+    "f(beta=2,of=means)@3",
+    "euclidean_distance(of=means)@3",
+    "hypervolume(measures=[ndcg,gini],of=means)@3",
+    "group_gap(ndcg)@3",
+    "group_ratio(recall)@3",
+    "ips(recall)@3",
+    "ips(ndcg,clip=0.3)@3",
+    "snips(map)@3",
+    "snips(dcg)@10",
+    "stratified(recall)@3",
+    "stratified(auc,gamma=0.5)",
+    "ips(precision,propensity=given)@3",
+    "rbp(p=0.5)@10",
+    "err(max_relevance=4)@3",
+    "err(max_relevance=9)@10",
+    "ndcg(log_base=10)@10",
+]
 
 World = dict[str, Any]
 
@@ -73,22 +85,28 @@ def make_world(seed: int, *, text: bool, scored: bool) -> World:
             other["rank"] += range(1, n + 1)
     genres = ["drama", "war", "noir", "comedy"]
     return {
-        "lists": pl.DataFrame(rows), "truth": pl.DataFrame(truth), "train": pl.DataFrame(train),
+        "lists": pl.DataFrame(rows),
+        "truth": pl.DataFrame(truth),
+        "train": pl.DataFrame(train),
         "baseline": pl.DataFrame(other),
-        "items": pl.DataFrame({
-            "item": [item(i) for i in range(ITEMS)],
-            "genres": [list(rng.choice(genres, int(rng.integers(0, 3)), replace=False))
-                       for _ in range(ITEMS)],
-            "features": rng.normal(size=(ITEMS, 3)).tolist(),
-            "group": [("a", "b", "c", None)[int(rng.integers(0, 4))] for _ in range(ITEMS)],
-            "propensity": rng.uniform(0.05, 1, ITEMS),
-        }, schema_overrides={"genres": pl.List(pl.String)}),
-        "users": pl.DataFrame({
-            "user": [user(u) for u in range(USERS)],
-            "group": [("x", "y", "z")[u % 3] for u in range(USERS)],
-            "weight": rng.uniform(0, 3, USERS),
-        }),
-    }  # fmt: skip
+        "items": pl.DataFrame(
+            {
+                "item": [item(i) for i in range(ITEMS)],
+                "genres": [list(rng.choice(genres, int(rng.integers(0, 3)), replace=False)) for _ in range(ITEMS)],
+                "features": rng.normal(size=(ITEMS, 3)).tolist(),
+                "group": [("a", "b", "c", None)[int(rng.integers(0, 4))] for _ in range(ITEMS)],
+                "propensity": rng.uniform(0.05, 1, ITEMS),
+            },
+            schema_overrides={"genres": pl.List(pl.String)},
+        ),
+        "users": pl.DataFrame(
+            {
+                "user": [user(u) for u in range(USERS)],
+                "group": [("x", "y", "z")[u % 3] for u in range(USERS)],
+                "weight": rng.uniform(0, 3, USERS),
+            }
+        ),
+    }
 
 
 def variants() -> list[str]:
@@ -169,8 +187,7 @@ def pieces(world: World, measures: list[str], *, whole: bool, **options: Any) ->
     every = pl.concat([world["lists"]["user"], world["truth"]["user"]]).unique().sort()
     for part in range(3):
         chosen = every.gather_every(3, part)
-        lists, rows = (world[name].filter(pl.col("user").is_in(chosen.implode()))
-                       for name in ("lists", "truth"))  # fmt: skip
+        lists, rows = (world[name].filter(pl.col("user").is_in(chosen.implode())) for name in ("lists", "truth"))
         evaluator = rw.Evaluator(measures, truth=truth, **around, **options)
         evaluators.append(evaluator.update(lists, None if whole else rows))
     return evaluators[0].merge(*evaluators[1:]).result()
@@ -181,14 +198,17 @@ def dump() -> Iterator[str]:
     measures = variants()
     scored = make_world(1, text=False, scored=True)
     rules: list[dict[str, Any]] = [
-        {}, *({"ties": t} for t in ("input", "item", "item_desc", "optimistic", "pessimistic")),
-        {"population": "all", "relevance_threshold": 2.0}, {"population": "both"},
+        {},
+        *({"ties": t} for t in ("input", "item", "item_desc", "optimistic", "pessimistic")),
+        {"population": "all", "relevance_threshold": 2.0},
+        {"population": "both"},
         {"population": "recommended", "undefined": "zero"},
         {"undefined": "nan", "population": "all"},
         {"by": "group", "weights": "weight", "relevance_threshold": 3},
         {"jackknife": 8, "by": "group"},
-        {"exclude_seen": True, "warm_and_cold": True}, {"threads": 2, "block_size": 7},
-    ]  # fmt: skip
+        {"exclude_seen": True, "warm_and_cold": True},
+        {"threads": 2, "block_size": 7},
+    ]
     for name, world in {
         "scored": scored,
         "ranked": make_world(2, text=False, scored=False),
@@ -213,9 +233,7 @@ def dump() -> Iterator[str]:
             yield from attempt(f"{name} pieces {whole}", pieces, world, weightable, **options)
         if name == "scored":
             twice = pl.concat([lists, lists.head(9)])
-            yield from attempt(
-                "duplicates", rw.evaluate, twice, truth, usable, **around, duplicates="first"
-            )
+            yield from attempt("duplicates", rw.evaluate, twice, truth, usable, **around, duplicates="first")
             rated = lists.join(truth, on=["user", "item"])
             rated = rated.rename({"score": "prediction", "relevance": "rating"})
             asked = ["rmse", "mae", "ndcg@3", "fcp"]
@@ -270,9 +288,7 @@ def dump_ranked(world: World, measures: list[str]) -> Iterator[str]:
     for failed in ("zero", "leave_out"):
         few = ["ndcg@3", "recall@10", "gini@10"]
         options = {**around, "failed": failed, "by": "group", "exclude_seen": True}
-        yield from attempt(
-            f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options
-        )
+        yield from attempt(f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options)
 
 
 def main() -> None:

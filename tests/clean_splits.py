@@ -38,9 +38,17 @@ WITHOUT_TIME = {
 
 
 def interactions(
-    seed: int, *, n_users: int, n_items: int, activity: float = 20.0, spread: float = 1.0,
-    exponent: float = 1.0, drift: float = 1.0, times: bool = True, ratings: bool = False,
-) -> pl.DataFrame:  # fmt: skip
+    seed: int,
+    *,
+    n_users: int,
+    n_items: int,
+    activity: float = 20.0,
+    spread: float = 1.0,
+    exponent: float = 1.0,
+    drift: float = 1.0,
+    times: bool = True,
+    ratings: bool = False,
+) -> pl.DataFrame:
     """Return one row per user and item: ``activity`` is the median number of rows per user."""
     rng = np.random.default_rng([seed, n_users, n_items])
     rows = np.clip(rng.lognormal(np.log(activity), spread, n_users), 1, n_items / 2).astype(int)
@@ -53,9 +61,7 @@ def interactions(
     if times:
         table = table.with_columns(timestamp=1_600_000_000 + pl.Series(time))
     table = table.unique(["user", "item"], keep="first", maintain_order=True)
-    table = table.filter(
-        pl.int_range(pl.len()).over("user") < pl.Series(rows).gather(table["user"])
-    )
+    table = table.filter(pl.int_range(pl.len()).over("user") < pl.Series(rows).gather(table["user"]))
     if ratings:
         quality = rng.normal(3.5, 0.7, n_items)
         values = np.round(quality[table["item"]] + rng.normal(0, 1, len(table)))

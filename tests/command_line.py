@@ -14,9 +14,13 @@ from rankwise.cli.main import main
 def rankwise(folder, *arguments, stdin=None):
     return subprocess.run(
         [sys.executable, "-m", "rankwise", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, input=stdin, timeout=120,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=120,
         env={**os.environ, "COLUMNS": "100"},
-    )  # fmt: skip
+    )
 
 
 def rankwise_here(folder, *arguments):

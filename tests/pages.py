@@ -54,12 +54,7 @@ class Page:
             self.pieces.append(self.text[end : part.start()])
             end = part.end()
             whole, between = part[0], self.pieces[-1].strip()
-            if (
-                part["kind"] == "text"
-                and part["note"] is None
-                and printed is not None
-                and not between
-            ):
+            if part["kind"] == "text" and part["note"] is None and printed is not None and not between:
                 yield part["body"], printed
                 whole = f"```text\n{printed.rstrip()}\n```"
             else:
@@ -101,9 +96,14 @@ class Page:
         elif line:
             path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
             done = subprocess.run(
-                ["sh", "-ec", line], cwd=self._here, capture_output=True, text=True, timeout=300,
-                env={**os.environ, "PATH": path, "COLUMNS": "100"}, check=False,
-            )  # fmt: skip
+                ["sh", "-ec", line],
+                cwd=self._here,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                env={**os.environ, "PATH": path, "COLUMNS": "100"},
+                check=False,
+            )
         else:
             return ""
         assert done.returncode == expected, f"{self.path.name}: {line}\n{done.stderr}{done.stdout}"

@@ -14,18 +14,18 @@ from rankwise.core.hashing import combined, hash_of_column
 
 def tables(max_size=30, users=5, items=6, times=8, min_size=1):
     row = st.tuples(
-        st.integers(0, users - 1), st.integers(0, items - 1), st.integers(0, times - 1),
+        st.integers(0, users - 1),
+        st.integers(0, items - 1),
+        st.integers(0, times - 1),
         st.sampled_from([1.0, 2.0, 5.0]),
-    )  # fmt: skip
+    )
     rows = st.lists(row, min_size=min_size, max_size=max_size)
     return rows.map(frame)
 
 
 def frame(rows):
     return pl.DataFrame(
-        rows,
-        schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64},
-        orient="row",
+        rows, schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64}, orient="row"
     )
 
 

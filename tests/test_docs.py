@@ -19,10 +19,7 @@ def test_the_documentation_builds(tmp_path):
     pytest.importorskip("sphinx")
     command = ["-m", "sphinx", "-q", "-W", "-b", "html", "-d", str(tmp_path / "trees")]
     done = subprocess.run(
-        [sys.executable, *command, str(DOCS), str(tmp_path / "html")],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *command, str(DOCS), str(tmp_path / "html")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     for name in registry.names():
@@ -37,24 +34,38 @@ def test_the_page_that_helps_to_choose_names_every_measure_that_exists():
     words = {re.split(r"[@(=,]", word)[0] for word in re.findall(r"`([a-z_0-9]+[^`]*)`", text)}
     named = {word for word in words if "." not in word}  # the others are names of Python
     known = set(registry.names())
-    parameters = {
-        "denominator",
-        "average",
-        "by",
-        "duplicates",
-        "of",
-        "weight",
-        "ratio_of",
-        "patience",
-    }
+    parameters = {"denominator", "average", "by", "duplicates", "of", "weight", "ratio_of", "patience"}
     assert not [name for name in named - parameters if not registry.knows(name)]
     missing = known - named
     # A measure with its plain definition beside it is new: advice comes with use.
-    missing -= {cls.name for cls in registry.every()
-                if cls.plain and cls.plain.__module__ == cls.__module__}  # fmt: skip
+    missing -= {cls.name for cls in registry.every() if cls.plain and cls.plain.__module__ == cls.__module__}
     # Those that are spelled variants of others, or counts that need no advice.
-    assert missing <= {"f", "cg", "dcg", "ndcg_binary", "mar", "r_precision", "rbp", "err", "tp", "fp",
-                       "fn", "tn", "mse", "r2", "explained_variance", "log_loss", "fcp",
-                       "num_retrieved", "user_coverage", "user_coverage_at_n", "ips_dcg", "snips_dcg",
-                       "bias_disparity_source", "bias_disparity_recommendation", "user_mad_rating",
-                       "mean_score", "overlap"}  # fmt: skip
+    assert missing <= {
+        "f",
+        "cg",
+        "dcg",
+        "ndcg_binary",
+        "mar",
+        "r_precision",
+        "rbp",
+        "err",
+        "tp",
+        "fp",
+        "fn",
+        "tn",
+        "mse",
+        "r2",
+        "explained_variance",
+        "log_loss",
+        "fcp",
+        "num_retrieved",
+        "user_coverage",
+        "user_coverage_at_n",
+        "ips_dcg",
+        "snips_dcg",
+        "bias_disparity_source",
+        "bias_disparity_recommendation",
+        "user_mad_rating",
+        "mean_score",
+        "overlap",
+    }

@@ -73,8 +73,9 @@ def without_its_data(folder):
         return rw.load(folder)
     except rw.RankwiseError as error:
         stamp = error.found.split("-")[1].split(".")[0]
-        raise type(error)(error.what, where=error.where, hint=error.hint,
-                          found=error.found.replace(stamp, "…")) from None  # fmt: skip
+        raise type(error)(
+            error.what, where=error.where, hint=error.hint, found=error.found.replace(stamp, "…")
+        ) from None
 
 
 def rank(scores=None, k=2, **options):
@@ -87,9 +88,7 @@ def folder_in_use(folder):
 
 
 def cut(rule, table):
-    return lambda folder: (
-        list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
-    )
+    return lambda folder: list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
 
 
 def edited_card(folder):
@@ -130,14 +129,10 @@ class Failing:
         raise RuntimeError("out of order")
 
 
-SAMPLED_LISTS = rw.rank(
-    np.eye(9), k=3, only=[0], candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9))
-)
+SAMPLED_LISTS = rw.rank(np.eye(9), k=3, only=[0], candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9)))
 SAMPLED = rw.evaluate(SAMPLED_LISTS, {0: {1}}, "mrr")
 SCORES = LISTS.with_columns(score=pl.Series([0.5, float("nan"), 0.1]))
-ITEMS = pl.DataFrame(
-    {"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]}
-)
+ITEMS = pl.DataFrame({"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]})
 USERS = pl.DataFrame({"user": [1, 2], "group": ["x", "y"]})
 RANKS = LISTS.with_columns(rank=pl.Series([1, 1, 1]))
 CASES = {
@@ -186,8 +181,8 @@ CASES = {
     "group that is not there": go(by="group", users=pl.DataFrame({"user": [1], "grp": ["a"]})),
     "groups of training users without training": go(by="activity"),
     "groups of training users and a column": go(
-        by="popularity", train={1: [5]},
-        users=pl.DataFrame({"user": [1], "popularity": ["a"]})),
+        by="popularity", train={1: [5]}, users=pl.DataFrame({"user": [1], "popularity": ["a"]})
+    ),
     "weights that are missing": go(weights={1: 2.0}),
     "missing file": lambda folder: rw.evaluate(folder / "none.csv", TRUTH),
     "folder for a file": lambda folder: rw.evaluate(folder, TRUTH),
@@ -220,7 +215,9 @@ CASES = {
     "item twice in the table": go(measures="srecall@2", items=pl.concat([ITEMS, ITEMS])),
     "no category at all": go(measures="srecall@2", items=ITEMS.with_columns(genres=pl.lit(""))),
     "propensity of 0": go(measures="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)),
-    "propensity that is missing": go(measures="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)),
+    "propensity that is missing": go(
+        measures="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)
+    ),
     "items as a mapping of something else": go(items={5: "war"}),
     "head of everything": go(measures="aplt(pop_ratio=1)@2"),
     "alpha of calibration": go(measures="calibration_error(alpha=0)@2"),
@@ -229,8 +226,12 @@ CASES = {
     "objectives without a value for a user": go(measures="hypervolume([ndcg,gini])@2"),
     "gap of a measure of all users": go(measures="group_gap(gini)@2"),
     "part with a cut-off of its own": go(measures="group_gap(measure=ndcg@5)@2"),
-    "distance that cannot be imported": go(measures="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})),
-    "several values": lambda _: rw.evaluate(LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS)["bias_disparity_recommendation@2"],
+    "distance that cannot be imported": go(
+        measures="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})
+    ),
+    "several values": lambda _: rw.evaluate(LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS)[
+        "bias_disparity_recommendation@2"
+    ],
     "cells of a measure that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
     "baseline that repeats an item": go(measures="overlap@2", baseline={1: [5, 5]}),
     "catalogue that lacks items": go(measures="auc(seen=included)", items=[5]),
@@ -249,16 +250,16 @@ CASES = {
     "nobody to rank for": rank(np.eye(2), only=[7]),
     "candidates as a list": rank(np.eye(2), candidates=[0]),
     "k of nothing": rank(np.eye(2), k=0),
-    "sampled with replacement as lists": rank(np.eye(9), candidates=rw.candidates.sampled(
-        {0: {1}}, 3, seed=1, items=range(9), replacement=True)),
-    "ranks of another truth": lambda _: rw.evaluate(
-        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {1}}, "mrr"),
+    "sampled with replacement as lists": rank(
+        np.eye(9), candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9), replacement=True)
+    ),
+    "ranks of another truth": lambda _: rw.evaluate(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {1}}, "mrr"),
     "ranks where lists are needed": lambda _: rw.evaluate(
-        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "gini@2"),
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "gini@2"
+    ),
     "sampled beside exact": lambda _: rw.compare({"a": SAMPLED, "b": rw.evaluate(LISTS, TRUTH, "mrr")}),
     "area over a sample": lambda _: rw.evaluate(SAMPLED_LISTS, {0: {1}}, "gauc(seen=included)"),
-    "correction of what is exact": lambda _: rw.correct(
-        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"),
+    "correction of what is exact": lambda _: rw.correct(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"),
     "model without recommend": lambda _: rw.evaluate_model(object(), TRUTH, "mrr@2"),
     "model that always fails": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr@2"),
     "model whose ids are too large": lambda _: rw.evaluate_model(Oversized(), TRUTH, "mrr@2"),
@@ -266,7 +267,9 @@ CASES = {
     "exclude_seen without train": go(exclude_seen=True),
     "weights of what is no sum": go(measures="ips(mrr)@2", train=TRUTH),
     "weighted part with a cut-off": go(measures="snips(of=ndcg@5)@2", train=TRUTH),
-    "propensity of 0 in a weight": go(measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))),
+    "propensity of 0 in a weight": go(
+        measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))
+    ),
     "clip of 0": go(measures="ips(of=recall,clip=0)@2", train=TRUTH),
     "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
     "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),
@@ -298,21 +301,30 @@ CASES = {
     "part that does not exist": lambda _: rw.splits.LeaveOut(1).split(TIMED).validation,
     "folder without parts": lambda folder: rw.splits.read(folder),
     "split into a folder that is in use": folder_in_use,
-    "results of different splits": lambda _: rw.compare({
-        name: rw.evaluate({1: [5], 2: [6]}, rule.split(TIMED), "recall@1")
-        for name, rule in (("a", rw.splits.LeaveOut(1)), ("b", rw.splits.GlobalTime(at=9)))}),
-    "comparison of different truths": lambda _: rw.compare({
-        "a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, {1: {6: 4.0, 7: 4.0}, 2: {5: 2.0}}, "mrr")}),
-    "comparison of different settings": lambda _: rw.compare({
-        "a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, TRUTH, "mrr", population="both")}),
-    "comparison of users that one result lacks": lambda _: rw.compare({
-        "a": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
-        "b": rw.evaluate(LISTS[:2], TRUTH, "mrr", population="both")}),
+    "results of different splits": lambda _: rw.compare(
+        {
+            name: rw.evaluate({1: [5], 2: [6]}, rule.split(TIMED), "recall@1")
+            for name, rule in (("a", rw.splits.LeaveOut(1)), ("b", rw.splits.GlobalTime(at=9)))
+        }
+    ),
+    "comparison of different truths": lambda _: rw.compare(
+        {"a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, {1: {6: 4.0, 7: 4.0}, 2: {5: 2.0}}, "mrr")}
+    ),
+    "comparison of different settings": lambda _: rw.compare(
+        {"a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, TRUTH, "mrr", population="both")}
+    ),
+    "comparison of users that one result lacks": lambda _: rw.compare(
+        {
+            "a": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
+            "b": rw.evaluate(LISTS[:2], TRUTH, "mrr", population="both"),
+        }
+    ),
     "comparison of one result": lambda _: rw.compare({"a": rw.evaluate(LISTS, TRUTH, "mrr")}),
     "results in a list": lambda _: rw.compare([SAMPLED, SAMPLED]),
     "comparison by groups that nobody knows": lambda _: rw.compare(SAMPLED, SAMPLED, by="team"),
     "interval of a group that nobody is in": lambda _: rw.evaluate(
-        LISTS, TRUTH, "mrr", users=USERS, by="group").interval("mrr", by="group", group="xy"),
+        LISTS, TRUTH, "mrr", users=USERS, by="group"
+    ).interval("mrr", by="group", group="xy"),
     "saved result that was changed by hand": changed_by_hand,
     "saved result without its data": without_its_data,
     "folder without a result": lambda folder: rw.load(folder),
@@ -327,17 +339,14 @@ CASES = {
     "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
-    "curve of a measure without one": lambda _: rw.curve(
-        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
-}  # fmt: skip
+    "curve of a measure without one": lambda _: rw.curve(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
+}
 
 
 def said(name, folder):
     with pytest.raises(RankwiseError) as caught:
         CASES[name](folder)
-    return f"{type(caught.value).__name__}: {caught.value}".replace(f"{folder}/", "…/").replace(
-        str(folder), "…"
-    )
+    return f"{type(caught.value).__name__}: {caught.value}".replace(f"{folder}/", "…/").replace(str(folder), "…")
 
 
 def golden():

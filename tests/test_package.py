@@ -26,10 +26,7 @@ def test_every_measure_is_exported():
 
 
 def test_importing_loads_nothing_heavy():
-    code = (
-        "import sys, rankwise; "
-        "print([m for m in ('numpy', 'polars', 'scipy', 'torch', 'rich') if m in sys.modules])"
-    )
+    code = "import sys, rankwise; print([m for m in ('numpy', 'polars', 'scipy', 'torch', 'rich') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 
@@ -63,14 +60,7 @@ def test_type_checkers_see_names_that_are_not_there(tmp_path):
         "rw.evalute({}, {})\n"
         "rw.NDCG('x')\n"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--config-file=",
-        str(tmp_path / "code.py"),
-    ]
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path / "code.py")]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     lines = [line.split(":")[1] for line in found.splitlines() if ": error:" in line]
     assert lines == ["4", "5"], found
@@ -84,9 +74,7 @@ def test_pyright_sees_every_export(tmp_path):
         "import rankwise as rw\n" + "\n".join(f"rw.{name}" for name in names) + "\nrw.evalute\n"
     )
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "code.py"]
-    found = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=tmp_path
-    ).stdout
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
     lines = [line for line in found.splitlines() if " error: " in line]
     assert len(lines) == 1, found
     assert "evalute" in lines[0]

@@ -19,10 +19,7 @@ ELSEWHERE = {
     "libraries.md": "tests/peers",
 }
 """Pages whose blocks run where their engine is started, or that have none."""
-PAGES = [
-    ROOT / "README.md",
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE),
-]
+PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

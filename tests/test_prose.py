@@ -19,9 +19,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from api_reference import GROUPS, public_objects  # noqa: E402 - it lies in the folder docs
 
 THINGS = r"(?:row|value|number|column|list|line|name|result|bool|page|cell|block|fold|weight|score)"
-OWNERS = (
-    r"(?:row|user|item|group|pair|measure|metric|column|list|query|system|line|name|cut-off|fold)"
-)
+OWNERS = r"(?:row|user|item|group|pair|measure|metric|column|list|query|system|line|name|cut-off|fold)"
 PATTERNS = {
     "one row per user": rf"\b(?:a|one|an) {THINGS}s? an? {OWNERS}\b",
     "except": r"\bbut for (?:the|those|its|their)\b",
@@ -36,12 +34,13 @@ PATTERNS = {
 
 def prose():
     """Yield the text of every page, and every string of the source that is written for people."""
-    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md",
-                 *sorted((ROOT / "docs").rglob("*.md"))):  # fmt: skip
-        yield (
-            path,
-            re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL),
-        )
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ):
+        yield (path, re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL))
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
@@ -65,9 +64,7 @@ def described(path):
     found = getattr(import_module(head), last)
     text = inspect.getdoc(found) or ""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    documented = (
-        re.findall(r"^(\*{0,2}\w[\w, *]*) : (.*)$", section[1], re.MULTILINE) if section else []
-    )
+    documented = re.findall(r"^(\*{0,2}\w[\w, *]*) : (.*)$", section[1], re.MULTILINE) if section else []
     try:
         signature = inspect.signature(found).parameters
     except (TypeError, ValueError):
@@ -76,8 +73,9 @@ def described(path):
 
 
 ENGINES = {"torch", "spark"}
-OBJECTS = [(group, path) for group, (_, names) in GROUPS.items() if group not in ENGINES
-           for path in public_objects(names)]  # fmt: skip
+OBJECTS = [
+    (group, path) for group, (_, names) in GROUPS.items() if group not in ENGINES for path in public_objects(names)
+]
 
 
 def test_every_public_object_is_in_the_reference():

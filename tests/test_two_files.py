@@ -18,15 +18,12 @@ ROOT = Path(__file__).parents[1]
 
 def test_two_files_and_nothing_else(tmp_path):
     code = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    measure, test = (next(text for text in code if wanted in text)
-                     for wanted in ("class LastHit", "def test_last_hit"))  # fmt: skip
+    measure, test = (next(text for text in code if wanted in text) for wanted in ("class LastHit", "def test_last_hit"))
     copy = tmp_path / "copy"
     for part in ("src", "tests", "docs", "examples", "README.md", "pyproject.toml", "scripts"):
         source = ROOT / part
         ignored = shutil.ignore_patterns("__pycache__", ".*")
-        shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(
-            source, copy / part
-        )
+        shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(source, copy / part)
     (copy / "src" / "rankwise" / "measures" / "last_hit.py").write_text(
         f'"""The last hit of a list."""\n\nfrom __future__ import annotations\n\n{measure}'
     )
@@ -35,19 +32,32 @@ def test_two_files_and_nothing_else(tmp_path):
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+            [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        )
 
     found = run("-c", "import rankwise; print(rankwise.__file__, rankwise.LastHit().cells)")
     assert str(copy) in found.stdout, found.stderr
     assert "last_hit" in found.stdout
     asked = "last_hit or layers or twin or range or matter or composed or choose or names"
     done = run(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--hypothesis-profile", "quick",
-        "-k", asked, "tests/contract", "tests/test_layers.py", "tests/measures/test_last_hit.py",
-        "tests/measures/test_against_functional.py", "tests/measures/test_display.py",
-        "tests/test_docs.py", "tests/cli/test_measures.py",
-    )  # fmt: skip
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        "--hypothesis-profile",
+        "quick",
+        "-k",
+        asked,
+        "tests/contract",
+        "tests/test_layers.py",
+        "tests/measures/test_last_hit.py",
+        "tests/measures/test_against_functional.py",
+        "tests/measures/test_display.py",
+        "tests/test_docs.py",
+        "tests/cli/test_measures.py",
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert re.search(r"\d{2,} passed", done.stdout)

@@ -17,27 +17,35 @@ __all__ = ["write"]
 Found: TypeAlias = "dict[str, Any]"
 
 NAMES = {
-    "plain_python": "plain Python", "polars": "Polars, by hand", "ranx": "ranx",
-    "pytrec_eval": "pytrec_eval", "ir_measures": "ir_measures", "rectools": "RecTools",
-    "replay": "RePlay", "recommenders": "Recommenders", "lenskit": "LensKit",
-    "torchmetrics": "TorchMetrics", "implicit": "implicit", "cornac": "Cornac",
-    "recbole": "RecBole", "warprec": "WarpRec", "recometrics": "recometrics",
+    "plain_python": "plain Python",
+    "polars": "Polars, by hand",
+    "ranx": "ranx",
+    "pytrec_eval": "pytrec_eval",
+    "ir_measures": "ir_measures",
+    "rectools": "RecTools",
+    "replay": "RePlay",
+    "recommenders": "Recommenders",
+    "lenskit": "LensKit",
+    "torchmetrics": "TorchMetrics",
+    "implicit": "implicit",
+    "cornac": "Cornac",
+    "recbole": "RecBole",
+    "warprec": "WarpRec",
+    "recometrics": "recometrics",
     "faiss": "FAISS (flat)",
-}  # fmt: skip
+}
 TASKS = {
     "lists": "Lists and ground truth to means",
     "factors": "Factors to means, without the items of training",
     "search": "Factors to the best ten items, nothing measured",
 }
 USERS = {size: f"{users:,} users" for size, users in SIZES.items()}
-HEAD = ("", "values", "import and first call", "construction", "later call", "memory",
-        "later call, rankwise")  # fmt: skip
+HEAD = ("", "values", "import and first call", "construction", "later call", "memory", "later call, rankwise")
 
 
 def write(results: Path) -> None:
     """Write the tables into ``docs/benchmarks.md`` and the chart beside it."""
-    found = {size: json.loads(path.read_text()) for size in SIZES
-             if (path := results / f"{size}.json").exists()}  # fmt: skip
+    found = {size: json.loads(path.read_text()) for size in SIZES if (path := results / f"{size}.json").exists()}
     parts = [_size(size, measured) for size, measured in found.items()]
     write_part("benchmarks/run.py", "\n".join(parts))
     _chart(found).save(DOCS / "benchmarks.svg")
@@ -94,12 +102,7 @@ def _times(ratio: float) -> str:
 
 def _chart(found: dict[str, Found]) -> alt.Chart:
     rows = [
-        {
-            "peer": NAMES[name],
-            "size": USERS[size],
-            "task": TASKS[each["task"]],
-            "ratio": _later(each),
-        }
+        {"peer": NAMES[name], "size": USERS[size], "task": TASKS[each["task"]], "ratio": _later(each)}
         for size, measured in found.items()
         for name, each in measured["peers"].items()
         if "why" not in each
@@ -109,18 +112,27 @@ def _chart(found: dict[str, Found]) -> alt.Chart:
         alt.Chart(frame)
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
-            x=alt.X("ratio:Q", scale=alt.Scale(type="log"),
-                    title="time of a later call over that of rankwise (1 = equal)"),
+            x=alt.X(
+                "ratio:Q", scale=alt.Scale(type="log"), title="time of a later call over that of rankwise (1 = equal)"
+            ),
             y=alt.Y("peer:N", sort=[*NAMES.values()], title=None),
-            color=alt.Color("size:N", sort=[*USERS.values()], title=None,
-                            legend=alt.Legend(orient="top"),
-                            scale=alt.Scale(range=["#8fb8de", "#3b7dbf", "#14375e"])),
-            row=alt.Row("task:N", sort=[*TASKS.values()], title=None,
-                        header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top")),
+            color=alt.Color(
+                "size:N",
+                sort=[*USERS.values()],
+                title=None,
+                legend=alt.Legend(orient="top"),
+                scale=alt.Scale(range=["#8fb8de", "#3b7dbf", "#14375e"]),
+            ),
+            row=alt.Row(
+                "task:N",
+                sort=[*TASKS.values()],
+                title=None,
+                header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top"),
+            ),
         )
         .resolve_scale(y="independent")
         .properties(width=520)
         .configure(background="white", font="system-ui, sans-serif")
         .configure_view(stroke=None)
-    )  # fmt: skip
+    )
     return chart

@@ -7,9 +7,13 @@ from typing import Any
 from program import Data, compete
 
 NAMES = {
-    "P_10": "P@10", "recall_10": "recall@10", "ndcg_cut_10": "ndcg_cut@10",
-    "map_cut_10": "map_cut@10", "recip_rank": "recip_rank", "success_10": "success@10",
-}  # fmt: skip
+    "P_10": "P@10",
+    "recall_10": "recall@10",
+    "ndcg_cut_10": "ndcg_cut@10",
+    "map_cut_10": "map_cut@10",
+    "recip_rank": "recip_rank",
+    "success_10": "success@10",
+}
 ASKED = {"P.10", "recall.10", "ndcg_cut.10", "map_cut.10", "recip_rank", "success.10"}
 
 
@@ -27,10 +31,7 @@ def build(library: Any, data: Data) -> Any:
 def evaluate(library: Any, given: Any) -> dict[str, float]:
     evaluator, recs = given
     users = evaluator.evaluate(recs)
-    return {
-        name: sum(values[key] for values in users.values()) / len(users)
-        for key, name in NAMES.items()
-    }
+    return {name: sum(values[key] for values in users.values()) / len(users) for key, name in NAMES.items()}
 
 
 if __name__ == "__main__":

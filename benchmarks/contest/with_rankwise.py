@@ -43,10 +43,7 @@ def evaluate(library: Any, given: Any) -> dict[str, float]:
     recs, train = given.get("recs"), given.get("train")
     if ASKED.task == "factors":
         recs = rw.rank(**given["factors"], k=K, exclude=train, ties="item")
-    result = rw.evaluate(
-        recs, given["truth"], ASKED.measures, convention=ASKED.convention, train=train,
-        progress=False,
-    )  # fmt: skip
+    result = rw.evaluate(recs, given["truth"], ASKED.measures, convention=ASKED.convention, train=train, progress=False)
     return {name: float(result[name]) for name in ASKED.measures}
 
 

@@ -26,9 +26,13 @@ def build(library: Any, data: Data) -> Any:
         order = np.argsort(columns["user"], kind="stable")
         made[table] = {name: column[order] for name, column in columns.items()}
     config = {
-        "metrics": MEASURES, "topk": [10], "metric_decimal_place": 15,
-        "eval_args": {"mode": "full"}, "device": torch.device("cpu"), "LABEL_FIELD": "label",
-    }  # fmt: skip
+        "metrics": MEASURES,
+        "topk": [10],
+        "metric_decimal_place": 15,
+        "eval_args": {"mode": "full"},
+        "device": torch.device("cpu"),
+        "LABEL_FIELD": "label",
+    }
     return torch.from_numpy(data.users), torch.from_numpy(data.items), made, config
 
 
@@ -45,10 +49,7 @@ def evaluate(library: Any, given: Any) -> dict[str, float]:
         for table, columns in tables.items():
             ends = np.searchsorted(columns["user"], [first, first + len(batch)])
             part = slice(*ends)
-            rows[table] = (
-                torch.from_numpy(columns["user"][part] - first),
-                torch.from_numpy(columns["item"][part] + 1),
-            )
+            rows[table] = (torch.from_numpy(columns["user"][part] - first), torch.from_numpy(columns["item"][part] + 1))
         scores[rows["train"]] = -torch.inf
         collector.eval_batch_collect(scores, None, *rows["truth"])
     found = evaluator_of(config).evaluate(collector.data_struct)

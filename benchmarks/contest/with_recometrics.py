@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 from program import Data, compete
 
-NAMES = {"p@10": "precision@10", "r@10": "recall@10", "tap@10": "map@10",
-         "ndcg@10": "ndcg@10", "hit@10": "hit_rate@10", "rr@10": "mrr@10"}  # fmt: skip
+NAMES = {
+    "p@10": "precision@10",
+    "r@10": "recall@10",
+    "tap@10": "map@10",
+    "ndcg@10": "ndcg@10",
+    "hit@10": "hit_rate@10",
+    "rr@10": "mrr@10",
+}
 
 
 def load() -> Any:
@@ -31,9 +37,17 @@ def build(library: Any, data: Data) -> Any:
 
 def evaluate(library: Any, given: Any) -> dict[str, float]:
     found = library[0].calc_reco_metrics(
-        *given, k=10, precision=True, recall=True, trunc_average_precision=True, ndcg=True,
-        hit=True, rr=True, nthreads=-1, consider_cold_start=True,
-    )  # fmt: skip
+        *given,
+        k=10,
+        precision=True,
+        recall=True,
+        trunc_average_precision=True,
+        ndcg=True,
+        hit=True,
+        rr=True,
+        nthreads=-1,
+        consider_cold_start=True,
+    )
     means = {name.lower(): float(mean) for name, mean in found.mean().items()}
     return {NAMES[name]: mean for name, mean in means.items() if name in NAMES}
 

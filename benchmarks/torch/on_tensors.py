@@ -28,8 +28,17 @@ from timing import in_turns, ratio
 from rankwise.torch import Collection, rank
 
 SIX = ["precision", "recall", "ndcg", "map", "mrr", "hit_rate"]
-TWENTY = [*(f"{name}@[10,50]" for name in SIX), "rbp@10", "r_precision", "gini@10", "coverage@10",
-          "shannon_entropy@10", "item_coverage@10", "personalization@10", "arp@10"]  # fmt: skip
+TWENTY = [
+    *(f"{name}@[10,50]" for name in SIX),
+    "rbp@10",
+    "r_precision",
+    "gini@10",
+    "coverage@10",
+    "shannon_entropy@10",
+    "item_coverage@10",
+    "personalization@10",
+    "arp@10",
+]
 
 
 def waiting(work: Callable[..., Any], device: torch.device) -> Callable[[], Any]:
@@ -44,8 +53,7 @@ def waiting(work: Callable[..., Any], device: torch.device) -> Callable[[], Any]
     return timed
 
 
-def evaluate(metrics: Collection, *given: Tensor, batch: int | None = None,
-             **more: Tensor) -> dict[str, float]:  # fmt: skip
+def evaluate(metrics: Collection, *given: Tensor, batch: int | None = None, **more: Tensor) -> dict[str, float]:
     """Return the values of lists or scores, a batch at a time."""
     metrics.reset()
     scores, target = given
@@ -77,28 +85,27 @@ def against_torchmetrics(device: torch.device, size: int, turns: int) -> None:
     scores = torch.rand((size, 100), generator=generator, device=device)
     target = torch.rand((size, 100), generator=generator, device=device) < 0.05
     theirs, ours = TorchMetricsRetrieval(device), Collection(TorchMetricsRetrieval.names).to(device)
-    check(evaluate(ours, scores, target),
-          {n.replace("map(normaliser=hits)", "map(normaliser=hits)"): v
-           for n, v in theirs(scores, target).items()})  # fmt: skip
-    jobs = [waiting(partial(theirs, scores, target), device),
-            waiting(partial(evaluate, ours, scores, target), device)]  # fmt: skip
-    row(f"TorchMetrics, 3 measures, {size:,} users × 100 items: time over rankwise", jobs, "≥ 20×",
-        turns)  # fmt: skip
+    check(
+        evaluate(ours, scores, target),
+        {n.replace("map(normaliser=hits)", "map(normaliser=hits)"): v for n, v in theirs(scores, target).items()},
+    )
+    jobs = [waiting(partial(theirs, scores, target), device), waiting(partial(evaluate, ours, scores, target), device)]
+    row(f"TorchMetrics, 3 measures, {size:,} users × 100 items: time over rankwise", jobs, "≥ 20×", turns)
 
 
 def against_dense(device: torch.device, size: int, n_items: int, turns: int) -> None:
     """Compare with an evaluator of dense targets, 6 measures at 4 cut-offs."""
     generator = torch.Generator(device).manual_seed(1)
     scores = torch.rand((size, n_items), generator=generator, device=device)
-    target = (
-        torch.rand((size, n_items), generator=generator, device=device) < 10 / n_items
-    ).float()
+    target = (torch.rand((size, n_items), generator=generator, device=device) < 10 / n_items).float()
     names = [f"{name}@[{','.join(map(str, CUTOFFS))}]" for name in SIX]
     theirs, ours = DenseEvaluator(device), Collection(names).to(device)
     mask = target.bool()
     check(evaluate(ours, scores, mask, batch=1024), theirs(scores, target))
-    jobs = [waiting(partial(theirs, scores, target), device),
-            waiting(partial(evaluate, ours, scores, mask, batch=1024), device)]  # fmt: skip
+    jobs = [
+        waiting(partial(theirs, scores, target), device),
+        waiting(partial(evaluate, ours, scores, mask, batch=1024), device),
+    ]
     row(f"dense evaluator, 24 values, {size:,} × {n_items:,}: time over rankwise", jobs, "–", turns)
 
 
@@ -109,10 +116,11 @@ def against_reading(device: torch.device, size: int, turns: int) -> None:
     lists = lists.contiguous()
     target = torch.rand((size, 1000), generator=generator, device=device).argsort(1)[:, :10]
     metrics = Collection([f"{name}@[5,10,20,100]" for name in SIX]).to(device)
-    jobs = [waiting(partial(evaluate, metrics, lists, target), device),
-            waiting(lambda: (lists.sum(), target.sum()), device)]  # fmt: skip
-    row(f"ready lists, 24 values, {size:,} × 100: time over reading the tensors once", jobs, "–",
-        turns)  # fmt: skip
+    jobs = [
+        waiting(partial(evaluate, metrics, lists, target), device),
+        waiting(lambda: (lists.sum(), target.sum()), device),
+    ]
+    row(f"ready lists, 24 values, {size:,} × 100: time over reading the tensors once", jobs, "–", turns)
 
 
 def from_embeddings(device: torch.device, users: int, items: int, turns: int) -> None:
@@ -143,15 +151,17 @@ def from_embeddings(device: torch.device, users: int, items: int, turns: int) ->
 
     bare = waiting(partial(bare_product, user_factors, item_factors, rows), device)
     twenty = [name for name in TWENTY if name != "r_precision"]
-    row(f"20 measures from embeddings, {shape}: time over the bare product", [job(twenty), bare],
-        "≤ 1.5×", turns)  # fmt: skip
-    row(f"6 measures, seen items out, {shape}: time over the bare product",
-        [job([f"{name}@10" for name in SIX], seen), bare], "–", turns,
-        f"; product {flops / 1e9:.0f} GFLOP")  # fmt: skip
+    row(f"20 measures from embeddings, {shape}: time over the bare product", [job(twenty), bare], "≤ 1.5×", turns)
+    row(
+        f"6 measures, seen items out, {shape}: time over the bare product",
+        [job([f"{name}@10" for name in SIX], seen), bare],
+        "–",
+        turns,
+        f"; product {flops / 1e9:.0f} GFLOP",
+    )
     ours = waiting(partial(rank, users=user_factors, items=item_factors, k=10), device)
     for name, search in searchers(user_factors, item_factors, 10, rows).items():
-        row(f"{name}, top 10, {shape}: time over rankwise.torch.rank",
-            [waiting(search, device), ours], "–", turns)  # fmt: skip
+        row(f"{name}, top 10, {shape}: time over rankwise.torch.rank", [waiting(search, device), ours], "–", turns)
 
 
 def main() -> None:

@@ -94,9 +94,13 @@ class DenseEvaluator:
         return hits.max(1).values
 
     measures: ClassVar[dict[str, Callable[[DenseEvaluator, Tensor, Tensor, int], Tensor]]] = {
-        "precision": precision, "recall": recall, "ndcg": ndcg, "map": average_precision,
-        "mrr": reciprocal_rank, "hit_rate": hit_rate,
-    }  # fmt: skip
+        "precision": precision,
+        "recall": recall,
+        "ndcg": ndcg,
+        "map": average_precision,
+        "mrr": reciprocal_rank,
+        "hit_rate": hit_rate,
+    }
 
 
 def bare_product(users: Tensor, items: Tensor, rows: int) -> None:

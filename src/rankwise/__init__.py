@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.evaluator import Evaluator as Evaluator
     from rankwise.evaluation.explain import explain as explain
     from rankwise.functional.rated_lists import compute_metrics as compute_metrics
-    from rankwise.functional.recommender_evaluator import (
-        RecommenderEvaluator as RecommenderEvaluator,
-    )
+    from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.measures.accuracy import *
     from rankwise.measures.areas import *
     from rankwise.measures.confusion import *
@@ -127,13 +125,48 @@ _SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
 
 if not TYPE_CHECKING:  # type checkers take what is imported above, the measures included
     __all__ = [
-        "Audit", "Comparison", "Convention", "Decision", "Evaluator", "Measure", "Partial",
-        "Ranking", "Ranks", "RankwiseError", "RecommenderEvaluator", "Result", "__version__",
-        "across_conventions", "audit", "candidates", "compare", "compute_metrics", "convention_of",
-        "conventions", "correct", "curve", "datasets", "decide", "evaluate", "evaluate_model",
-        "evaluate_ratings", "explain", "from_per_user", "functional", "load", "models", "parse",
-        "power", "rank", "rank_relevant", "read_chunks", "report", "sample_size", "splits", "stats",
-    ]  # fmt: skip
+        "Audit",
+        "Comparison",
+        "Convention",
+        "Decision",
+        "Evaluator",
+        "Measure",
+        "Partial",
+        "Ranking",
+        "Ranks",
+        "RankwiseError",
+        "RecommenderEvaluator",
+        "Result",
+        "__version__",
+        "across_conventions",
+        "audit",
+        "candidates",
+        "compare",
+        "compute_metrics",
+        "convention_of",
+        "conventions",
+        "correct",
+        "curve",
+        "datasets",
+        "decide",
+        "evaluate",
+        "evaluate_model",
+        "evaluate_ratings",
+        "explain",
+        "from_per_user",
+        "functional",
+        "load",
+        "models",
+        "parse",
+        "power",
+        "rank",
+        "rank_relevant",
+        "read_chunks",
+        "report",
+        "sample_size",
+        "splits",
+        "stats",
+    ]
 
 
 def _measures() -> dict[str, Any]:

@@ -69,9 +69,7 @@ def synthetic(n_users: int = 1500, n_items: int = 800, *, seed: int = 0) -> Data
     ['user', 'item', 'rating', 'timestamp']
     """
     if n_users < 10 or n_items < 10:
-        raise ParameterError(
-            "the data set needs at least 10 users and 10 items", found=f"{n_users}, {n_items}"
-        )
+        raise ParameterError("the data set needs at least 10 users and 10 items", found=f"{n_users}, {n_items}")
     rng = np.random.default_rng(seed)
     n_genres = len(_GENRES)
     main = rng.integers(0, n_genres, n_items)
@@ -123,18 +121,12 @@ def _month(rng: Any, month: int, weight: Any, seen: Any, n_films: Any) -> tuple[
 
 def _items(rng: Any, items: Any, main: Any, second: Any) -> pl.DataFrame:
     names = np.array(_GENRES)
-    categories = [
-        a if a == b else f"{a}|{b}" for a, b in zip(names[main], names[second], strict=True)
-    ]
-    studio = np.array(["north", "south", "independent"])[
-        rng.choice(3, len(items), p=[0.5, 0.35, 0.15])
-    ]
+    categories = [a if a == b else f"{a}|{b}" for a, b in zip(names[main], names[second], strict=True)]
+    studio = np.array(["north", "south", "independent"])[rng.choice(3, len(items), p=[0.5, 0.35, 0.15])]
     return pl.DataFrame({"item": items, "categories": categories, "studio": studio})
 
 
 def _users(rng: Any, users: Any, activity: Any) -> pl.DataFrame:
-    group = np.array(["light", "medium", "heavy"])[
-        np.searchsorted(np.quantile(activity, [1 / 3, 2 / 3]), activity)
-    ]
+    group = np.array(["light", "medium", "heavy"])[np.searchsorted(np.quantile(activity, [1 / 3, 2 / 3]), activity)]
     age = np.array(["under 30", "30 to 49", "50 and over"])[rng.choice(3, len(users))]
     return pl.DataFrame({"user": users, "usage": group, "age": age})

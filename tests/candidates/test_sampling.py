@@ -52,8 +52,7 @@ def test_the_same_seed_draws_the_same_for_rows_in_any_order():
 
 
 def test_numpy_s_numbers_are_numbers(tmp_path):
-    frozen = rw.candidates.sampled(TRUTH, np.int64(3), seed=np.int64(1), items=ITEMS,
-                                   relevance_threshold=np.float32(3))  # fmt: skip
+    frozen = rw.candidates.sampled(TRUTH, np.int64(3), seed=np.int64(1), items=ITEMS, relevance_threshold=np.float32(3))
     ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=frozen)
     result = rw.evaluate(ranks, TRUTH, "mrr", relevance_threshold=3)
     assert rw.load(result.save(tmp_path / "out")).label == "sampled (m=3, seed=1)"
@@ -61,9 +60,7 @@ def test_numpy_s_numbers_are_numbers(tmp_path):
 
 def test_text_ids_and_a_threshold():
     truth = pl.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "z"], "rating": [5, 1, 4]})
-    candidates = rw.candidates.sampled(
-        truth, 2, seed=0, items=list("pqrxyz"), relevance_threshold=4
-    )
+    candidates = rw.candidates.sampled(truth, 2, seed=0, items=list("pqrxyz"), relevance_threshold=4)
     lists = by_user(candidates)
     assert "x" in lists["a"]
     assert "y" not in lists["a"]  # judged, not relevant: neither positive nor negative
@@ -87,20 +84,17 @@ def test_draws_are_uniform_and_by_popularity():
 def test_a_heavy_head_does_not_take_for_ever():
     train = {user: [0, 1, 2] for user in range(3000)} | {10**6: list(range(3, 60))}
     truth = {user: {0} for user in range(300)}
-    popular = rw.candidates.sampled(truth, 12, seed=3, items=range(60), train=train,
-                                    by="popularity")  # fmt: skip
+    popular = rw.candidates.sampled(truth, 12, seed=3, items=range(60), train=train, by="popularity")
     assert popular.frame.group_by("user").len()["len"].unique().to_list() == [13]
     tail = np.bincount(popular.frame["item"], minlength=60)[3:]
     assert tail == pytest.approx(300 * 12 / 57, rel=0.45)
     many = {user: {0} for user in range(2000, 2300)} | {10**7: {0}}
-    once = rw.candidates.sampled({10**7: {0}, **many}, 12, seed=3, items=range(100), train=train,
-                                 by="popularity")  # fmt: skip
+    once = rw.candidates.sampled({10**7: {0}, **many}, 12, seed=3, items=range(100), train=train, by="popularity")
     assert {1, 2} <= set(once.frame.filter(user=10**7)["item"])  # hardly missed by anyone
 
 
 def test_few_left_are_all_taken_and_counted():
-    candidates = rw.candidates.sampled({1: {0}, 2: {1}}, 3, seed=0, items=range(5),
-                                       train={1: [1, 2]})  # fmt: skip
+    candidates = rw.candidates.sampled({1: {0}, 2: {1}}, 3, seed=0, items=range(5), train={1: [1, 2]})
     assert by_user(candidates)[1] == [0, 3, 4]
     assert candidates.counts["users_with_fewer_negatives"] == 1
 
@@ -112,9 +106,12 @@ SCORES = np.random.default_rng(0).normal(size=(40, 100))
 def results():
     frozen = drawn()
     sampled = rw.evaluate(
-        rw.rank(SCORES, k=10, candidates=frozen), TRUTH, ["ndcg@5", "recall@5"],
-        users={"user": list(range(40)), "half": ["a", "b"] * 20}, by="half",
-    )  # fmt: skip
+        rw.rank(SCORES, k=10, candidates=frozen),
+        TRUTH,
+        ["ndcg@5", "recall@5"],
+        users={"user": list(range(40)), "half": ["a", "b"] * 20},
+        by="half",
+    )
     exact = rw.evaluate(rw.rank(SCORES, k=10), TRUTH, ["ndcg@5", "recall@5"])
     return sampled, exact
 
@@ -124,8 +121,14 @@ def test_the_label_is_in_every_display_and_export(results, tmp_path):
     label = "sampled (m=30, seed=1)"
     assert sampled.label == label
     assert sampled.scores["label"].unique().to_list() == [label]
-    for text in (repr(sampled), sampled._repr_html_(), sampled.export("csv"),
-                 sampled.export("markdown"), sampled.export("latex"), sampled.export("json")):  # fmt: skip
+    for text in (
+        repr(sampled),
+        sampled._repr_html_(),
+        sampled.export("csv"),
+        sampled.export("markdown"),
+        sampled.export("latex"),
+        sampled.export("json"),
+    ):
         assert label in text
         assert "sampled" not in "".join(exact.export(f) for f in ("csv", "markdown", "latex"))
     # In the tables themselves, so that a table that is cut out still says it.
@@ -152,9 +155,7 @@ def test_a_comparison_does_not_mix_them(results):
     assert forced.values.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
     same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
     label = "sampled (m=30, seed=1)"
-    assert rw.compare({"a": sampled, "b": same}).values.columns == [
-        "measure", f"a, {label}", f"b, {label}"
-    ]  # fmt: skip
+    assert rw.compare({"a": sampled, "b": same}).values.columns == ["measure", f"a, {label}", f"b, {label}"]
     elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
     third = rw.evaluate(rw.rank(SCORES, k=10, candidates=elsewhere), TRUTH, "ndcg@5")
     with pytest.raises(ParameterError, match="different samples"):

@@ -24,22 +24,47 @@ def folder(tmp_path):
 
 
 def test_evaluate_agrees_with_the_library(folder):
-    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "ndcg@1,2", "-m", "mrr",
-                    "--threshold", "3", "--format", "json")  # fmt: skip
+    done = rankwise(
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "ndcg@1,2",
+        "-m",
+        "mrr",
+        "--threshold",
+        "3",
+        "--format",
+        "json",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     said = json.loads(done.stdout)
-    ours = rw.evaluate(
-        folder / "run.csv", folder / "truth.csv", ["ndcg@[1,2]", "mrr"], relevance_threshold=3
-    )
+    ours = rw.evaluate(folder / "run.csv", folder / "truth.csv", ["ndcg@[1,2]", "mrr"], relevance_threshold=3)
     assert said["values"] == ours.values
     assert said["provenance"]["inputs"]["truth"]["sha256"]
 
 
 def test_every_output(folder):
-    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "recall@2", "--users",
-                    "users.csv", "--by", "group", "-o", "out.md", "--per-user", "each.csv",
-                    "--save", "kept")  # fmt: skip
+    done = rankwise(
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "recall@2",
+        "--users",
+        "users.csv",
+        "--by",
+        "group",
+        "-o",
+        "out.md",
+        "--per-user",
+        "each.csv",
+        "--save",
+        "kept",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert (folder / "out.md").read_text().startswith("| measure |")
@@ -47,25 +72,25 @@ def test_every_output(folder):
     assert rw.load(folder / "kept").slices["recall@2"].to_list() == [1.0, 0.5]
 
 
-@pytest.mark.parametrize(("format_", "start"), [
-    ("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{table}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format_", "start"), [("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{table}")]
+)
 def test_formats(folder, format_, start):
     done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
     assert done.stdout.startswith(start)
 
 
 def test_standard_input(folder):
-    done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv",
-                    stdin=RUN)  # fmt: skip
+    done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv", stdin=RUN)
     assert done.stdout.splitlines()[1].startswith("recall,2,,0.666")
 
 
 def test_gates(folder):
     held = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--require", "recall@2 >= 0.5")
     assert held.returncode == 0, held.stderr
-    failed = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--require",
-                      "recall@2 >= 0.9", "--require", "mrr>0")  # fmt: skip
+    failed = rankwise(
+        folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--require", "recall@2 >= 0.9", "--require", "mrr>0"
+    )
     assert failed.returncode == 1
     assert "failed: recall@2 = 0.666667, required >= 0.9" in failed.stderr
     assert "mrr" in failed.stdout
@@ -91,27 +116,11 @@ def test_gates(folder):
         (["evaluate", "run.csv", "truth.csv", "-m", ""], 2, "-m is empty"),
         (["evaluate", "", "truth.csv"], 2, "an argument is empty"),
         (["evaluate", "run.csv", "truth.csv", "--column", "=x"], 2, "is not ROLE=COLUMN"),
-        (
-            ["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"],
-            2,
-            "'user' is given twice",
-        ),
+        (["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"], 2, "'user' is given twice"),
         (["inspect", "run.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
-        (
-            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= nan"],
-            2,
-            "does not read as",
-        ),
-        (
-            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= 1e999"],
-            2,
-            "does not read as",
-        ),
-        (
-            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@5,10 >= 0.1"],
-            2,
-            "has several cut-offs",
-        ),
+        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= nan"], 2, "does not read as"),
+        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= 1e999"], 2, "does not read as"),
+        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@5,10 >= 0.1"], 2, "has several cut-offs"),
         (["compare", "=run.csv", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["compare", "a=", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["demo", "--seed", "-1"], 2, "Invalid value for '--seed'"),
@@ -154,12 +163,25 @@ def test_inspect(folder):
 
 def test_what_was_seen(folder):
     (folder / "train.csv").write_text("user,item\n1,5\n3,6\n")
-    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--train", "train.csv",
-                    "--exclude-seen", "--warm-and-cold", "--format", "json")  # fmt: skip
+    done = rankwise(
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "mrr",
+        "--train",
+        "train.csv",
+        "--exclude-seen",
+        "--warm-and-cold",
+        "--format",
+        "json",
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    ours = rw.evaluate(folder / "run.csv", folder / "truth.csv", "mrr", train={1: [5], 3: [6]},
-                       exclude_seen=True, warm_and_cold=True)  # fmt: skip
+    ours = rw.evaluate(
+        folder / "run.csv", folder / "truth.csv", "mrr", train={1: [5], 3: [6]}, exclude_seen=True, warm_and_cold=True
+    )
     assert said["values"] == ours.values == {"mrr": pytest.approx(2 / 3)}
     assert said["counts"]["seen_items_taken_out"] == 1
     assert {row["by"] for row in said["slices"]} == {"history", "relevant items"}

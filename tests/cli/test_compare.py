@@ -20,9 +20,7 @@ TRUTH = {user: {user % 7, 8} for user in range(120)}
 def folder(tmp_path):
     rng = np.random.default_rng(0)
     rows = [(user, item, 5) for user, items in TRUTH.items() for item in sorted(items)]
-    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(
-        tmp_path / "truth.csv"
-    )
+    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(tmp_path / "truth.csv")
     for name, chance in (("weak", 0.2), ("strong", 0.7)):
         lists = [
             (user, item, rank)
@@ -32,8 +30,9 @@ def folder(tmp_path):
         table = pl.DataFrame(lists, schema=["user", "item", "rank"], orient="row")
         table.write_csv(tmp_path / f"{name}.csv")
         for output in (["--save", name], ["--per-user", f"{name}.json"]):
-            done = rankwise_here(tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2",
-                            "-m", "recall@2", *output)  # fmt: skip
+            done = rankwise_here(
+                tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2", "-m", "recall@2", *output
+            )
             assert done.returncode == 0, done.stderr
     return tmp_path
 
@@ -43,13 +42,23 @@ def test_groups_of_users(folder):
     (folder / "users.csv").write_text("\n".join(["user,team", *lines]))
     runs = ["weak.csv", "strong.csv", "--truth", "truth.csv", "--users", "users.csv"]
     for name in ("weak", "strong"):
-        rankwise(folder, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2", "--users",
-                 "users.csv", "--by", "team", "--save", f"{name}-teams")  # fmt: skip
+        rankwise(
+            folder,
+            "evaluate",
+            f"{name}.csv",
+            "truth.csv",
+            "-m",
+            "ndcg@2",
+            "--users",
+            "users.csv",
+            "--by",
+            "team",
+            "--save",
+            f"{name}-teams",
+        )
     shown = []
     for source in (runs, ["weak=weak-teams", "strong=strong-teams"]):
-        done = rankwise(
-            folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json"
-        )
+        done = rankwise(folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json")
         assert done.returncode == 0, done.stderr
         shown.append(json.loads(done.stdout)["pairs"])
     assert [row["group"] for row in shown[0]] == ["a", "b"]
@@ -60,18 +69,14 @@ def test_groups_of_users(folder):
 
 
 def test_all_sources_give_the_same(folder):
-    expected = rw.compare(
-        {name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2"
-    )
+    expected = rw.compare({name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2")
     sources = [
         ["weak", "strong"],
         ["weak=weak.json", "strong=strong.json"],
         ["weak.csv", "strong.csv", "--truth", "truth.csv"],
     ]
     for source in sources:
-        done = rankwise(
-            folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json"
-        )
+        done = rankwise(folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json")
         assert done.returncode == 0, done.stderr
         pairs = json.loads(done.stdout)["pairs"]
         assert [pair["p"] for pair in pairs] == expected.table["p"].to_list()
@@ -102,8 +107,9 @@ def test_the_gate(folder):
     ):
         done = rankwise_here(folder, *same, *more)
         assert (done.returncode, said in done.stderr) == (code, True), (more, done.stderr)
-    bad = rankwise(folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2",
-                   "--alpha", "0.01")  # fmt: skip
+    bad = rankwise(
+        folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2", "--alpha", "0.01"
+    )
     assert bad.returncode == 1
     assert "failed: weak against baseline in ndcg@2: it is worse" in bad.stderr
     assert "< 0.01" in bad.stderr
@@ -151,9 +157,7 @@ def test_seeds_and_data_sets(folder):
         rw.from_per_user(frame).save(folder / "seeds" / f"s{seed}")
     seeds = [rw.load(folder / "seeds" / f"s{number}") for number in (1, 2, 10)]
     expected = rw.compare({"weak": rw.load(folder / "weak"), "new": seeds}, primary="ndcg@2")
-    sources = [
-        ["new=seeds"], ["new=seeds/s*"], ["new=seeds/s1", "new=seeds/s2", "new=seeds/s10"],
-    ]  # fmt: skip
+    sources = [["new=seeds"], ["new=seeds/s*"], ["new=seeds/s1", "new=seeds/s2", "new=seeds/s10"]]
     for source in sources:
         done = rankwise(folder, "compare", "weak", *source, "-m", "ndcg@2", "--format", "json")
         assert done.returncode == 0, done.stderr

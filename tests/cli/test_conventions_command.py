@@ -25,46 +25,76 @@ def folder(tmp_path):
 
 
 def test_evaluate_under_a_convention(folder):
-    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "P_1,ndcg_cut_2", "-m",
-                         "recip_rank", "--convention", "trec_eval", "--format", "json",
-                         "--require", "map_cut_2 >= 0.1")  # fmt: skip
+    done = rankwise_here(
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "P_1,ndcg_cut_2",
+        "-m",
+        "recip_rank",
+        "--convention",
+        "trec_eval",
+        "--format",
+        "json",
+        "--require",
+        "map_cut_2 >= 0.1",
+    )
     assert done.returncode == 0, done.stderr
     values = json.loads(done.stdout)["values"]
     ours = rw.evaluate(
-        folder / "run.csv", folder / "truth.csv",
-        ["precision@1", "ndcg@2", "mrr", "map(normaliser=relevant)@2"], convention="trec_eval",
-    )  # fmt: skip
+        folder / "run.csv",
+        folder / "truth.csv",
+        ["precision@1", "ndcg@2", "mrr", "map(normaliser=relevant)@2"],
+        convention="trec_eval",
+    )
     assert values == ours.values
     assert ours.counts["users"] == 3
 
 
 def test_options_that_are_given_win_over_the_convention(folder):
-    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--convention",
-                         "trec_eval", "--population", "judged", "--format", "json")  # fmt: skip
+    done = rankwise_here(
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "mrr",
+        "--convention",
+        "trec_eval",
+        "--population",
+        "judged",
+        "--format",
+        "json",
+    )
     settings = json.loads(done.stdout)["provenance"]["settings"]
     assert (settings["population"], settings["undefined"]) == ("judged", "zero")
     assert json.loads(done.stdout)["counts"]["users"] == 4
 
 
 def test_all_conventions_and_whose_number_it_is(folder):
-    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "map@1,3", "--convention",
-                         "all", "--format", "json")  # fmt: skip
+    done = rankwise_here(
+        folder, "evaluate", "run.csv", "truth.csv", "-m", "map@1,3", "--convention", "all", "--format", "json"
+    )
     rows = json.loads(done.stdout)["rows"]
     across = rw.across_conventions(folder / "run.csv", folder / "truth.csv", ["map@1", "map@3"])
     assert rows == across.to_dict()["rows"]
     number = next(r["value"] for r in rows if (r["measure"], r["convention"]) == ("map@3", "ranx"))
-    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "map", "--convention-of",
-                         f"{number:.4f}")  # fmt: skip
+    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "map", "--convention-of", f"{number:.4f}")
     assert re.search(r"map@3 +ranx", done.stdout)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--convention", "all", "--save", "out"], "with many conventions there is only a table"),
-    (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one measure"),
-    (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
-    (["--convention", "all", "--population", "both"], "--population cannot be used with many conventions"),
-    (["--convention", "nobody"], "there is no such convention"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--convention", "all", "--save", "out"], "with many conventions there is only a table"),
+        (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one measure"),
+        (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
+        (["--convention", "all", "--population", "both"], "--population cannot be used with many conventions"),
+        (["--convention", "nobody"], "there is no such convention"),
+    ],
+)
 def test_mistakes(folder, arguments, message):
     done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", *arguments)
     assert done.returncode == 2
@@ -72,14 +102,26 @@ def test_mistakes(folder, arguments, message):
 
 
 def test_explain(folder):
-    done = rankwise_here(folder, "explain", "run.csv", "truth.csv", "-m", "ndcg@2", "--between",
-                         "default", "trec_eval", "--format", "json")  # fmt: skip
+    done = rankwise_here(
+        folder,
+        "explain",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "ndcg@2",
+        "--between",
+        "default",
+        "trec_eval",
+        "--format",
+        "json",
+    )
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     ours = rw.explain(folder / "run.csv", folder / "truth.csv", "ndcg@2", "default", "trec_eval")
     assert data == ours.to_dict()
-    shown = rankwise_here(folder, "explain", "run.csv", "truth.csv", "-m", "ndcg@2", "--between",
-                          "default", "trec_eval")  # fmt: skip
+    shown = rankwise_here(
+        folder, "explain", "run.csv", "truth.csv", "-m", "ndcg@2", "--between", "default", "trec_eval"
+    )
     assert "users carry the difference" in shown.stdout
 
 
@@ -93,26 +135,36 @@ def test_the_list_of_conventions_and_one_in_full(folder):
     assert rankwise_here(folder, "conventions", "nobody").returncode == 2
 
 
-@pytest.mark.parametrize("convention", [
-    "recommenders",
-    {"name": "ours", "base": "rectools", "population": "both",
-     "measures": {"hits": "hit_rate", "ndcg": {"measure": "ndcg", "population": "truth"}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "convention",
+    [
+        "recommenders",
+        {
+            "name": "ours",
+            "base": "rectools",
+            "population": "both",
+            "measures": {"hits": "hit_rate", "ndcg": {"measure": "ndcg", "population": "truth"}},
+        },
+    ],
+)
 def test_configurations(folder, convention):
     measures = ["ndcg@2", "precision@1", "ndcg(gain=exponential,ideal=relevant)@2"]
     if convention == "recommenders":
         measures[2] = "map_at_k@2"
     config = {
-        "data": {"truth": "truth.csv"}, "systems": {"one": "run.csv"},
+        "data": {"truth": "truth.csv"},
+        "systems": {"one": "run.csv"},
         "evaluation": {"measures": measures, "convention": convention},
         "output": {"report": False, "audit": False},
-    }  # fmt: skip
+    }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     first = execute(read_experiment(folder / "config.yaml"))
     by_hand = rw.evaluate(
-        folder / "run.csv", folder / "truth.csv", measures,
+        folder / "run.csv",
+        folder / "truth.csv",
+        measures,
         convention=convention if isinstance(convention, str) else rw.Convention(**convention),
-    )  # fmt: skip
+    )
     assert first.results["one"].values == by_hand.values
     again = execute(read_experiment(first.folder / "config.yaml"))
     assert again.results["one"].values == by_hand.values

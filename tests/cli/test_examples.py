@@ -41,14 +41,9 @@ def demo(tmp_path_factory):
 
 def test_the_demo(demo):
     folder, done = demo
-    values = {
-        name: rw.load(folder / "results" / name)["ndcg@10"]
-        for name in ("random", "popularity", "neighbours")
-    }
+    values = {name: rw.load(folder / "results" / name)["ndcg@10"] for name in ("random", "popularity", "neighbours")}
     assert values["random"] < values["popularity"] < values["neighbours"]
-    assert done.stderr.endswith(
-        "".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n"
-    )
+    assert done.stderr.endswith("".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
     assert len(before) == 8
     again = rankwise(folder.parent, "demo")  # into the same folder
@@ -60,9 +55,12 @@ def test_files_and_tables_in_memory_have_the_same_result(demo):
     folder, _ = demo
     saved = rw.load(folder / "results" / "neighbours")
     read = rw.evaluate(
-        folder / "runs" / "neighbours.csv", folder / "split", list(saved.values), relevance_threshold=4,
+        folder / "runs" / "neighbours.csv",
+        folder / "split",
+        list(saved.values),
+        relevance_threshold=4,
         items=folder / "items.csv",
-    )  # fmt: skip
+    )
     assert read.values == saved.values
     assert read.split["id"] == saved.split["id"]
 
@@ -89,7 +87,7 @@ def test_shown_commands_run(demo, line):
         ("results/neighbours", "a saved result", ["date: 20", "ndcg@10: 0.0", "relevance_threshold: 4.0"]),
         ("split", "a split", ["rule: GlobalTime", "share: 0.2", "moment: 17", "rows: 44125"]),
     ],
-)  # fmt: skip
+)
 def test_inspecting_a_folder(demo, folder, holds, said):
     text = rankwise_here(demo[0], "inspect", folder).stdout
     assert all(part in text for part in [f"holds: {holds}", *said])

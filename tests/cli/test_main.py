@@ -29,9 +29,7 @@ STREAMS = [
 
 @pytest.mark.parametrize(("command", "code", "said"), STREAMS, ids=[row[0] for row in STREAMS])
 def test_streams(tmp_path, command, code, said):
-    done = subprocess.run(
-        f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run(f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert len(done.stderr.splitlines()) <= 2  # nothing is said twice, or at the end by Python
 
@@ -40,15 +38,20 @@ def test_streams(tmp_path, command, code, said):
 def test_a_reader_that_goes_away(tmp_path, environment):
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*RANKWISE.split(), "measures"], stdout=writer, stderr=subprocess.PIPE,
-                          env={**os.environ, **environment})  # fmt: skip
+    done = subprocess.run(
+        [*RANKWISE.split(), "measures"], stdout=writer, stderr=subprocess.PIPE, env={**os.environ, **environment}
+    )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_what_an_encoding_cannot_write(tmp_path):
-    done = subprocess.run([*RANKWISE.split(), "measures", "dcg"], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONIOENCODING": "latin-1"})  # fmt: skip
+    done = subprocess.run(
+        [*RANKWISE.split(), "measures", "dcg"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )
     assert done.returncode == 2
     assert "in latin-1" in done.stderr
 
@@ -76,13 +79,18 @@ for name, files.read_file in broken.items():
 
 
 def test_what_is_raised_inside():
-    done = subprocess.run(
-        [sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60)
     assert dict(line.split() for line in done.stdout.splitlines()) == {
-        "SystemExit": "4", "Panic": "4", "GeneratorExit": "4", "RecursionError": "4",
-        "MemoryError": "4", "RuntimeError": "4", "OSError": "2", "Broken": "141", "Interrupt": "130",
-    }  # fmt: skip
+        "SystemExit": "4",
+        "Panic": "4",
+        "GeneratorExit": "4",
+        "RecursionError": "4",
+        "MemoryError": "4",
+        "RuntimeError": "4",
+        "OSError": "2",
+        "Broken": "141",
+        "Interrupt": "130",
+    }
     assert "error inside rankwise: there is not enough memory. 7 GiB\n" in done.stderr
     assert "PanicException: boom\nerror inside rankwise: please report" in done.stderr
     assert "error: this cannot be written or read\n  where: there\n" in done.stderr
@@ -90,8 +98,9 @@ def test_what_is_raised_inside():
 
 
 def test_interrupted(tmp_path):
-    with subprocess.Popen([*RANKWISE.split(), "demo"], cwd=tmp_path, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # fmt: skip
+    with subprocess.Popen(
+        [*RANKWISE.split(), "demo"], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stderr.readline()  # it has begun
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)
@@ -105,8 +114,9 @@ def test_help_names_every_code():
 
 
 def test_shells_can_ask_for_completion(tmp_path):
-    done = subprocess.run(RANKWISE.split(), capture_output=True, text=True,
-                          env={**os.environ, "_RANKWISE_COMPLETE": "zsh_source"})  # fmt: skip
+    done = subprocess.run(
+        RANKWISE.split(), capture_output=True, text=True, env={**os.environ, "_RANKWISE_COMPLETE": "zsh_source"}
+    )
     assert (done.returncode, done.stdout.startswith("#compdef rankwise")) == (0, True)
 
 

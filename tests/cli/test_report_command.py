@@ -22,13 +22,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name, lists in (RUNS | {"truth": TRUTH, "train": TRUTH}).items():
         table(lists).write_csv(folder / f"{name}.csv")
-    pl.DataFrame({"item": [1, 2, 3], "title": ["One", "Two", "Три"]}).write_csv(
-        folder / "items.csv"
-    )
-    made = {
-        name: rw.evaluate(folder / f"{name}.csv", folder / "truth.csv", ["recall@[2,3]"])
-        for name in RUNS
-    }
+    pl.DataFrame({"item": [1, 2, 3], "title": ["One", "Two", "Три"]}).write_csv(folder / "items.csv")
+    made = {name: rw.evaluate(folder / f"{name}.csv", folder / "truth.csv", ["recall@[2,3]"]) for name in RUNS}
     for name, result in made.items():
         result.save(folder / "results" / name)
         result.per_user.write_csv(folder / f"{name}-users.csv")
@@ -50,9 +45,22 @@ def test_results(folder, tmp_path):
 
 
 def test_one_result_with_names_and_files(folder, tmp_path):
-    done = run(folder, tmp_path, "mine=results/a", "--title", "A <title>", "--recommendations",
-               "mine=a.csv", "--train", "train.csv", "--truth", "truth.csv", "--audit",
-               "--assets", tmp_path / "assets")  # fmt: skip
+    done = run(
+        folder,
+        tmp_path,
+        "mine=results/a",
+        "--title",
+        "A <title>",
+        "--recommendations",
+        "mine=a.csv",
+        "--train",
+        "train.csv",
+        "--truth",
+        "truth.csv",
+        "--audit",
+        "--assets",
+        tmp_path / "assets",
+    )
     assert not done.returncode, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>A &lt;title&gt;</title>" in page
@@ -75,15 +83,18 @@ def test_a_saved_comparison(folder, tmp_path):
     assert "b beats a on recall@3" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    ([], "Missing argument"),
-    (["results/c"], "results/c"),
-    (["results/a", "results/a"], "two systems are called"),
-    (["results/a", "--audit"], "--audit needs --train and --truth"),
-    (["results/a", "results/b", "--baseline", "x"], "there is no result"),
-    (["results/a", "--primary", "ndcg@3"], "ndcg@3"),
-    (["results/a", "--recommendations", "x=a.csv"], "is not a result"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Missing argument"),
+        (["results/c"], "results/c"),
+        (["results/a", "results/a"], "two systems are called"),
+        (["results/a", "--audit"], "--audit needs --train and --truth"),
+        (["results/a", "results/b", "--baseline", "x"], "there is no result"),
+        (["results/a", "--primary", "ndcg@3"], "ndcg@3"),
+        (["results/a", "--recommendations", "x=a.csv"], "is not a result"),
+    ],
+)
 def test_wrong_questions(folder, tmp_path, arguments, says):
     done = run(folder, tmp_path, *arguments)
     assert done.returncode in (2, 3)
@@ -101,8 +112,18 @@ def test_files_are_utf_8_whatever_the_locale(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("PYTHONUTF8", "0")
     monkeypatch.setenv("PYTHONCOERCECLOCALE", "0")
-    done = rankwise(folder, "report", "results/a", "results/b", "--items", "items.csv",
-                    "-o", tmp_path / "page.html", "--assets", tmp_path / "assets")  # fmt: skip
+    done = rankwise(
+        folder,
+        "report",
+        "results/a",
+        "results/b",
+        "--items",
+        "items.csv",
+        "-o",
+        tmp_path / "page.html",
+        "--assets",
+        tmp_path / "assets",
+    )
     assert done.returncode == 0, done.stderr
     assert "Три" in (tmp_path / "page.html").read_bytes().decode("utf-8")
     assert "b − a" in (tmp_path / "assets" / "differences.csv").read_bytes().decode("utf-8")

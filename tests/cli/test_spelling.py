@@ -26,7 +26,11 @@ def command(name):
         ("evaluate", 'columns={"a": "x", "b": None}', "--column a=x --column b="),
         ("evaluate", 'say which: columns={"user": "…"}', "say which: --column user=…"),
         ("evaluate", "pass train=, or items=", "pass --train FILE, or --items FILE"),
-        ("evaluate", "who counts is population=", "who counts is --population truth|both|recommended|judged|judged_both|all"),
+        (
+            "evaluate",
+            "who counts is population=",
+            "who counts is --population truth|both|recommended|judged|judged_both|all",
+        ),
         ("evaluate", "keep one with duplicates='first'.", "keep one with --duplicates first."),
         ("evaluate", 'measures=["ndcg@10", "mrr"], say', "--measure ndcg@10 --measure mrr, say"),
         ("evaluate", 'by="my group"', "--by 'my group'"),
@@ -47,7 +51,7 @@ def command(name):
         ("evaluate", "per_user.parquet, .per_user(…)", "per_user.parquet, .per_user(…)"),
         ("evaluate", "rw.rank takes k=", "rw.rank takes k="),
     ],
-)  # fmt: skip
+)
 def test_spelling(name, python, ours):
     assert in_options(python, command(name), cli) == ours
 

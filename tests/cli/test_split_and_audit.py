@@ -26,14 +26,10 @@ def folder(tmp_path):
 
 
 def test_split_by_time(folder):
-    done = rankwise(
-        folder, "split", "ratings.csv", "--by", "time", "--test-ratio", "0.2", "-o", "out"
-    )
+    done = rankwise(folder, "split", "ratings.csv", "--by", "time", "--test-ratio", "0.2", "-o", "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("GlobalTime(share=0.2")
-    train, test = (
-        pl.read_parquet(folder / "out" / f"{name}.parquet") for name in ("train", "test")
-    )
+    train, test = (pl.read_parquet(folder / "out" / f"{name}.parquet") for name in ("train", "test"))
     assert (len(train), len(test)) == (24, 6)
     assert train["timestamp"].max() < test["timestamp"].min()
     assert set(train.columns) == {"user", "item", "rating", "timestamp", "device"}
@@ -53,21 +49,24 @@ def test_split_by_time(folder):
         (["--by", "time", "--at", "best"], rw.splits.GlobalTime(at="best")),
         (["--by", "time", "--at", "1380020000"], rw.splits.GlobalTime(at=1380020000)),
         (["--by", "time", "--last", "3h", "--gap", "1h"], rw.splits.GlobalTime(last="3h", gap="1h")),
-        (["--validation-ratio", "0.3"],
-         rw.splits.GlobalTime(share=0.2, validation=rw.splits.GlobalTime(share=0.3))),
+        (["--validation-ratio", "0.3"], rw.splits.GlobalTime(share=0.2, validation=rw.splits.GlobalTime(share=0.3))),
         (["--by", "last", "--n", "2"], rw.splits.LeaveOut(2)),
         (["--by", "random", "--n", "1", "--seed", "3"], rw.splits.LeaveOut(1, "random", seed=3)),
-        (["--by", "last", "--test-ratio", "0.4", "--validation-ratio", "0.3"],
-         rw.splits.Holdout(0.4, "user", "last", validation=rw.splits.Holdout(0.3, "user", "last"))),
+        (
+            ["--by", "last", "--test-ratio", "0.4", "--validation-ratio", "0.3"],
+            rw.splits.Holdout(0.4, "user", "last", validation=rw.splits.Holdout(0.3, "user", "last")),
+        ),
         (["--by", "random", "--seed", "3"], rw.splits.Holdout(0.2, seed=3)),
         (["--by", "random", "--per-user", "--test-ratio", "0.4"], rw.splits.Holdout(0.4, "user")),
         (["--by", "users", "--test-ratio", "0.5"], rw.splits.UserHoldout(0.5)),
         (["--by", "items", "--cold-items", "only"], rw.splits.ItemHoldout(0.2, cold_items="only")),
         (["--by", "two-stage", "--last", "3h"], rw.splits.TwoStage(last="3h")),
-        (["--k-core", "2", "--min-rating", "2"],
-         rw.splits.GlobalTime(share=0.2, filters=[rw.splits.MinRating(2.0), rw.splits.KCore(2)])),
+        (
+            ["--k-core", "2", "--min-rating", "2"],
+            rw.splits.GlobalTime(share=0.2, filters=[rw.splits.MinRating(2.0), rw.splits.KCore(2)]),
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_rule(folder, options, rule):
     done = rankwise_here(folder, "split", "ratings.csv", "-o", "out", *options)
     assert done.returncode == 0, done.stderr
@@ -77,12 +76,23 @@ def test_every_rule(folder, options, rule):
 
 
 def test_folds(folder):
-    done = rankwise(folder, "split", "ratings.csv", "--by", "windows", "--window", "3h", "--folds", "2",
-                    "-o", "out", "--format", "csv")  # fmt: skip
+    done = rankwise(
+        folder,
+        "split",
+        "ratings.csv",
+        "--by",
+        "windows",
+        "--window",
+        "3h",
+        "--folds",
+        "2",
+        "-o",
+        "out",
+        "--format",
+        "csv",
+    )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (folder / "out" / "1").iterdir()) == [
-        "split.json", "test.csv", "train.csv",
-    ]  # fmt: skip
+    assert sorted(path.name for path in (folder / "out" / "1").iterdir()) == ["split.json", "test.csv", "train.csv"]
 
 
 @pytest.mark.parametrize(
@@ -97,11 +107,7 @@ def test_folds(folder):
         (["--by", "windows", "--window", "0"], 2, "longer than 0"),
         (["--rule", "ratings.csv"], 3, "this is not a rule"),
         (["--rule", "ratings.csv", "--n", "2"], 2, "leave --n out"),
-        (
-            ["--by", "two-stage", "--last", "3h", "--format", "recbole"],
-            2,
-            "no files for these parts",
-        ),
+        (["--by", "two-stage", "--last", "3h", "--format", "recbole"], 2, "no files for these parts"),
     ],
 )
 def test_what_split_refuses(folder, options, code, said):
@@ -114,18 +120,7 @@ def test_what_split_refuses(folder, options, code, said):
 def test_evaluate_on_a_split_folder(folder):
     rankwise(folder, "split", "ratings.csv", "-o", "out")
     (folder / "run.csv").write_text("user,item,score\n1,5,0.9\n2,3,0.5\n")
-    done = rankwise(
-        folder,
-        "evaluate",
-        "run.csv",
-        "out",
-        "-m",
-        "recall@2",
-        "-m",
-        "novelty@2",
-        "--format",
-        "json",
-    )
+    done = rankwise(folder, "evaluate", "run.csv", "out", "-m", "recall@2", "-m", "novelty@2", "--format", "json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["provenance"]["split"]["rule"]["share"] == 0.2

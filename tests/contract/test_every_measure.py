@@ -39,8 +39,7 @@ CELLS = [cell_of(cls) for cls in EVERY]
 def with_chances(world):
     """Distinct scores in (0, 1), so that every measure can be asked and no score ties."""
     lists = {
-        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
-        for user, own in world.lists.items()
+        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()} for user, own in world.lists.items()
     }
     return replace(world, lists=lists)
 
@@ -52,8 +51,7 @@ def run(world, cells=CELLS, **options):
 def same(ours, theirs):
     """Whether all values have the same bits."""
     return list(ours.values) == list(theirs.values) and all(
-        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True)
-        for cell in ours.values
+        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True) for cell in ours.values
     )
 
 
@@ -135,9 +133,7 @@ def test_names_of_users_and_items_do_not_matter(world):
 @given(SCORED)
 def test_a_monotone_transform_of_scores_changes_nothing(world):
     cells = [
-        cell
-        for cls, cell in zip(EVERY, CELLS, strict=True)
-        if cls.family != "rating" and cls.name not in BY_SCORE
+        cell for cls, cell in zip(EVERY, CELLS, strict=True) if cls.family != "rating" and cls.name not in BY_SCORE
     ]
     moved = {u: {i: math.exp(s) - 7 for i, s in own.items()} for u, own in world.lists.items()}
     assert not differing(run(world, cells), run(replace(world, lists=moved), cells))
@@ -153,10 +149,7 @@ def test_what_stands_below_k_does_not_matter(world):
         features={**world.features, 20: [0.0, 0.0, 0.0], 21: [0.0, 0.0, 0.0]},
         propensity={**world.propensity, **dict.fromkeys(extra, 1.0)},
     )
-    long = {
-        user: {**own, 20: 1e-3, 21: 1e-4} if len(own) >= 3 else own
-        for user, own in world.lists.items()
-    }
+    long = {user: {**own, 20: 1e-3, 21: 1e-4} if len(own) >= 3 else own for user, own in world.lists.items()}
     assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
 
 
@@ -178,8 +171,10 @@ def test_a_slice_is_an_evaluation_of_its_users(world):
     sliced = {cell.split("[item_group")[0] for cell in result.slices.columns}
     missing = {cell for cell in CELLS if cell not in sliced}
     assert {cell.split("@")[0] for cell in missing} <= {
-        "bias_disparity", "bias_disparity_recommendation", "bias_disparity_source",
-    }  # fmt: skip
+        "bias_disparity",
+        "bias_disparity_recommendation",
+        "bias_disparity_source",
+    }
 
 
 @given(worlds())
@@ -213,12 +208,21 @@ def test_doubling_all_users_leaves_means_alone(world):
 def test_composed_measures_are_compositions(world):
     """The values of a composed measure are those of its parts, put together by hand."""
     parts = ["precision@3", "recall@3", "ndcg@3", "gini@3", "shannon_entropy@3", "item_coverage@3"]
-    composed = ["f@3", "f(beta=2.0,of=means)@3", "euclidean_distance@3",
-                "euclidean_distance(measures=[ndcg,gini],utopia=[1,0],of=means)@3",
-                "hypervolume@3", "hypervolume(measures=[ndcg,gini],of=means)@3",
-                "group_gap@3", "group_ratio(recall)@3", "user_mad_ranking@3", "complement@3",
-                "complement(measure=recall)@3", "ratio@3",
-                "ratio(first=recall,second=precision,of=users)@3"]  # fmt: skip
+    composed = [
+        "f@3",
+        "f(beta=2.0,of=means)@3",
+        "euclidean_distance@3",
+        "euclidean_distance(measures=[ndcg,gini],utopia=[1,0],of=means)@3",
+        "hypervolume@3",
+        "hypervolume(measures=[ndcg,gini],of=means)@3",
+        "group_gap@3",
+        "group_ratio(recall)@3",
+        "user_mad_ranking@3",
+        "complement@3",
+        "complement(measure=recall)@3",
+        "ratio@3",
+        "ratio(first=recall,second=precision,of=users)@3",
+    ]
     result = run(world, [*parts, *composed])
     users = result.per_user
     p, r, n = (users[cell].to_numpy() for cell in parts[:3])
@@ -239,10 +243,7 @@ def test_composed_measures_are_compositions(world):
     expected["hypervolume@3"] = mean(n * r)
     expected[composed[5]] = max(mn, 0) * max(1 - gini, 0)
     group = np.array([world.user_groups.get(user, "") for user in users["user"]])
-    for values, gap, ratio in (
-        (n, "group_gap@3", None),
-        (r, None, "group_ratio(measure=recall)@3"),
-    ):
+    for values, gap, ratio in ((n, "group_gap@3", None), (r, None, "group_ratio(measure=recall)@3")):
         means = [mean(values[group == g]) for g in "xy" if not np.isnan(values[group == g]).all()]
         if gap:
             expected[gap] = max(means) - min(means) if len(means) > 1 else math.nan

@@ -12,16 +12,16 @@ import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError, UsageError
 from rankwise.evaluation.questions import questions
 
-RUN = pl.DataFrame({
-    "user": ["ann"] * 3 + ["bob"] * 2 + ["cem", "dee"],
-    "item": ["9", "10", "a", "b", "c", "a", "b"],
-    "score": [2.0, 2.0, 1.0, 3.0, 1.0, 1.0, 1.0],
-})  # fmt: skip
-TRUTH = pl.DataFrame({
-    "user": ["ann", "ann", "bob", "cem", "eve"],
-    "item": ["10", "z", "c", "b", "a"],
-    "relevance": [2, 1, 3, 0, 1],
-})  # fmt: skip
+RUN = pl.DataFrame(
+    {
+        "user": ["ann"] * 3 + ["bob"] * 2 + ["cem", "dee"],
+        "item": ["9", "10", "a", "b", "c", "a", "b"],
+        "score": [2.0, 2.0, 1.0, 3.0, 1.0, 1.0, 1.0],
+    }
+)
+TRUTH = pl.DataFrame(
+    {"user": ["ann", "ann", "bob", "cem", "eve"], "item": ["10", "z", "c", "b", "a"], "relevance": [2, 1, 3, 0, 1]}
+)
 
 
 def test_text_is_read_in_the_language_of_the_convention():
@@ -39,20 +39,14 @@ def test_parameters_that_are_given_win():
     assert str(rectools.parse("ndcg(ideal=relevant)@10")) == "ndcg(gain=binary)@10"
     assert str(rectools.parse("ndcg(gain=linear,ideal=relevant)@10")) == "ndcg@10"
     elliot = rw.conventions()["elliot"]
-    assert str(elliot.parse("gini(over=recommended)@5")) == (
-        "complement(measure=gini(over=recommended))@5"
-    )
+    assert str(elliot.parse("gini(over=recommended)@5")) == ("complement(measure=gini(over=recommended))@5")
 
 
 def test_parts_are_read_in_the_same_language():
     lenskit = rw.conventions()["lenskit"]
-    assert str(lenskit.parse("f@5")) == (
-        "f(first=precision(denominator=length),second=recall(denominator=capped))@5"
-    )
+    assert str(lenskit.parse("f@5")) == ("f(first=precision(denominator=length),second=recall(denominator=capped))@5")
     rectools = rw.conventions()["rectools"]
-    assert rectools.parse("group_gap(ndcg)@5") == (
-        rw.parse("group_gap(ndcg(gain=binary,ideal=full))@5")
-    )
+    assert rectools.parse("group_gap(ndcg)@5") == (rw.parse("group_gap(ndcg(gain=binary,ideal=full))@5"))
 
 
 @pytest.mark.parametrize("name", rw.conventions())
@@ -127,9 +121,7 @@ def test_a_result_reads_names_through_its_convention(tmp_path):
         assert one["ndcg@2"] == one["nDCG@2"] == one[next(iter(one))]
         assert one["map@2"] == one["average_precision@2"]
         assert one.convention.name == "rectools"
-        assert one.provenance["convention"]["measures"]["map"] == {
-            "measure": "map(normaliser=relevant)"
-        }
+        assert one.provenance["convention"]["measures"]["map"] == {"measure": "map(normaliser=relevant)"}
         assert dict(one) == one.values
     assert "convention rectools (RecTools 0.19.0)" in repr(result)
 
@@ -153,11 +145,9 @@ def test_populations_that_differ_from_measure_to_measure():
     """recommenders takes precision over users in both tables, and nDCG over those of the truth."""
     result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
     apart = {
-        "precision@2": rw.evaluate(RUN, TRUTH, "precision@2", population="both", relevance="any",
-                                   ties="input"),
-        "ndcg(gain=binary)@2": rw.evaluate(RUN, TRUTH, "ndcg(gain=binary)@2", relevance="any",
-                                           ties="input"),
-    }  # fmt: skip
+        "precision@2": rw.evaluate(RUN, TRUTH, "precision@2", population="both", relevance="any", ties="input"),
+        "ndcg(gain=binary)@2": rw.evaluate(RUN, TRUTH, "ndcg(gain=binary)@2", relevance="any", ties="input"),
+    }
     assert {name: one[name] for name, one in apart.items()} == result.values
     assert result.per_user["precision@2"].is_nan().to_list() == [False, False, False, True]
     assert result.provenance["rules"]["ndcg(gain=binary)"]["population"] == "truth"
@@ -209,16 +199,16 @@ def test_sums_over_items_of_more_users_share_an_evaluation():
 
 def test_groups_intervals_and_slices_under_a_convention():
     users = pl.DataFrame({"user": ["ann", "bob", "cem", "dee", "eve"], "country": list("ABABA")})
-    result = rw.evaluate(
-        RUN, TRUTH, ["precision@2", "ndcg@2"], users=users, by="country", convention="recommenders"
-    )
+    result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], users=users, by="country", convention="recommenders")
     slices = {row["group"]: row for row in result.slices.to_dicts()}
     for country in "AB":
         inside = users.filter(pl.col("country") == country)["user"].implode()
         alone = rw.evaluate(
-            RUN.filter(pl.col("user").is_in(inside)), TRUTH.filter(pl.col("user").is_in(inside)),
-            ["precision@2", "ndcg@2"], convention="recommenders",
-        )  # fmt: skip
+            RUN.filter(pl.col("user").is_in(inside)),
+            TRUTH.filter(pl.col("user").is_in(inside)),
+            ["precision@2", "ndcg@2"],
+            convention="recommenders",
+        )
         for name, value in alone.values.items():
             assert slices[country][name] == value
     assert result.interval("precision@2", method="t").n == 3
@@ -226,8 +216,7 @@ def test_groups_intervals_and_slices_under_a_convention():
 
 
 def test_results_under_different_conventions_do_not_compare_unless_forced():
-    results = {name: rw.evaluate(RUN, TRUTH, "recall@2", convention=name)
-               for name in ("warprec", "cornac")}  # fmt: skip
+    results = {name: rw.evaluate(RUN, TRUTH, "recall@2", convention=name) for name in ("warprec", "cornac")}
     with pytest.raises(UsageError, match="different settings of convention"):
         rw.compare(results)
     assert rw.compare(results, force=True).table["difference"].to_list() == [0.0]
@@ -235,8 +224,7 @@ def test_results_under_different_conventions_do_not_compare_unless_forced():
 
 def test_pieces_and_machines():
     whole = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
-    evaluator = rw.Evaluator(["precision@2", "ndcg@2"], truth=TRUTH, convention="recommenders",
-                             ties="input")  # fmt: skip
+    evaluator = rw.Evaluator(["precision@2", "ndcg@2"], truth=TRUTH, convention="recommenders", ties="input")
     for user in RUN["user"].unique():
         evaluator.update(RUN.filter(pl.col("user") == user))
     assert evaluator.result().values == whole.values
@@ -281,8 +269,7 @@ def test_any_row_is_relevant():
 
 def test_the_catalogue_of_training():
     train = pl.DataFrame({"user": ["ann", "bob"], "item": ["a", "q"]})
-    result = rw.evaluate(RUN, TRUTH, "coverage@3", train=train, catalogue="train",
-                         population="recommended")  # fmt: skip
+    result = rw.evaluate(RUN, TRUTH, "coverage@3", train=train, catalogue="train", population="recommended")
     assert result["coverage@3"] == 0.5
     assert result.counts["recommended_items_outside_catalogue"] == 4
     assert result.provenance["settings"]["catalogue"] == "the items of training"
@@ -302,8 +289,7 @@ def test_partials_under_other_rules_do_not_merge():
     lists, truth = {"u": ["a", "b"]}, {"u": {"a"}, "v": {"b"}}
     for choices in ({"ndcg": {"population": "both"}}, {"ndcg": {"undefined": "zero"}}):
         first, second = (
-            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", measures=m))
-            for m in (choices, {})
+            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", measures=m)) for m in (choices, {})
         )
         with pytest.raises(ParameterError, match="same measures and settings"):
             first.update(lists).merge(second)
@@ -339,8 +325,7 @@ def test_relevance_that_differs_from_measure_to_measure():
     settings, rules = result.provenance["settings"], result.provenance["rules"]
     assert (settings["relevance"], list(rules)) == ("any", ["ndcg"])
     assert rules["ndcg"]["relevance"] == "positive"
-    evaluator = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", threshold=1,
-                             ties="item")  # fmt: skip
+    evaluator = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", threshold=1, ties="item")
     assert evaluator.update(RUN).result()["recall@3"] == pytest.approx(0.75)
 
 

@@ -8,8 +8,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError
 
-LISTS = {"ann": [("a", 0.9), ("b", 0.7), ("c", 0.7)], "bob": [("d", 0.8), ("a", 0.4)],
-         "cyd": [("e", 0.6)]}  # fmt: skip
+LISTS = {"ann": [("a", 0.9), ("b", 0.7), ("c", 0.7)], "bob": [("d", 0.8), ("a", 0.4)], "cyd": [("e", 0.6)]}
 TRUTH = {"ann": {"b": 5, "f": 3, "g": 1}, "bob": {"a": 4}, "dan": {"e": 2}, "cyd": {"e": 0}}
 
 
@@ -20,10 +19,10 @@ def test_an_evaluator_orders_ties_as_the_convention_does(name):
     assert pieces["mrr"] == rw.evaluate(run, truth, "mrr", convention=name)["mrr"]
 
 
-@pytest.mark.parametrize(("name", "measure"), [
-    ("lenskit", "precision@1"), ("recommenders", "ndcg@1"), ("rectools", "novelty@1"),
-    ("warprec-1.4", "f@1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "measure"),
+    [("lenskit", "precision@1"), ("recommenders", "ndcg@1"), ("rectools", "novelty@1"), ("warprec-1.4", "f@1")],
+)
 def test_files_in_chunks_keep_the_rules_of_measures(tmp_path, name, measure):
     path, truth = tmp_path / "lists.parquet", {"u": {"b": 1}, "w": {"c": 1}}
     pl.DataFrame({"user": ["u", "v"], "item": ["b", "c"], "score": [1.0, 1.0]}).write_parquet(path)
@@ -33,9 +32,7 @@ def test_files_in_chunks_keep_the_rules_of_measures(tmp_path, name, measure):
 
 
 def test_names_of_one_measure_have_the_same_choices():
-    mine = rw.Convention(
-        "m", base="recbole", measures={"hit": {"measure": "hit_rate", "population": "both"}}
-    )
+    mine = rw.Convention("m", base="recbole", measures={"hit": {"measure": "hit_rate", "population": "both"}})
     for name in ("hit@2", "hit_rate@2"):
         assert rw.evaluate(LISTS, TRUTH, name, convention=mine)[name] == pytest.approx(2.5 / 3)
     other = {"measure": "ndcg", "population": "all"}
@@ -51,20 +48,21 @@ def test_choices_alone_keep_the_measure_of_the_base():
     assert mine.choices_of(mine.parse("ndcg"))["population"] == "truth"
 
 
-@pytest.mark.parametrize(("choices", "measure"), [
-    ({"undefined": "nan", "population": "all"}, "ndcg@2"),
-    ({"ids": "text"}, "arp@1"),
-    ({"score_precision": "float32"}, "rmse"),
-    ({"undefined": "zero", "population": "judged"}, "quantile(of=ndcg)@2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choices", "measure"),
+    [
+        ({"undefined": "nan", "population": "all"}, "ndcg@2"),
+        ({"ids": "text"}, "arp@1"),
+        ({"score_precision": "float32"}, "rmse"),
+        ({"undefined": "zero", "population": "judged"}, "quantile(of=ndcg)@2"),
+    ],
+)
 def test_many_conventions_give_what_each_gives(choices, measure):
     mine = rw.Convention("mine", **choices)
     lists = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [9, 10, 2] * 2, "score": [0.1] * 6})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [9, 9, 2], "relevance": [2, 0, 1]})
     train = pl.DataFrame({"user": [1, 2, 3, 3], "item": [9, 9, 9, 10]})
-    across = rw.across_conventions(
-        lists, truth, measure, conventions=["default", mine, "trec_eval"], train=train
-    )
+    across = rw.across_conventions(lists, truth, measure, conventions=["default", mine, "trec_eval"], train=train)
     found = across.table.filter(pl.col("convention") == "mine")["value"][0]
     alone = rw.evaluate(lists, truth, measure, convention=mine, train=train)[measure]
     assert found == pytest.approx(alone, rel=0, abs=0, nan_ok=True)
@@ -102,8 +100,9 @@ def test_lists_without_ground_truth(name):
 def test_a_jackknife_over_two_populations():
     users = {f"u{number}": [number % 5, 7] for number in range(12)}
     truth = {user: {items[0]: 1} for user, items in users.items()} | {"v": {1: 0}}
-    result = rw.evaluate(users | {"v": [1]}, truth, ["auc", "gini@2"], convention="warprec",
-                         train={"q": list(range(10))}, jackknife=4)  # fmt: skip
+    result = rw.evaluate(
+        users | {"v": [1]}, truth, ["auc", "gini@2"], convention="warprec", train={"q": list(range(10))}, jackknife=4
+    )
     assert result.replicates.columns == ["group", "auc(negatives=one_more)", "gini@2"]
     assert result.interval("gini@2").n > 0
 
@@ -116,33 +115,40 @@ def test_a_saved_result_has_its_measures_in_order(tmp_path):
 
 
 def test_ratings_take_the_population_of_the_convention():
-    rated = pl.DataFrame({"user": ["a", "a", "b"], "item": [1, 2, 3], "prediction": [4.0, 3.0, 5.0],
-                          "rating": [5, 2, 1]})  # fmt: skip
+    rated = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": [1, 2, 3], "prediction": [4.0, 3.0, 5.0], "rating": [5, 2, 1]}
+    )
     result = rw.evaluate_ratings(rated, "recall@2", convention="lenskit")
     assert result.provenance["settings"]["population"] == "both"
 
 
-@pytest.mark.parametrize("wrong", [
-    lambda: rw.Convention("x", base=3),
-    lambda: rw.Convention("x", measures={3: "ndcg"}),
-    lambda: rw.Convention("x", ties=["a"]),
-    lambda: rw.evaluate(LISTS, TRUTH, "mrr", convention=3),
-    lambda: rw.across_conventions(LISTS, TRUTH, "mrr", conventions=3),
-    lambda: rw.across_conventions(LISTS, TRUTH, "mrr", conventions=[]),
-    lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs=3),
-    lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs="abc"),
-    lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs=[]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: rw.Convention("x", base=3),
+        lambda: rw.Convention("x", measures={3: "ndcg"}),
+        lambda: rw.Convention("x", ties=["a"]),
+        lambda: rw.evaluate(LISTS, TRUTH, "mrr", convention=3),
+        lambda: rw.across_conventions(LISTS, TRUTH, "mrr", conventions=3),
+        lambda: rw.across_conventions(LISTS, TRUTH, "mrr", conventions=[]),
+        lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs=3),
+        lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs="abc"),
+        lambda: rw.convention_of("0.1", LISTS, TRUTH, "map", cutoffs=[]),
+    ],
+)
 def test_wrong_arguments(wrong):
     with pytest.raises(ParameterError):
         wrong()
 
 
-@pytest.mark.parametrize("wrong", [
-    lambda: rw.explain(LISTS, TRUTH, None, "default", "recbole"),
-    lambda: rw.across_conventions(LISTS, TRUTH, None),
-    lambda: rw.convention_of("0.1", LISTS, TRUTH, ["map"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: rw.explain(LISTS, TRUTH, None, "default", "recbole"),
+        lambda: rw.across_conventions(LISTS, TRUTH, None),
+        lambda: rw.convention_of("0.1", LISTS, TRUTH, ["map"]),
+    ],
+)
 def test_measures_that_are_no_text(wrong):
     with pytest.raises(MeasureError, match="text here"):
         wrong()

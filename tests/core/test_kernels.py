@@ -29,9 +29,7 @@ from rankwise.stats import cliffs_delta
 from rankwise.stats.moments import moments_of_pairs, paired_differences
 from rankwise.stats.values import Side
 
-needs_kernels = pytest.mark.skipif(
-    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
-)
+needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=f"the road is {kernels.road()}")
 
 
 def on_both_roads(work):
@@ -70,9 +68,7 @@ def test_matches(lists, dtype, seed):
 
 
 @needs_kernels
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30), st.integers(0, 2**32)
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30), st.integers(0, 2**32))
 def test_positions_and_sums_of_rows_by_user(users, seed):
     """Users with no row, one, or more than a stream of the loop has."""
     rng = np.random.default_rng(seed)
@@ -144,9 +140,11 @@ def test_buckets(codes, dtype):
 
 @needs_kernels
 @given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=20), st.booleans(), st.integers(0, 2**32),
+    st.lists(st.integers(1, 9), min_size=1, max_size=20),
+    st.booleans(),
+    st.integers(0, 2**32),
     st.sampled_from([0, 1, 2]),
-)  # fmt: skip
+)
 def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
     user = np.repeat(np.arange(len(lengths)), lengths)
     rank = np.concatenate([np.arange(base, n + base) for n in lengths])
@@ -155,9 +153,7 @@ def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
     if not in_order:
         rank = np.random.default_rng(seed).permutation(rank) + 10 * np.arange(len(rank))
     ours, reference = on_both_roads(
-        lambda: arrange(
-            pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank
-        )
+        lambda: arrange(pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank)
     )
     assert ours.items.tolist() == reference.items.tolist()
     assert ours.gaps == reference.gaps
@@ -165,9 +161,12 @@ def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
 
 @needs_kernels
 @given(
-    st.lists(st.integers(0, 12), min_size=1, max_size=20), st.sampled_from(["rank", "score"]),
-    st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 1, 2**31]),
-)  # fmt: skip
+    st.lists(st.integers(0, 12), min_size=1, max_size=20),
+    st.sampled_from(["rank", "score"]),
+    st.integers(0, 2**32),
+    st.integers(1, 3),
+    st.sampled_from([0, 1, 2**31]),
+)
 def test_rows_in_any_order(lengths, by, seed, threads, first_item):
     rng = np.random.default_rng(seed)
     user = np.repeat(np.arange(len(lengths)), lengths)
@@ -185,9 +184,12 @@ def test_rows_in_any_order(lengths, by, seed, threads, first_item):
             patch.setattr(grouping, "_STEP", 1)  # shares of few rows
             try:
                 return arrange(
-                    pl.Series(user[order]), first_item + order, threads=threads,
-                    vocabulary=IntegerVocabulary(20), **given,
-                )  # fmt: skip
+                    pl.Series(user[order]),
+                    first_item + order,
+                    threads=threads,
+                    vocabulary=IntegerVocabulary(20),
+                    **given,
+                )
             except ScoreError as error:
                 return error
 
@@ -209,9 +211,7 @@ def test_exact_sums(values, times):
 
 
 @needs_kernels
-@given(
-    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6])
-)
+@given(st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6]))
 def test_scores_above(seed, dtype, levels):
     rng = np.random.default_rng(seed)
     wide = rng.integers(0, levels, (rng.integers(1, 9), rng.integers(1, 300))).astype(dtype)
@@ -228,14 +228,15 @@ def test_scores_above(seed, dtype, levels):
 
 @needs_kernels
 @given(
-    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6]),
-    st.integers(1, 40), st.sampled_from([1, 64, 512]),
-)  # fmt: skip
+    st.integers(0, 2**32),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([3, 10**6]),
+    st.integers(1, 40),
+    st.sampled_from([1, 64, 512]),
+)
 def test_largest_scores(seed, dtype, levels, k, groups):
     rng = np.random.default_rng(seed)
-    scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(
-        dtype
-    )
+    scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(dtype)
     scores[rng.random(scores.shape) < rng.random()] = -np.inf
     found = kernels.top(scores, k, groups)
     if found is None:
@@ -294,9 +295,7 @@ def test_moments_of_pairs(n, seed, size, kind):
     assert np.array_equal(np.array(ours), np.array(reference), equal_nan=True)
     for (x, y), found in zip(pairs, ours, strict=True):
         d = paired_differences(sides[x].values, sides[y].values)
-        assert found[:3] == (
-            (d > 0).sum(), (d < 0).sum(), ((sides[x].values != 0) | (sides[y].values != 0)).sum(),
-        )  # fmt: skip
+        assert found[:3] == ((d > 0).sum(), (d < 0).sum(), ((sides[x].values != 0) | (sides[y].values != 0)).sum())
         if size == 1.0 and n > 1:
             assert found[3] == pytest.approx(math.fsum(d) / n, rel=1e-12, abs=1e-15)
             assert found[4] == pytest.approx(d.std(ddof=1), rel=1e-12, abs=1e-12)
@@ -304,8 +303,17 @@ def test_moments_of_pairs(n, seed, size, kind):
             assert found[5] == pytest.approx((((d - found[3]) / found[4]) ** 3).mean(), rel=1e-9)
 
 
-MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr", "hit_rate@2",
-            "rbp@5", "ndcg(gain=exponential)@5", "bpref"]  # fmt: skip
+MEASURES = [
+    "precision@[2,5]",
+    "recall@[2,5]",
+    "ndcg@[2,5]",
+    "map@[2,5]",
+    "mrr",
+    "hit_rate@2",
+    "rbp@5",
+    "ndcg(gain=exponential)@5",
+    "bpref",
+]
 
 
 @needs_kernels
@@ -313,13 +321,11 @@ MEASURES = ["precision@[2,5]", "recall@[2,5]", "ndcg@[2,5]", "map@[2,5]", "mrr",
 @given(seed=st.integers(0, 2**32), levels=st.sampled_from([3, 1000]))
 def test_evaluations(ties, seed, levels):
     rng = np.random.default_rng(seed)
-    rows = pl.DataFrame(
-        {"user": rng.integers(0, 30, 400), "item": rng.integers(0, 40, 400)}
-    ).unique(maintain_order=True)
-    lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
-    truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(
+    rows = pl.DataFrame({"user": rng.integers(0, 30, 400), "item": rng.integers(0, 40, 400)}).unique(
         maintain_order=True
     )
+    lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
+    truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(maintain_order=True)
     truth = truth.with_columns(relevance=pl.Series(rng.integers(0, 4, len(truth)) * 1.0))
     ours, reference = on_both_roads(lambda: rw.evaluate(lists, truth, MEASURES, ties=ties))
     assert ours.per_user.equals(reference.per_user, null_equal=True)

@@ -40,9 +40,20 @@ HEAD = {"what": "partial", "version": 3, "values": None, "frames": []}
 
 @pytest.mark.parametrize(
     "head",
-    [b"[" * 100_000, b'{"a":' * 100_000, b"9" * 9_999, b"\xff", b"null", b"5", b'"x"', b"{}",
-     {**HEAD, "frames": None}, {**HEAD, "frames": ["users"]}, {**HEAD, "frames": [[]]}],
-)  # fmt: skip
+    [
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"9" * 9_999,
+        b"\xff",
+        b"null",
+        b"5",
+        b'"x"',
+        b"{}",
+        {**HEAD, "frames": None},
+        {**HEAD, "frames": ["users"]},
+        {**HEAD, "frames": [[]]},
+    ],
+)
 def test_another_hand_that_writes_hashes(head):
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
     body = len(head).to_bytes(8, "little") + head

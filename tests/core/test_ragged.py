@@ -14,21 +14,14 @@ def test_bucket_is_a_stable_sort(codes):
     assert np.diff(starts).tolist() == [codes.count(code) for code in range(10)]
 
 
-@given(
-    st.lists(st.lists(st.integers(-3, 3), min_size=0, max_size=9)),
-    st.booleans(),
-    st.booleans(),
-    st.integers(1, 3),
-)
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=0, max_size=9)), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_reorder_is_a_sort_of_each_segment(segments, use_breaker, descending, threads):
     starts = offsets(np.array([len(s) for s in segments], dtype=np.int64))
     keys = np.array([key for s in segments for key in s], dtype=np.float64)
     tie = np.random.default_rng(0).permutation(len(keys))
     rows = np.arange(len(keys))
     breaker = (lambda rows: tie[rows]) if use_breaker else None
-    ours, ordered = reorder(
-        starts, keys, [rows, keys], breaker=breaker, descending=descending, threads=threads
-    )
+    ours, ordered = reorder(starts, keys, [rows, keys], breaker=breaker, descending=descending, threads=threads)
     sign = -1 if descending else 1
     expected = []
     for at in range(len(segments)):

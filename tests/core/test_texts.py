@@ -17,9 +17,7 @@ from rankwise.core.grouping import user_runs
 from rankwise.core.texts import plain_texts, text_hashes, texts_of
 from rankwise.core.vocabulary import StringVocabulary
 
-needs_kernels = pytest.mark.skipif(
-    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
-)
+needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
 LENGTHS = (0, 1, 4, 5, 11, 12, 13, 16, 20, 21, 28, 29, 300)
 texts = st.one_of(
     st.text(max_size=3),
@@ -49,8 +47,10 @@ def test_hashes_are_equal_where_texts_are(values, cut, chunked):
 @pytest.mark.parametrize("compiled", [True, False])
 @given(
     runs=st.lists(st.tuples(texts, st.integers(1, 40)), min_size=1, max_size=9),
-    cut=st.integers(0, 3), chunked=st.booleans(), threads=st.integers(1, 3),
-)  # fmt: skip
+    cut=st.integers(0, 3),
+    chunked=st.booleans(),
+    threads=st.integers(1, 3),
+)
 def test_runs_of_text_ids(compiled, runs, cut, chunked, threads):
     values = [text for text, length in runs for _ in range(length)]
     vocabulary = StringVocabulary()
@@ -101,10 +101,17 @@ def test_nothing_is_kept_of_a_column():
     assert (after - before) * unit < 200e6
 
 
-@given(st.lists(st.sampled_from(["", "a", "b", "é", "a long text in a buffer"]) | st.none()),
-       st.sampled_from([pl.Categorical, pl.Categorical(pl.Categories.random("test", pl.UInt8)),
-                        pl.Enum(["b", "a", "", "unused", "é", "a long text in a buffer"])]),
-       st.integers(0, 3))  # fmt: skip
+@given(
+    st.lists(st.sampled_from(["", "a", "b", "é", "a long text in a buffer"]) | st.none()),
+    st.sampled_from(
+        [
+            pl.Categorical,
+            pl.Categorical(pl.Categories.random("test", pl.UInt8)),
+            pl.Enum(["b", "a", "", "unused", "é", "a long text in a buffer"]),
+        ]
+    ),
+    st.integers(0, 3),
+)
 def test_categories_become_the_text_of_each_row(values, dtype, first):
     column = pl.Series("id", values, dtype=dtype)[first:]
     assert plain_texts(column).equals(pl.Series("id", values[first:], dtype=pl.String))

@@ -28,8 +28,7 @@ def test_a_forked_child_of_a_process_that_evaluated_is_told_and_does_not_hang():
         "        print(pool.apply(go, (1,)))\n"
     )
     out = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     assert out.startswith("1.0\nthis process was forked from one that had used rankwise")
     assert 'get_context("spawn")' in out

@@ -19,11 +19,15 @@ FORMS = {
     "bars": {"item": [1, 2, 3], "genres": ["war", "war|noir", "noir|drama"]},
     "semicolons": {"item": [1, 2, 3], "genres": ["war", "war; noir", " noir;drama;"]},
     "commas": {"item": [1, 2, 3], "tags": ["war", "war,noir", "noir,drama,noir"]},
-    "columns": {"item": [1, 2, 3], "genre_war": [1, 1, 0], "genre_noir": [0, 1, 1],
-                "genre_drama": [False, False, True]},
+    "columns": {
+        "item": [1, 2, 3],
+        "genre_war": [1, 1, 0],
+        "genre_noir": [0, 1, 1],
+        "genre_drama": [False, False, True],
+    },
     "pandas": pd.DataFrame({"item": [1, 2, 3], "genre": ["war", "war|noir", "noir|drama"]}),
     "polars": pl.DataFrame({"itemId": [3, 1, 2], "genres": ["noir|drama", "war", "war|noir"]}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -37,14 +41,8 @@ def test_categories(form):
 
 
 def test_categories_named_for_all_measures():
-    table = {
-        "item": [1, 2, 3],
-        "genres": ["a", "a", "a"],
-        "kind": ["war", "war|noir", "noir|drama"],
-    }
-    result = rw.evaluate(
-        LISTS, TRUTH, "srecall@2", items=table, columns={"items.categories": "kind"}
-    )
+    table = {"item": [1, 2, 3], "genres": ["a", "a", "a"], "kind": ["war", "war|noir", "noir|drama"]}
+    result = rw.evaluate(LISTS, TRUTH, "srecall@2", items=table, columns={"items.categories": "kind"})
     assert result["srecall@2"] == pytest.approx(2 / 3)
     assert rw.evaluate(LISTS, TRUTH, "srecall(categories=kind)@2", items=table).values == {
         "subtopic_recall(categories=kind)@2": pytest.approx(2 / 3)

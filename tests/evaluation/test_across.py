@@ -31,9 +31,7 @@ def test_the_same_bits_as_one_evaluation_each(run, truth):
     assert {*table["convention"]} == {*rw.conventions()}
     for row in table.to_dicts():
         try:
-            alone = rw.evaluate(
-                run, truth, row["measure"], train=TRAIN, convention=row["convention"]
-            )
+            alone = rw.evaluate(run, truth, row["measure"], train=TRAIN, convention=row["convention"])
         except RankwiseError:
             continue
         value = alone[row["measure"]]
@@ -59,9 +57,7 @@ def test_conventions_match_lists_once(monkeypatch):
     calls = []
     for module, name in ((running, "find"), (definition, "evaluate_tables")):
         original = getattr(module, name)
-        monkeypatch.setattr(
-            module, name, lambda *given, f=original, n=name: calls.append(n) or f(*given)
-        )
+        monkeypatch.setattr(module, name, lambda *given, f=original, n=name: calls.append(n) or f(*given))
     measures = ["ndcg@2", "recall@2", "map@2", "micro@2"]
     for scores, most in (((2.0, 1.0), 1), ((1.0, 1.0), 5)):
         run = {"u": {"a": scores[0], "b": scores[1]}, "v": {"b": scores[0], "c": scores[1]}}
@@ -136,8 +132,11 @@ def test_measures_by_name():
     text = "recall@1,2, f(first=map,second=ndcg(gain=binary))@2"
     table = rw.across_conventions(run, truth, text, conventions=["default"]).table
     assert len(table) == 3
-    for wrong, message in (([], "no measure"), ([rw.NDCG() @ 3], "must be text here"),
-                           ("ndgc@3", "no measure called 'ndgc'")):  # fmt: skip
+    for wrong, message in (
+        ([], "no measure"),
+        ([rw.NDCG() @ 3], "must be text here"),
+        ("ndgc@3", "no measure called 'ndgc'"),
+    ):
         with pytest.raises(RankwiseError, match=message):
             rw.across_conventions(run, truth, wrong)
     with pytest.raises(RankwiseError, match="no measure called 'ndgc'"):

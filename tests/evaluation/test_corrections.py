@@ -7,14 +7,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import (
-    DuplicateError,
-    EmptyError,
-    IdError,
-    InputError,
-    MeasureError,
-    ParameterError,
-)
+from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError
 
 USERS, ITEMS = 1500, 2000
 
@@ -76,9 +69,8 @@ def test_order_of_rows_and_other_measures_do_not_matter(few_negatives):
     ranks, truth = few_negatives
     one = rw.correct(ranks, truth, "mrr")
     rows = pl.DataFrame(
-        [(user, item) for user, items in truth.items() for item in items],
-        schema=["user", "item"], orient="row",
-    )  # fmt: skip
+        [(user, item) for user, items in truth.items() for item in items], schema=["user", "item"], orient="row"
+    )
     other = rw.correct(ranks, rows.sample(fraction=1, shuffle=True, seed=1), ["hit_rate@9", "mrr"])
     limits = ["low", "high", "unresolved"]
     assert other.select(limits).row(1) == one.select(limits).row(0)
@@ -107,10 +99,7 @@ def test_flags_say_which_ranks_are_not_resolved(few_negatives):
 
 def test_decreasing_ranks_are_an_assumption_that_rows_name(few_negatives):
     ranks, truth = few_negatives
-    free, assumed = (
-        rw.correct(ranks, truth, "hit_rate@50", decreasing=decreasing)
-        for decreasing in (False, True)
-    )
+    free, assumed = (rw.correct(ranks, truth, "hit_rate@50", decreasing=decreasing) for decreasing in (False, True))
     assert "assumes ranks of decreasing probability" in assumed["flags"].to_list()[0]
     assert "assumes ranks of decreasing probability" not in free["flags"].to_list()[0]
     width = [(found["high"] - found["low"]).item() for found in (free, assumed)]
@@ -148,12 +137,8 @@ def test_impossible_ranks_have_no_interval():
         scores[user, 0] = 0.5
     ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
     found = rw.correct(ranks, truth, "hit_rate@500")
-    assert found.select("low", "high", "unresolved").row(0) == pytest.approx(
-        (np.nan,) * 3, nan_ok=True
-    )
-    assert found["flags"].to_list()[0] == [
-        "limits cross: hardly any distribution of true ranks explains the sample"
-    ]
+    assert found.select("low", "high", "unresolved").row(0) == pytest.approx((np.nan,) * 3, nan_ok=True)
+    assert found["flags"].to_list()[0] == ["limits cross: hardly any distribution of true ranks explains the sample"]
 
 
 def test_by_hand():
@@ -202,9 +187,18 @@ def test_bad_input(world):
     with pytest.raises(InputError, match="fewer"):
         rw.correct(ranks(n=ITEMS - 1), truth, "mrr")
     good = ranks()
-    for options in ({"method": "magic"}, {"gamma": 1.0}, {"gamma": 0.0}, {"confidence": 1.0}, {"confidence": "high"},
-                    {"n_items": 20}, {"n_items": 10**8}, {"n_items": 300.5}, {"seed": -1},
-                    {"decreasing": "yes"}):  # fmt: skip
+    for options in (
+        {"method": "magic"},
+        {"gamma": 1.0},
+        {"gamma": 0.0},
+        {"confidence": 1.0},
+        {"confidence": "high"},
+        {"n_items": 20},
+        {"n_items": 10**8},
+        {"n_items": 300.5},
+        {"seed": -1},
+        {"decreasing": "yes"},
+    ):
         with pytest.raises(ParameterError):
             rw.correct(good, truth, "mrr", **options)
     for measure in ("gini@3", "novelty@3", "bpref"):

@@ -10,10 +10,29 @@ import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError
 from score_strategies import worlds_of_scores
 
-MEASURES = ["recall", "recall(denominator=capped)", "precision", "hit_rate", "mrr", "map",
-            "map(normaliser=relevant)", "dcg", "dcg(gain=binary)", "ndcg", "ndcg(gain=exponential)",
-            "ndcg(log_base=3.0)", "ndcg_binary", "ndcg(ideal=full)", "map(normaliser=k)", "mar",
-            "arhr", "ncrr", "cg", "rbp", "rbp(normaliser=ideal)"]  # fmt: skip
+MEASURES = [
+    "recall",
+    "recall(denominator=capped)",
+    "precision",
+    "hit_rate",
+    "mrr",
+    "map",
+    "map(normaliser=relevant)",
+    "dcg",
+    "dcg(gain=binary)",
+    "ndcg",
+    "ndcg(gain=exponential)",
+    "ndcg(log_base=3.0)",
+    "ndcg_binary",
+    "ndcg(ideal=full)",
+    "map(normaliser=k)",
+    "mar",
+    "arhr",
+    "ncrr",
+    "cg",
+    "rbp",
+    "rbp(normaliser=ideal)",
+]
 
 
 @given(worlds_of_scores())

@@ -14,8 +14,21 @@ from hypothesis import strategies as st
 import rankwise as rw
 from strategies import as_frame, evaluations, truth_frame
 
-CELLS = ["precision@3", "recall@3", "ndcg@[1,3]", "map@3", "mrr@3", "hit_rate@3", "err(max_relevance=4)",
-         "f(of=means)@3", "gini@2", "item_coverage@3", "shannon_entropy@3", "tn@3", "num_retrieved@3"]  # fmt: skip
+CELLS = [
+    "precision@3",
+    "recall@3",
+    "ndcg@[1,3]",
+    "map@3",
+    "mrr@3",
+    "hit_rate@3",
+    "err(max_relevance=4)",
+    "f(of=means)@3",
+    "gini@2",
+    "item_coverage@3",
+    "shannon_entropy@3",
+    "tn@3",
+    "num_retrieved@3",
+]
 
 LISTS = {"a": [1, 2], "b": [3, 4], "c": [5]}
 TRUTH = {"a": {1: 1}, "b": {9: 1}, "d": {1: 1}, "e": {1: 0}}
@@ -89,9 +102,7 @@ def test_ranks_from_zero_are_only_an_order():
 def test_slices_and_weights():
     users = pl.DataFrame({"user": ["a", "b"], "group": ["x", "y"], "w": [3.0, 1.0]})
     lists, truth = {"a": [1], "b": [2]}, {"a": {1}, "b": {1}}
-    result = rw.evaluate(
-        lists, truth, ["hit_rate@1", "gini@1"], users=users, by="group", weights="w"
-    )
+    result = rw.evaluate(lists, truth, ["hit_rate@1", "gini@1"], users=users, by="group", weights="w")
     assert result["hit_rate@1"] == 0.75
     assert result.slices.to_dicts() == [
         {"by": "group", "group": "x", "users": 1, "hit_rate@1": 1.0, "gini@1": 1.0},
@@ -204,9 +215,7 @@ def test_a_failed_update_leaves_the_evaluator_as_it_was():
 def test_another_cutoff_does_not_change_the_last_digit():
     generator = random.Random(0)
     lists = {u: generator.sample(range(60), 40) for u in range(20)}
-    truth = {
-        u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)
-    }
+    truth = {u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)}
     alone = rw.evaluate(lists, truth, "ndcg@30")["ndcg@30"]
     assert rw.evaluate(lists, truth, "ndcg@[3,7,30,40]")["ndcg@30"] == alone
 
@@ -216,10 +225,7 @@ def test_items_below_the_cutoff_change_nothing():
     short, long = {1: [5, 6], 2: [8, 7]}, {1: [5, 6, 9, 10], 2: [8, 7, 5]}
     cells = ["ndcg@2", "map@2", "gini@2", "precision@2", "tp@2"]
     catalogue = {"items": range(20)}
-    assert (
-        rw.evaluate(short, truth, cells, **catalogue).values
-        == rw.evaluate(long, truth, cells, **catalogue).values
-    )
+    assert rw.evaluate(short, truth, cells, **catalogue).values == rw.evaluate(long, truth, cells, **catalogue).values
 
 
 def test_progress_goes_to_stderr_and_only_there(capsys):

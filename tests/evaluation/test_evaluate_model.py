@@ -284,13 +284,13 @@ def test_scores_are_ranked():
     result = rw.evaluate_model(Scorer(), TRUTH, ["mrr@3"], items=items)
     assert result.per_user["mrr@3"].to_list() == [1 / 3, 1 / 2, 0.0]
     assert result.counts["users_model_failed_for"] == 1
-    seen = rw.evaluate_model(Scorer(), TRUTH, ["mrr@3"], items=items,
-                             train={"ann": ["f"], "bob": ["f"]}, exclude_seen=True)  # fmt: skip
+    seen = rw.evaluate_model(
+        Scorer(), TRUTH, ["mrr@3"], items=items, train={"ann": ["f"], "bob": ["f"]}, exclude_seen=True
+    )
     assert seen.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
     out = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items, failed="leave_out")
     assert out.counts["users"] == 2
-    own = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items,
-                            candidates=rw.candidates.of_truth(TRUTH))  # fmt: skip
+    own = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items, candidates=rw.candidates.of_truth(TRUTH))
     assert own.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
     assert own.protocol.candidates == "items of the test"
     numbered = rw.evaluate_model(Scorer(), {"ann": {3}, "bob": {4}}, "mrr@3")
@@ -321,8 +321,7 @@ def test_failing_users_and_the_rest_of_the_evaluation():
 
     truth = {"ann": {"d"}, "bob": {"x", "y"}}
     zero, out = (
-        rw.evaluate_model(Model(), truth, ["recall@1", "coverage@1"], failed=failed)
-        for failed in ("zero", "leave_out")
+        rw.evaluate_model(Model(), truth, ["recall@1", "coverage@1"], failed=failed) for failed in ("zero", "leave_out")
     )
     # The catalogue is what it was: x and y are in it, whoever is left out.
     assert zero["catalog_coverage@1"] == out["catalog_coverage@1"] == pytest.approx(1 / 3)
@@ -357,8 +356,9 @@ def test_predictions_are_asked_for_in_batches():
     frozen = rw.candidates.sampled(truth, 2, seed=1, items=range(5))
     for candidates in (None, frozen):
         sizes.clear()
-        result = rw.evaluate_model(Model(), truth, "mrr@2", items=range(5), batch_size=3,
-                                   train={0: [4]}, candidates=candidates)  # fmt: skip
+        result = rw.evaluate_model(
+            Model(), truth, "mrr@2", items=range(5), batch_size=3, train={0: [4]}, candidates=candidates
+        )
         assert sizes == [3, 3, 3, 1]
         assert result["mrr@2"] == 1.0
         assert result.counts["seen_items_recommended"] == 1
@@ -447,11 +447,7 @@ class Kinds:
         (ParameterError, one(list), {"exclude_seen": True}),
         (ParameterError, one(list), {"ties": "item"}),
         (EmptyError, Scorer(rows=2), {"items": list("abcdef")}),
-        (
-            EmptyError,
-            one(lambda own: ["a"]),
-            {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True},
-        ),
+        (EmptyError, one(lambda own: ["a"]), {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True}),
         (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
     ],
 )
@@ -460,13 +456,9 @@ def test_bad_input(error, model, options):
         rw.evaluate_model(model, **{"truth": TRUTH, "measures": "mrr@3", **options})
 
 
-@pytest.mark.parametrize(
-    "home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"]
-)
+@pytest.mark.parametrize("home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"])
 def test_models_of_libraries_are_to_be_wrapped(home):
     kind = type("Model", (), {"__module__": f"{home}.models", "recommend": lambda self, u, n: []})
     with pytest.raises(ParameterError, match=home) as raised:
         rw.evaluate_model(kind(), TRUTH, "mrr@3")
-    assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(
-        rw.models
-    )
+    assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(rw.models)

@@ -19,9 +19,7 @@ from rankwise.evaluation.definition import Definition
 
 USERS = st.sampled_from("abcdef")
 ITEMS = st.sampled_from([1, 2, 3, 9, 10, 11, 12])
-RUNS = st.dictionaries(
-    USERS, st.dictionaries(ITEMS, st.sampled_from([0.25, 0.5, 1.0]), min_size=1), min_size=2
-)
+RUNS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.sampled_from([0.25, 0.5, 1.0]), min_size=1), min_size=2)
 TRUTHS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.integers(0, 3), min_size=1), min_size=2)
 NAMES = [name for name in rw.conventions() if name not in ("surprise", "rexmex")]
 
@@ -36,15 +34,12 @@ def test_effects_add_up_to_the_difference(run, truth, first, second):
     if not evaluable(run, truth):
         return
     explanation = rw.explain(run, truth, "ndcg@3", first, second)
-    values = [rw.evaluate(run, truth, "ndcg@3", convention=name)["ndcg@3"]
-              for name in (first, second)]  # fmt: skip
+    values = [rw.evaluate(run, truth, "ndcg@3", convention=name)["ndcg@3"] for name in (first, second)]
     assert (explanation.first, explanation.second) == tuple(values)
     assert explanation.difference == pytest.approx(explanation.choices["effect"].sum(), abs=1e-12)
     if len(explanation.choices):
         assert explanation.choices["value"][-1] == pytest.approx(explanation.second, abs=1e-12)
-    assert explanation.difference == pytest.approx(
-        explanation.users["contribution"].sum(), abs=1e-12
-    )
+    assert explanation.difference == pytest.approx(explanation.users["contribution"].sum(), abs=1e-12)
 
 
 def test_effects_are_the_mean_over_all_orders():
@@ -100,9 +95,7 @@ def test_who_counts_explains_a_number_of_pytrec_eval():
 
 def test_measures_of_all_lists():
     run = {"a": {1: 1.0, 2: 0.5}, "b": {1: 1.0}}
-    explanation = rw.explain(
-        run, {"a": {1}, "b": {2}}, "gini@2", "default", "elliot", train={"c": [1, 2, 3]}
-    )
+    explanation = rw.explain(run, {"a": {1}, "b": {2}}, "gini@2", "default", "elliot", train={"c": [1, 2, 3]})
     assert explanation.choices["choice"][0] == "measure"
     assert explanation.choices["users"][0] is None
     assert explanation.users.is_empty()
@@ -137,6 +130,5 @@ def test_tables_with_names_of_their_own():
     lists = pl.DataFrame({"user": ["a"], "item": ["x"], "points": [1.0]})
     truth = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "stars": [5, 5]})
     columns = {"recommendations.score": "points", "truth.relevance": "stars"}
-    explanation = rw.explain(lists, truth, "recall@1", "default", "trec_eval", columns=columns,
-                             threshold=4)  # fmt: skip
+    explanation = rw.explain(lists, truth, "recall@1", "default", "trec_eval", columns=columns, threshold=4)
     assert (explanation.first, explanation.second) == (0.5, 1.0)

@@ -12,8 +12,20 @@ import rankwise as rw
 from rankwise.core import matched_ranks
 from rankwise.errors import DuplicateError
 
-HITS = ["ndcg@[1,4,50]", "map@4", "mrr", "recall@4", "rbp", "ndcg(gain=exponential)@4", "err(max_relevance=4)@4",
-        "bpref", "partial_auc@4", "iprec", "condensed(ndcg)@4", "judged@4"]  # fmt: skip
+HITS = [
+    "ndcg@[1,4,50]",
+    "map@4",
+    "mrr",
+    "recall@4",
+    "rbp",
+    "ndcg(gain=exponential)@4",
+    "err(max_relevance=4)@4",
+    "bpref",
+    "partial_auc@4",
+    "iprec",
+    "condensed(ndcg)@4",
+    "judged@4",
+]
 TIES = ["expected", "optimistic", "pessimistic", "item", "item_desc", "input"]
 
 
@@ -21,9 +33,7 @@ def tables(seed, levels, *, text):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 500))
     users = rng.integers(0, int(rng.integers(1, 40)), n)
-    lists = pl.DataFrame({"user": users, "item": rng.integers(0, 60, n)}).unique(
-        maintain_order=True
-    )
+    lists = pl.DataFrame({"user": users, "item": rng.integers(0, 60, n)}).unique(maintain_order=True)
     scores = rng.integers(0, levels, len(lists)) / 3 - 5
     lists = lists.with_columns(score=pl.Series(scores, dtype=pl.Float64))
     truth = pl.DataFrame({"user": rng.integers(0, 40, 150), "item": rng.integers(0, 60, 150)})
@@ -44,9 +54,11 @@ def same(mine, theirs):
 
 @pytest.mark.parametrize("ties", TIES)
 @given(
-    seed=st.integers(0, 2**32), levels=st.sampled_from([1, 3, 20, 10**6]), text=st.booleans(),
+    seed=st.integers(0, 2**32),
+    levels=st.sampled_from([1, 3, 20, 10**6]),
+    text=st.booleans(),
     users_at_a_time=st.sampled_from([None, 7]),
-)  # fmt: skip
+)
 def test_the_bits_of_lists_in_order(ties, seed, levels, text, users_at_a_time):
     lists, truth = tables(seed, levels, text=text)
     options = {"ties": ties, "block_size": users_at_a_time}
@@ -77,9 +89,7 @@ def test_matrices_of_few_rows(seed):
 
 
 def test_an_item_that_stands_twice_is_found():
-    lists = pl.DataFrame(
-        {"user": [1, 2, 1, 2], "item": [5, 6, 7, 6], "score": [0.1, 0.2, 0.3, 0.4]}
-    )
+    lists = pl.DataFrame({"user": [1, 2, 1, 2], "item": [5, 6, 7, 6], "score": [0.1, 0.2, 0.3, 0.4]})
     with pytest.raises(DuplicateError, match="item 6 more than once"):
         rw.evaluate(lists, {1: {5}}, "ndcg@2")
 

@@ -35,8 +35,9 @@ EVERY = [cell_of(cls) for cls in registry.every()]
 
 def scored(world):
     """Distinct scores in (0, 1)."""
-    lists = {user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
-             for user, own in world.lists.items()}  # fmt: skip
+    lists = {
+        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()} for user, own in world.lists.items()
+    }
     return replace(world, lists=lists)
 
 
@@ -48,9 +49,11 @@ def counted_in(tables):
     code = known["group"].replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
     sources = known.with_columns(group=code).group_by("item", "group").len("count")
     return Counted(
-        popularity=train.group_by("item").len("count"), train_users=train["user"].n_unique(),
-        groups={"group": groups}, sources={"group": sources},
-    )  # fmt: skip
+        popularity=train.group_by("item").len("count"),
+        train_users=train["user"].n_unique(),
+        groups={"group": groups},
+        sources={"group": sources},
+    )
 
 
 def job_and_tables(world, asked):
@@ -61,8 +64,7 @@ def job_and_tables(world, asked):
     return job, tables, empty
 
 
-@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5),
-       st.sampled_from(["judged", "all"]))  # fmt: skip
+@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5), st.sampled_from(["judged", "all"]))
 @settings(max_examples=20)
 def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     asked = Settings.read(EVERY, {"population": population, "by": "group", "progress": False})
@@ -71,17 +73,14 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     partials = []
     for at in range(n):
         rows = {
-            role: tables.by_role[role].with_frame(
-                tables.by_role[role].frame.filter(pl.col("user") % n == at)
-            )
+            role: tables.by_role[role].with_frame(tables.by_role[role].frame.filter(pl.col("user") % n == at))
             for role in BY_USER
         }
         if rows["recommendations"].frame.is_empty():
             rows["recommendations"] = None
         partials.append(work(job, Tables(**rows)))
     ours = finish(job.for_users(Tables(users=tables.users)), partials[::-1])
-    one = rw.evaluate(world.lists, world.truth, EVERY, population=population, by="group",
-                      **world.around)  # fmt: skip
+    one = rw.evaluate(world.lists, world.truth, EVERY, population=population, by="group", **world.around)
     assert list(ours.values) == list(one.values)
     for cell, value in one.values.items():
         assert np.array_equal(value, ours.values[cell], equal_nan=True), cell
@@ -95,8 +94,9 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
 def test_a_piece_may_lack_rows_of_any_table(world):
     job, tables, empty = job_and_tables(world, Settings.read(EVERY, {"population": "all"}))
     for lacking in product([False, True], repeat=len(BY_USER)):
-        rows = {role: empty[role] if lacks else tables.by_role[role]
-                for role, lacks in zip(BY_USER, lacking, strict=True)}  # fmt: skip
+        rows = {
+            role: empty[role] if lacks else tables.by_role[role] for role, lacks in zip(BY_USER, lacking, strict=True)
+        }
         if lacking[0]:
             rows["recommendations"] = None
         partial = work(job, Tables(**rows))

@@ -22,14 +22,29 @@ from strategies import worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-MORE = ["precision(denominator=length)@3", "recall@[1,2]", "map(normaliser=hits)@3",
-        "dcg(gain=exponential)@3", "ndcg(gain=exponential)@[2,5]", "ndcg(ideal=full)@3",
-        "err(max_relevance=4)@3", "bpref(without_judged=undefined)", "auc(seen=included)",
-        "partial_auc(positives=top)@3", "efd(relevance=discounted)@3", "novelty(discount=log)@3",
-        "serendipity(form=history)@3", "serendipity(form=history,similarity=features)@3",
-        "ild(distance=jaccard)@3", "ild(distance=euclidean)@3", "srecall(of=hits)@3",
-        "pop_rsp(denominator=available)@3", "overlap(denominator=union)@3",
-        "ips_recall(propensity=given)@3", "bias_disparity(interactions=truth)@3"]  # fmt: skip
+MORE = [
+    "precision(denominator=length)@3",
+    "recall@[1,2]",
+    "map(normaliser=hits)@3",
+    "dcg(gain=exponential)@3",
+    "ndcg(gain=exponential)@[2,5]",
+    "ndcg(ideal=full)@3",
+    "err(max_relevance=4)@3",
+    "bpref(without_judged=undefined)",
+    "auc(seen=included)",
+    "partial_auc(positives=top)@3",
+    "efd(relevance=discounted)@3",
+    "novelty(discount=log)@3",
+    "serendipity(form=history)@3",
+    "serendipity(form=history,similarity=features)@3",
+    "ild(distance=jaccard)@3",
+    "ild(distance=euclidean)@3",
+    "srecall(of=hits)@3",
+    "pop_rsp(denominator=available)@3",
+    "overlap(denominator=union)@3",
+    "ips_recall(propensity=given)@3",
+    "bias_disparity(interactions=truth)@3",
+]
 TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
 
 
@@ -37,9 +52,9 @@ def cell_of(cls):
     return str(cls() if cls.cutoff == "none" else cls() @ 3)
 
 
-MEASURES = [
-    cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)
-] + [str(rw.parse(name)) for name in MORE]
+MEASURES = [cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)] + [
+    str(rw.parse(name)) for name in MORE
+]
 
 
 def to_torch(value):
@@ -62,8 +77,7 @@ def same(ours, theirs):
 @given(worlds(scores=True, judged=True), st.sampled_from(TIES), st.booleans())
 def test_torch_agrees_with_numpy(world, ties, tied):
     lists = {
-        u: {i: (s + (0 if tied else i / 50) + 0.5) / 5 for i, s in items.items()}
-        for u, items in world.lists.items()
+        u: {i: (s + (0 if tied else i / 50) + 0.5) / 5 for i, s in items.items()} for u, items in world.lists.items()
     }
     asked = Settings.read(MEASURES, {"ties": ties, "population": "all"})
     tables = read_tables(None, recommendations=lists, truth=world.truth, **world.around)

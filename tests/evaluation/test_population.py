@@ -18,10 +18,12 @@ from rankwise.evaluation.work import Job, finish, prepare, work
 from strategies import worlds
 
 POPULATIONS = get_args(Population)
-CELLS = ["ndcg@3", "recall@3", "tn@3", "rmse", "gini@3", "novelty@3", "num_retrieved@3",
-         "group_gap(recall)@3", "reo@3"]  # fmt: skip
-RULES = {"population": st.sampled_from(POPULATIONS), "undefined": st.sampled_from(["skip", "zero", "nan"]),
-         "relevance_threshold": st.sampled_from([None, 2])}  # fmt: skip
+CELLS = ["ndcg@3", "recall@3", "tn@3", "rmse", "gini@3", "novelty@3", "num_retrieved@3", "group_gap(recall)@3", "reo@3"]
+RULES = {
+    "population": st.sampled_from(POPULATIONS),
+    "undefined": st.sampled_from(["skip", "zero", "nan"]),
+    "relevance_threshold": st.sampled_from([None, 2]),
+}
 
 
 def same(ours, theirs):
@@ -47,9 +49,7 @@ TRUTH = {"ann": {"x": 5}, "bob": {"y": 2}, "dan": {"x": 1, "z": 2}, "eve": {"z":
     ],
 )
 def test_who_is_evaluated_beside_a_threshold(population, users):
-    result = rw.evaluate(
-        LISTS, TRUTH, ["recall@2", "duplicate_rate"], population=population, threshold=4
-    )
+    result = rw.evaluate(LISTS, TRUTH, ["recall@2", "duplicate_rate"], population=population, threshold=4)
     assert result.per_user["user"].to_list() == users
     without = [user for user in users if user in ("bob", "cyd", "dan")]
     assert result.counts["users_without_relevant_items"] == len(without)
@@ -103,17 +103,12 @@ def test_pieces_with_and_without_their_truth_add_up(world, rules):
     settings = Settings.read(CELLS, options)
     job = prepare(settings, read_inputs(settings, truth=world.truth, **world.around))
     there = Job.from_bytes(job.to_bytes())
-    pieces = [
-        read_inputs(settings, recommendations={user: items})
-        for user, items in scored(world.lists).items()
-    ]
+    pieces = [read_inputs(settings, recommendations={user: items}) for user, items in scored(world.lists).items()]
     same(finish(job, [work(there, piece) for piece in pieces[::-1]]), whole)
 
 
 def scored(lists):
-    return {
-        user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in lists.items()
-    }
+    return {user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in lists.items()}
 
 
 @given(worlds(judged=True), st.sampled_from(["recommended", "judged", "all"]))

@@ -15,9 +15,7 @@ CELLS = ["recall@2", "ndcg@3", "mrr", "precision@2"]
 
 @given(worlds())
 def test_seen_items_are_taken_out_before_the_cut(world):
-    own = {
-        u: [i for i in items if i not in world.train.get(u, ())] for u, items in world.lists.items()
-    }
+    own = {u: [i for i in items if i not in world.train.get(u, ())] for u, items in world.lists.items()}
     gone = sum(len(items) - len(own[u]) for u, items in world.lists.items())
     own = {u: items for u, items in own.items() if items}
     if not own or not set(own) & {u for u, r in world.relevant.items() if r}:
@@ -30,8 +28,9 @@ def test_seen_items_are_taken_out_before_the_cut(world):
     assert ours.counts.get("truth_rows_seen_in_training", 0) == lost
     frame = pl.DataFrame(
         [(u, i, r) for u, items in world.lists.items() for r, i in enumerate(items, 1)],
-        schema=["user", "item", "rank"], orient="row",
-    )  # fmt: skip
+        schema=["user", "item", "rank"],
+        orient="row",
+    )
     ranked = rw.evaluate(frame, world.truth, CELLS, train=world.train, exclude_seen=True)
     assert ranked.values == theirs.values
     assert "lists_with_rank_gaps" not in ranked.counts
@@ -56,10 +55,7 @@ def test_warm_and_cold(world):
                 theirs = rw.evaluate(lists, truth, CELLS).values
                 assert slice_of(result, "history", group) == pytest.approx(theirs)
         known = {i for items in world.train.values() for i in items}
-        truth = {
-            u: {i: r for i, r in items.items() if (i in known) is keep}
-            for u, items in world.truth.items()
-        }
+        truth = {u: {i: r for i, r in items.items() if (i in known) is keep} for u, items in world.truth.items()}
         truth = {u: items for u, items in truth.items() if items}
         shown = result.slices.filter(pl.col("by") == "relevant items", pl.col("group") == group)
         try:
@@ -77,13 +73,15 @@ def test_beside_other_groups_and_exact_ranks():
     truth, train = {0: {1}, 1: {2}, 2: {0, 3}}, {0: [0], 2: [1, 2]}
     users = {"user": [0, 1, 2], "group": ["x", "x", "y"]}
     ranks = rw.rank_relevant(np.eye(4)[:3], truth=truth, exclude=train)
-    result = rw.evaluate(
-        ranks, truth, "mrr", train=train, users=users, by="group", warm_and_cold=True
-    )
+    result = rw.evaluate(ranks, truth, "mrr", train=train, users=users, by="group", warm_and_cold=True)
     assert [(row["by"], row["group"]) for row in result.slices.to_dicts()] == [
-        ("group", "x"), ("group", "y"), ("history", "cold"), ("history", "warm"),
-        ("relevant items", "warm"), ("relevant items", "cold"),
-    ]  # fmt: skip
+        ("group", "x"),
+        ("group", "y"),
+        ("history", "cold"),
+        ("history", "warm"),
+        ("relevant items", "warm"),
+        ("relevant items", "cold"),
+    ]
 
 
 def test_bad_input():

@@ -16,17 +16,22 @@ from strategies import worlds
 LISTS = {"ann": ["x", "y"], "bob": ["y", "z"]}
 TRUTH = {"ann": {"x"}, "bob": {"x"}, "dan": {"z"}, "eve": {"y"}}
 TRAIN = {"ann": ["z"], "bob": ["x"], "fay": ["x", "y"]}
-ITEMS = {"item": ["x", "y", "z"], "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]],
-         "categories": ["a", "b", "a|b"]}  # fmt: skip
+ITEMS = {"item": ["x", "y", "z"], "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], "categories": ["a", "b", "a|b"]}
 CELLS = [
-    "arp@2", "novelty@2", "intra_list_diversity(distance=jaccard)@2", "calibration_error@2", "overlap@2",
-    "serendipity(form=history,relevance=none,similarity=features)@2", "serendipity(relevance=none)@2",
-]  # fmt: skip
+    "arp@2",
+    "novelty@2",
+    "intra_list_diversity(distance=jaccard)@2",
+    "calibration_error@2",
+    "overlap@2",
+    "serendipity(form=history,relevance=none,similarity=features)@2",
+    "serendipity(relevance=none)@2",
+]
 
 
 def result(without_list="skip", cells=CELLS, **options):
-    return rw.evaluate(LISTS, TRUTH, cells, train=TRAIN, items=ITEMS, baseline=LISTS,
-                       without_list=without_list, **options)  # fmt: skip
+    return rw.evaluate(
+        LISTS, TRUTH, cells, train=TRAIN, items=ITEMS, baseline=LISTS, without_list=without_list, **options
+    )
 
 
 def test_by_hand():
@@ -45,13 +50,7 @@ def test_by_hand():
 
 
 def test_other_measures_are_as_they_were():
-    cells = [
-        "recall@2",
-        "ndcg@2",
-        "gini@2",
-        "num_retrieved@2",
-        "serendipity(relevance=binary)@2",
-    ]
+    cells = ["recall@2", "ndcg@2", "gini@2", "num_retrieved@2", "serendipity(relevance=binary)@2"]
     skip, zero = (result(rule, cells, undefined="skip") for rule in ("skip", "zero"))
     assert repr(skip.values) == repr(zero.values)
 
@@ -59,9 +58,14 @@ def test_other_measures_are_as_they_were():
 def test_a_list_without_a_value_stays_without_one():
     """Bob has a list and no category in it; dan has no list."""
     items = {"item": ["x", "y"], "categories": ["a", ""]}
-    found = rw.evaluate({"ann": ["x"], "bob": ["y"]}, {"ann": {"x"}, "bob": {"y"}, "dan": {"x"}},
-                        "calibration_error@1", train={"ann": ["x"]}, items=items,
-                        without_list="zero").per_user["calibration_error@1"]  # fmt: skip
+    found = rw.evaluate(
+        {"ann": ["x"], "bob": ["y"]},
+        {"ann": {"x"}, "bob": {"y"}, "dan": {"x"}},
+        "calibration_error@1",
+        train={"ann": ["x"]},
+        items=items,
+        without_list="zero",
+    ).per_user["calibration_error@1"]
     assert math.isnan(found[1])
     assert found[2] == 0.0
 
@@ -82,8 +86,9 @@ def test_it_is_carried_and_compared():
 
 EVERY = [
     str(cls() if cls.cutoff == "none" else cls(3))
-    for cls in registry.every() if getattr(cls, "defined_for", None) == "list"
-]  # fmt: skip
+    for cls in registry.every()
+    if getattr(cls, "defined_for", None) == "list"
+]
 
 
 @given(worlds(scores=True, judged=True), st.sampled_from(["truth", "judged", "all"]))

@@ -20,9 +20,7 @@ ITEMS = {
 }
 USERS = {"user": [1, 2, 3], "group": ["m", "n", "m"]}
 KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "baseline": {1: [5], 2: [6, 5]}}
-SCORED = {
-    user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()
-}
+SCORED = {user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()}
 
 
 def every_measure():
@@ -53,9 +51,7 @@ def test_reads_truth_is_true(measure):
 
 
 def test_a_result_without_truth_is_like_any_other(tmp_path):
-    result = rw.evaluate(
-        LISTS, measures=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group"
-    )
+    result = rw.evaluate(LISTS, measures=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group")
     shown = repr(result)
     assert "those with a list (population=recommended)" in shown
     assert "relevant" not in shown
@@ -77,7 +73,7 @@ def test_in_pieces():
 
 @pytest.mark.parametrize(
     "options", [{"relevance_threshold": 3}, {"population": "both"}, {"warm_and_cold": True, "train": TRAIN}]
-)  # fmt: skip
+)
 def test_what_makes_no_sense_without_truth(options):
     with pytest.raises(ParameterError):
         rw.evaluate(LISTS, None, "gini@2", **options)

@@ -28,11 +28,11 @@ ITEMS = [f"i{n:02}" for n in range(12)]
 
 def world(seed=0):
     rng = np.random.default_rng(seed)
-    lists = {u: [(i, float(s)) for i, s in zip(rng.choice(ITEMS, 5, replace=False),
-                                               rng.integers(0, 4, 5), strict=True)]
-             for u in USERS[:20]}  # fmt: skip
-    truth = {u: {i: float(rng.integers(1, 5)) for i in rng.choice(ITEMS, 3, replace=False)}
-             for u in USERS[2:]}  # fmt: skip
+    lists = {
+        u: [(i, float(s)) for i, s in zip(rng.choice(ITEMS, 5, replace=False), rng.integers(0, 4, 5), strict=True)]
+        for u in USERS[:20]
+    }
+    truth = {u: {i: float(rng.integers(1, 5)) for i in rng.choice(ITEMS, 3, replace=False)} for u in USERS[2:]}
     return lists, truth
 
 
@@ -92,10 +92,9 @@ def test_partials_merge_in_any_order_to_the_same_result(whole):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("travel", [
-    lambda thing: pickle.loads(pickle.dumps(thing)),
-    lambda thing: type(thing).from_bytes(thing.to_bytes()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "travel", [lambda thing: pickle.loads(pickle.dumps(thing)), lambda thing: type(thing).from_bytes(thing.to_bytes())]
+)
 def test_jobs_and_partials_travel(whole, travel):
     """Each piece is worked on with its own copy of the job, as on another machine."""
     job = job_of(whole=whole)
@@ -156,9 +155,15 @@ def test_nothing_to_finish():
 
 
 CHANGES = [
-    {"relevance_threshold": 3}, {"population": "both"}, {"undefined": "zero"},
-    {"without_list": "zero"}, {"ties": "optimistic"}, {"duplicates": "first"}, {"weights": None}, {"by": ()},
-]  # fmt: skip
+    {"relevance_threshold": 3},
+    {"population": "both"},
+    {"undefined": "zero"},
+    {"without_list": "zero"},
+    {"ties": "optimistic"},
+    {"duplicates": "first"},
+    {"weights": None},
+    {"by": ()},
+]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
@@ -275,9 +280,7 @@ def test_nothing_in_place_of_a_table():
             call()
 
 
-@pytest.mark.parametrize(
-    "option", [{"exclude_seen": True}, {"warm_and_cold": True}, {"jackknife": 4}]
-)
+@pytest.mark.parametrize("option", [{"exclude_seen": True}, {"warm_and_cold": True}, {"jackknife": 4}])
 def test_what_needs_all_lists_is_refused_for_pieces(option):
     settings = Settings.read("recall@2", option)
     with pytest.raises(ParameterError, match="all lists at once"):
@@ -344,14 +347,17 @@ def test_names_of_columns_read_back():
 def test_groups_of_any_name():
     lists, truth = world()
     users = {"user": USERS, "group": ["a#b@3", '["x"]'] * 12}
-    result = rw.evaluate(lists, truth, ["gini@3", "reo@3"], by="group", users=users,
-                         items=around()["items"], jackknife=4)  # fmt: skip
+    result = rw.evaluate(
+        lists, truth, ["gini@3", "reo@3"], by="group", users=users, items=around()["items"], jackknife=4
+    )
     for row in result.slices.iter_rows(named=True):
         kept = [u for u, group in zip(*users.values(), strict=True) if group == row["group"]]
         alone = rw.evaluate(
-            {u: lists[u] for u in kept if u in lists}, {u: truth[u] for u in kept if u in truth},
-            "gini@3", items=around()["items"],
-        )  # fmt: skip
+            {u: lists[u] for u in kept if u in lists},
+            {u: truth[u] for u in kept if u in truth},
+            "gini@3",
+            items=around()["items"],
+        )
         assert row["gini@3"] == alone["gini@3"]
 
 
@@ -362,9 +368,7 @@ def test_options_are_written_once():
 
     from rankwise.evaluation import settings
 
-    hints = get_type_hints(
-        Settings, {**vars(settings), "Measure": rw.Measure, "Convention": rw.Convention}
-    )
+    hints = get_type_hints(Settings, {**vars(settings), "Measure": rw.Measure, "Convention": rw.Convention})
     options = {field.name for field in fields(Settings) if "text" in field.metadata}
     shorthands = {"k", "threshold"}  # they end up in measures and relevance_threshold
     assert options | shorthands == ListOptions.__annotations__.keys()

@@ -106,8 +106,7 @@ def test_features_are_a_matrix_or_a_dict():
     for items in ([4, 0, 5], np.array([4, 0, 5])):
         for distance in ("cosine", "euclidean"):
             found = fn.intra_list_diversity(items, features, distance=distance)
-            assert found == pytest.approx(fn.intra_list_diversity([4, 0, 5], by_item,
-                                                                  distance=distance))  # fmt: skip
+            assert found == pytest.approx(fn.intra_list_diversity([4, 0, 5], by_item, distance=distance))
             assert type(found) is float
 
 
@@ -152,8 +151,10 @@ def test_ratings():
     assert fn.log_loss([(1.0, 0)]) == pytest.approx(-math.log(1e-15), rel=1e-3)
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=6),
-       st.one_of(st.none(), st.integers(1, 7)))  # fmt: skip
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=6),
+    st.one_of(st.none(), st.integers(1, 7)),
+)
 def test_labels_and_scores_are_the_mean_over_all_orders(pairs, k):
     labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
     orders = [
@@ -188,11 +189,16 @@ def test_relevance_0_is_not_relevant_wherever_relevant_items_are_asked_for():
     """A dict of relevances in place of the set: the items above 0."""
     items = range(10)
     given = {
-        "recommended": [1, 2, 3, 4], "k": 3, "candidates": items, "catalog_size": 10,
-        "popularity": {item: item + 1 for item in items}, "history": {7},
-        "propensities": dict.fromkeys(items, 0.5), "similarity": lambda a, b: 1 / (a + b),
+        "recommended": [1, 2, 3, 4],
+        "k": 3,
+        "candidates": items,
+        "catalog_size": 10,
+        "popularity": {item: item + 1 for item in items},
+        "history": {7},
+        "propensities": dict.fromkeys(items, 0.5),
+        "similarity": lambda a, b: 1 / (a + b),
         "categories": {item: {f"c{item % 3}"} for item in items},
-    }  # fmt: skip
+    }
     asked = 0
     for name in dir(fn):
         function = getattr(fn, name)

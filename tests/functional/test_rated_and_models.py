@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.errors import EmptyError, InputError, ParameterError, ScoreError
 
-RATED = {
-    "ann": [(4.5, 5.0), (4.0, 2.0), (3.0, 4.0), (1.0, 1.0)],
-    "bob": [(2.0, 1.0), (5.0, 3.0)],
-}
+RATED = {"ann": [(4.5, 5.0), (4.0, 2.0), (3.0, 4.0), (1.0, 1.0)], "bob": [(2.0, 1.0), (5.0, 3.0)]}
 
 
 def test_by_hand(caplog):
@@ -34,9 +31,7 @@ def test_by_hand(caplog):
 
 @given(
     st.dictionaries(
-        st.integers(0, 5),
-        st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), min_size=1, max_size=7),
-        min_size=1,
+        st.integers(0, 5), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), min_size=1, max_size=7), min_size=1
     ),
     st.integers(1, 5),
 )
@@ -44,8 +39,14 @@ def test_against_the_engine(rated, k):
     if not any(true >= 3.5 for pairs in rated.values() for _, true in pairs):
         return
     found = rw.compute_metrics(rated, ["precision", "recall", "hit_rate", "ndcg", "rmse", "mae"], k)
-    cells = {"recall": f"recall@{k}", "ndcg": f"ndcg(gain=binary)@{k}", "rmse": "rmse",
-             "precision": f"precision@{k}", "hit_rate": f"hit_rate@{k}", "mae": "mae"}  # fmt: skip
+    cells = {
+        "recall": f"recall@{k}",
+        "ndcg": f"ndcg(gain=binary)@{k}",
+        "rmse": "rmse",
+        "precision": f"precision@{k}",
+        "hit_rate": f"hit_rate@{k}",
+        "mae": "mae",
+    }
     result = rw.evaluate_ratings(rated, list(cells.values()))
     zero = rw.evaluate_ratings(rated, list(cells.values()), undefined="zero")
     for name, cell in cells.items():
@@ -119,9 +120,8 @@ def test_a_model_in_plain_python(caplog):
 def test_it_says_what_the_engine_says():
     found = rw.RecommenderEvaluator([2]).evaluate(Model(), TRUTH, catalog_size=10)
     result = rw.evaluate_model(
-        Model(), TRUTH, ["precision@2", "recall@2", "f(of=means)@2", "gini(over=recommended)@2"],
-        failed="leave_out",
-    )  # fmt: skip
+        Model(), TRUTH, ["precision@2", "recall@2", "f(of=means)@2", "gini(over=recommended)@2"], failed="leave_out"
+    )
     assert list(found.values())[:3] == pytest.approx(list(result.values.values())[:3])
     assert found["gini@2"] == pytest.approx(result["gini(over=recommended)@2"])
 

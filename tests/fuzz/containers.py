@@ -144,10 +144,17 @@ def _zip(data):
 
 PACKED = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zip": _zip}
 FILES = {
-    "table.csv": _csv(","), "table.tsv": _csv("\t"), "bars.txt": _csv("|"), "table.jsonl": _lines,
-    "table.json": _json, "nested.json": _json_nested, "table.parquet": _parquet,
-    "table.trec": _trec, "table.dat": _movielens, "table.inter": _recbole,
-}  # fmt: skip
+    "table.csv": _csv(","),
+    "table.tsv": _csv("\t"),
+    "bars.txt": _csv("|"),
+    "table.jsonl": _lines,
+    "table.json": _json,
+    "nested.json": _json_nested,
+    "table.parquet": _parquet,
+    "table.trec": _trec,
+    "table.dat": _movielens,
+    "table.inter": _recbole,
+}
 TYPED_FILES = ("table.jsonl", "table.parquet")
 
 
@@ -164,26 +171,19 @@ def _file(name, ending):
 MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
     "polars": lambda frame, number, _: frame,
     "lazy polars": lambda frame, number, _: frame.lazy(),
-    "polars categorical": lambda frame, number, _: frame.with_columns(
-        pl.col(pl.String).cast(pl.Categorical)
-    ),
+    "polars categorical": lambda frame, number, _: frame.with_columns(pl.col(pl.String).cast(pl.Categorical)),
     "polars enum": lambda frame, number, _: frame.with_columns(
-        column.cast(pl.Enum(column.drop_nulls().unique()))
-        for column in frame.select(pl.col(pl.String))
+        column.cast(pl.Enum(column.drop_nulls().unique())) for column in frame.select(pl.col(pl.String))
     ),
     "pandas": lambda frame, number, _: _pandas(frame),
     "pandas of Arrow": lambda frame, number, _: frame.to_pandas(use_pyarrow_extension_array=True),
     "pandas nullable": lambda frame, number, _: _pandas(frame).convert_dtypes(),
     "pandas categorical": lambda frame, number, _: _pandas(frame, user="category", item="category"),
     "pandas with an index": lambda frame, number, _: _pandas(frame).set_index("user"),
-    "pandas with any index": lambda frame, number, _: _pandas(frame).set_index(
-        pd.Index(np.arange(len(frame)) * 7 % 5)
-    ),
+    "pandas with any index": lambda frame, number, _: _pandas(frame).set_index(pd.Index(np.arange(len(frame)) * 7 % 5)),
     "pandas series": lambda frame, number, _: _pandas(frame).set_index(["user", "item"])[number],
     "pyarrow": lambda frame, number, _: pa.table(frame.to_dict(as_series=False)),
-    "pyarrow chunks": lambda frame, number, _: pa.concat_tables(
-        [frame[:1].to_arrow(), frame[1:].to_arrow()]
-    ),
+    "pyarrow chunks": lambda frame, number, _: pa.concat_tables([frame[:1].to_arrow(), frame[1:].to_arrow()]),
     "columns": lambda frame, number, _: frame.to_dict(as_series=False),
     "columns of arrays": lambda frame, number, _: {c.name: c.to_numpy() for c in frame},
     "pairs": lambda frame, number, _: _by_user(frame, number),
@@ -193,11 +193,10 @@ MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
     "sparse csr": _sparse(sparse.csr_array),
     "sparse csc matrix": _sparse(sparse.csc_matrix),
     "sparse coo": _sparse(sparse.coo_array),
-}  # fmt: skip
+}
 
 CONTAINERS = {name: Container(make) for name, make in MEMORY.items()} | {
-    f"{name}{ending}": Container(
-        _file(name, ending), name not in TYPED_FILES, name.endswith(".json")
-    )
-    for name in FILES for ending in (PACKED if name in ("table.csv", "table.parquet") else [""])
-}  # fmt: skip
+    f"{name}{ending}": Container(_file(name, ending), name not in TYPED_FILES, name.endswith(".json"))
+    for name in FILES
+    for ending in (PACKED if name in ("table.csv", "table.parquet") else [""])
+}

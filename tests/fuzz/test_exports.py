@@ -19,13 +19,52 @@ from command_line import rankwise_here
 from rankwise.errors import RankwiseError
 
 NASTY = [
-    "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nb", "a\r\nb", "\u202egpj.exe", "\u2066x\u2069",
-    "=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "＝1+1", "\t=1", "<script>alert(1)</script>",
-    '"><img src=x onerror=1>', "</td></tr></table>", "a|b", "a\\|b", "\\", "a\\\\b", "$x$", "a_b_c",
-    "__bold__", "50 % & # ~ ^ {x}", "\\input{/etc/passwd}", "%", "[link](javascript:1)", "`code`",
-    "![x](y)", "&amp;", "\x00", "\x7f", "\u2028", "日本" * 9, "e\u0301", "\U000e0041", "NaN",
-    "'", '"', ",", '","', "x" * 5000, "--output", " ", "null", "\ufeff",
-]  # fmt: skip
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "a\nb",
+    "a\r\nb",
+    "\u202egpj.exe",
+    "\u2066x\u2069",
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(1)",
+    "＝1+1",
+    "\t=1",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=1>',
+    "</td></tr></table>",
+    "a|b",
+    "a\\|b",
+    "\\",
+    "a\\\\b",
+    "$x$",
+    "a_b_c",
+    "__bold__",
+    "50 % & # ~ ^ {x}",
+    "\\input{/etc/passwd}",
+    "%",
+    "[link](javascript:1)",
+    "`code`",
+    "![x](y)",
+    "&amp;",
+    "\x00",
+    "\x7f",
+    "\u2028",
+    "日本" * 9,
+    "e\u0301",
+    "\U000e0041",
+    "NaN",
+    "'",
+    '"',
+    ",",
+    '","',
+    "x" * 5000,
+    "--output",
+    " ",
+    "null",
+    "\ufeff",
+]
 TEXT = st.one_of(st.sampled_from(NASTY), st.text(st.characters(exclude_categories=["Cs"])))
 
 
@@ -77,8 +116,9 @@ def obeyed(text):
     """Return the characters that a terminal obeys or hides."""
     hidden = {"Cc", "Zl", "Zp"}
     bidi = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-    return [c for c in text if c != "\n"
-            and (unicodedata.category(c) in hidden or unicodedata.bidirectional(c) in bidi)]  # fmt: skip
+    return [
+        c for c in text if c != "\n" and (unicodedata.category(c) in hidden or unicodedata.bidirectional(c) in bidi)
+    ]
 
 
 def cells(line):
@@ -99,9 +139,7 @@ def check_markdown(text):
 
 
 def check_latex(text):
-    text = re.sub(
-        r"\\ifdefined\\Umathcode [^ -~]+\\else\\texttt\{(U\+[0-9A-F]{4,6} ?)+\}\\fi\{\}", "", text
-    )
+    text = re.sub(r"\\ifdefined\\Umathcode [^ -~]+\\else\\texttt\{(U\+[0-9A-F]{4,6} ?)+\}\\fi\{\}", "", text)
     for line in text.split("\n"):
         if line.startswith("%"):  # a comment, which ends with its line
             continue

@@ -24,12 +24,14 @@ from fuzz.test_tables import assert_agree, expected
 from rankwise.errors import InputError
 
 LISTS = pl.DataFrame(
-    {"user": ["ann", "ann", "ann", "bob", "bob", "cyd"], "item": ["x", "y", "z", "x", "w", "z"],
-     "score": [0.5, 2.25, 2.25, 1.0, 3.0, 1.5]}
-)  # fmt: skip
+    {
+        "user": ["ann", "ann", "ann", "bob", "bob", "cyd"],
+        "item": ["x", "y", "z", "x", "w", "z"],
+        "score": [0.5, 2.25, 2.25, 1.0, 3.0, 1.5],
+    }
+)
 NUMBERED = LISTS.with_columns(
-    user=pl.col("user").rank("dense").cast(pl.Int64),
-    item=pl.col("item").rank("dense").cast(pl.Int64),
+    user=pl.col("user").rank("dense").cast(pl.Int64), item=pl.col("item").rank("dense").cast(pl.Int64)
 )
 TRUTH = [("ann", "y", 2.0), ("ann", "w", 1.0), ("bob", "w", 3.0), ("cyd", "x", 1.0)]
 NUMBERED_TRUTH = [(1, 3, 2.0), (1, 1, 1.0), (2, 1, 3.0), (3, 2, 1.0)]
@@ -43,12 +45,25 @@ def damaged(draw, data):
         at = draw(st.integers(0, max(len(data) - 1, 0)))
         n = draw(st.integers(1, 12))
         part = data[at : at + n]
-        change = draw(st.sampled_from([
-            bytes(byte ^ 1 << draw(st.integers(0, 7)) for byte in part[:1]) + part[1:],
-            b"", part + part, part + draw(st.binary(max_size=4)), part * draw(st.integers(2, 99)),
-            bytes(n), b'"' + part, b"\n" + part, b"," + part, b"-" + part, b"1" + part,
-            part[::-1], part.upper(),
-        ]))  # fmt: skip
+        change = draw(
+            st.sampled_from(
+                [
+                    bytes(byte ^ 1 << draw(st.integers(0, 7)) for byte in part[:1]) + part[1:],
+                    b"",
+                    part + part,
+                    part + draw(st.binary(max_size=4)),
+                    part * draw(st.integers(2, 99)),
+                    bytes(n),
+                    b'"' + part,
+                    b"\n" + part,
+                    b"," + part,
+                    b"-" + part,
+                    b"1" + part,
+                    part[::-1],
+                    part.upper(),
+                ]
+            )
+        )
         data = data[:at] + change + data[draw(st.sampled_from([at + n] * 9 + [len(data)])) :]
     return data
 
@@ -79,9 +94,7 @@ def read_csv(data, separator):
 
 
 def read_lines(data):
-    rows = [
-        json.loads(line, object_pairs_hook=each_once) for line in data.splitlines() if line.strip()
-    ]
+    rows = [json.loads(line, object_pairs_hook=each_once) for line in data.splitlines() if line.strip()]
     return [(row["user"], row["item"], float(row["score"])) for row in rows]
 
 
@@ -146,9 +159,12 @@ def test_damaged_compressed_files(ending, data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("ending", PACKED)
-@given(content=st.binary(max_size=300), prefix=st.sampled_from(
-    [b"", b"PAR1", b"[", b"{", b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xff\xfe", b"user,item\n"]
-))  # fmt: skip
+@given(
+    content=st.binary(max_size=300),
+    prefix=st.sampled_from(
+        [b"", b"PAR1", b"[", b"{", b"\x1f\x8b", b"BZh9", b"PK\x03\x04", b"\xff\xfe", b"user,item\n"]
+    ),
+)
 def test_files_of_any_bytes(ending, content, prefix, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / f"table.csv{ending}"
     path.write_bytes(prefix + content)

@@ -17,11 +17,48 @@ from rankwise.measures.measure import Measure
 from rankwise.measures.registry import find, names
 
 NAMES = sorted(names())
-NUMBERS = ["0", "1", "5", "-1", "1.5", "1e308", "1e999", "-1e999", "2**63", str(2**63), "9" * 5000,
-           "1_000", "0x10", "True", "None", "1j", "''", "()", "nan", "inf", "{}", "[1,2]", "[]"]  # fmt: skip
-PIECES = [*NAMES[:9], *NUMBERS, *"@()[]{},=.:*'\"\\ -+/#;\n", "gain=", "k=", "of=", "distance=",
-          "lambda:0", "__import__('os')", "ndcg", "ild(distance='os:system')", "ndcg@5", "é", "\ud800",
-          *NASTY]  # fmt: skip
+NUMBERS = [
+    "0",
+    "1",
+    "5",
+    "-1",
+    "1.5",
+    "1e308",
+    "1e999",
+    "-1e999",
+    "2**63",
+    str(2**63),
+    "9" * 5000,
+    "1_000",
+    "0x10",
+    "True",
+    "None",
+    "1j",
+    "''",
+    "()",
+    "nan",
+    "inf",
+    "{}",
+    "[1,2]",
+    "[]",
+]
+PIECES = [
+    *NAMES[:9],
+    *NUMBERS,
+    *"@()[]{},=.:*'\"\\ -+/#;\n",
+    "gain=",
+    "k=",
+    "of=",
+    "distance=",
+    "lambda:0",
+    "__import__('os')",
+    "ndcg",
+    "ild(distance='os:system')",
+    "ndcg@5",
+    "é",
+    "\ud800",
+    *NASTY,
+]
 SECONDS = 5
 
 
@@ -68,9 +105,15 @@ def test_parameters_of_every_measure(name, data):
     if measure is None:
         return
     try:
-        result = rw.evaluate({1: [(5, 3.0), (6, 2.0)]}, {1: {6: 4.0}}, measure, train={1: [6, 7]},
-                             items={"item": [5, 6, 7], "group": ["a", "b", "a"]},
-                             users={"user": [1], "group": ["x"]}, baseline={1: [6]})  # fmt: skip
+        result = rw.evaluate(
+            {1: [(5, 3.0), (6, 2.0)]},
+            {1: {6: 4.0}},
+            measure,
+            train={1: [6, 7]},
+            items={"item": [5, 6, 7], "group": ["a", "b", "a"]},
+            users={"user": [1], "group": ["x"]},
+            baseline={1: [6]},
+        )
     except rw.RankwiseError:
         return
     low, high = measure.range
@@ -86,8 +129,10 @@ def folder(tmp_path_factory):
     return made
 
 
-@given(parts=st.lists(st.sampled_from([one for one in PIECES if "\ud800" not in one]), max_size=6),
-       gate=st.sampled_from(["", "mrr > 0.4", "mrr > 0.6", "mrr > x", "mrr@", "> 1"]))  # fmt: skip
+@given(
+    parts=st.lists(st.sampled_from([one for one in PIECES if "\ud800" not in one]), max_size=6),
+    gate=st.sampled_from(["", "mrr > 0.4", "mrr > 0.6", "mrr > x", "mrr@", "> 1"]),
+)
 def test_the_command_line_ends_as_its_help_says(parts, gate, folder):
     gates = ["--require", gate] if gate else []
     run = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "".join(parts), *gates)

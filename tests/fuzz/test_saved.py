@@ -15,9 +15,17 @@ from rankwise.errors import FileError
 
 KEY_PATHS = st.lists(st.integers(0, 30), max_size=6)
 ODD = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5),
-    st.just([]), st.just({}), st.just("ndcg@10"), st.just("../result.json"), st.just(1e400),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
+    st.just("ndcg@10"),
+    st.just("../result.json"),
+    st.just(1e400),
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +33,15 @@ def saved(tmp_path_factory):
     """A folder with a result that has everything that a result may have."""
     lists = {user: [user % 3, 3, user % 5 + 4] for user in range(12)}
     result = rw.evaluate(
-        lists, {user: {0: 1.0, 4: 3.0} for user in lists},
+        lists,
+        {user: {0: 1.0, 4: 3.0} for user in lists},
         ["ndcg@[1,3]", "gini@3", "ips(recall)@3", "reo(item_group=kind)@3"],
-        train={user: [0, 4, user % 3] for user in lists}, jackknife=4, by="team",
+        train={user: [0, 4, user % 3] for user in lists},
+        jackknife=4,
+        by="team",
         users={"user": range(12), "team": ["x", "y", "z"] * 4},
         items={"item": range(9), "kind": ["a", "b", "c"] * 3},
-    )  # fmt: skip
+    )
     return result.save(tmp_path_factory.mktemp("saved"))
 
 

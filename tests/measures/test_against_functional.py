@@ -28,11 +28,13 @@ def relevant(truth):
 
 # Parameters that are tried beside the choices that a measure lists.
 MORE = {
-    "f": [{"beta": 2}], "dcg": [{"log_base": 3}, {"log_base": 3, "discount": "log"}],
+    "f": [{"beta": 2}],
+    "dcg": [{"log_base": 3}, {"log_base": 3, "discount": "log"}],
     "ndcg": [{"discount": "log", "gain": "exponential"}, {"ideal": "full", "discount": "log"}],
     "rbp": [{"p": 0.5}, {"max_relevance": 4}, {"max_relevance": 5, "normaliser": "ideal"}],
-    "err": [{"max_relevance": 4}], "iprec": [{"level": 0}, {"level": 0.3}, {"level": 1}],
-}  # fmt: skip
+    "err": [{"max_relevance": 4}],
+    "iprec": [{"level": 0}, {"level": 0.3}, {"level": 1}],
+}
 # What a plain definition of one list may ask for.
 DATA = {"recommended", "relevant", "relevance_scores", "judged", "k", "catalog_size", "scores"}
 # Whose default is not for graded relevance.
@@ -75,10 +77,13 @@ def plain_value(measure, items, known, k):
     cls = type(measure)
     asked = inspect.signature(cls.plain).parameters
     data = {
-        "recommended": items, "relevant": {i: v for i, v in known.items() if v > 0},
-        "relevance_scores": known, "judged": known, "catalog_size": 12,
+        "recommended": items,
+        "relevant": {i: v for i, v in known.items() if v > 0},
+        "relevance_scores": known,
+        "judged": known,
+        "catalog_size": 12,
         "scores": range(len(items), 0, -1),
-    }  # fmt: skip
+    }
     data |= {} if cls.cutoff == "none" else {"k": k}
     options = {**measure.parameters, **cls.fixed, **data}
     value = cls.plain(**{name: options[name] for name in asked if name in options})
@@ -184,9 +189,7 @@ def test_log_loss(data):
     lists, truth = data
     chances = {u: {i: (s + 0.5) / 4 for i, s in own.items()} for u, own in lists.items()}
     pairs = [
-        (chance, truth.get(user, {}).get(item, 0) > 0)
-        for user, own in chances.items()
-        for item, chance in own.items()
+        (chance, truth.get(user, {}).get(item, 0) > 0) for user, own in chances.items() for item, chance in own.items()
     ]
     result = rw.evaluate(chances, truth, "log_loss", population="all")
     assert same(result["log_loss"], fn.log_loss(pairs))
@@ -199,8 +202,7 @@ def test_tn(data, k):
     result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
     users = result.per_user["user"].to_list()
     expected = [
-        fn.confusion_at_k(lists.get(u, []), relevant(truth.get(u, {})), k, catalog_size=12)["tn"]
-        for u in users
+        fn.confusion_at_k(lists.get(u, []), relevant(truth.get(u, {})), k, catalog_size=12)["tn"] for u in users
     ]
     assert result.per_user[cell].to_list() == expected
     assert result[cell] == sum(expected)

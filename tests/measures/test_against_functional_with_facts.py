@@ -116,9 +116,7 @@ def capped(world, user, k):
 # A twin takes (world, user, k) and gives the value of one user.
 TWINS = {
     "bpref": lambda w, u, k: fn.bpref(listed(w, u), known(w, u)),
-    "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(
-        listed(w, u), known(w, u), without_judged="undefined"
-    ),
+    "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), without_judged="undefined"),
     **{
         f"{name}(negatives={n})": lambda w, u, k, twin=twin, n=n: twin(
             listed(w, u), wanted(w, u), candidates(w, u), negatives=n
@@ -132,24 +130,28 @@ TWINS = {
         listed(w, u), wanted(w, u), ITEMS, k, negatives="one_more"
     ),
     "partial_auc": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k),
-    "partial_auc(positives=top)": lambda w, u, k: fn.partial_auc_at_k(
-        listed(w, u), wanted(w, u), k, positives="top"
-    ),
+    "partial_auc(positives=top)": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k, positives="top"),
     **{
         f"{name}(popularity={p},relevance={r})": lambda w, u, k, twin=twin, p=p, r=r: twin(
-            listed(w, u), known(w, u), k,
-            popularity=w.popularity, total=n_users(w) if p == "users" else n_rows(w), relevance=r,
+            listed(w, u),
+            known(w, u),
+            k,
+            popularity=w.popularity,
+            total=n_users(w) if p == "users" else n_rows(w),
+            relevance=r,
         )
         for name, twin in (("efd", fn.efd_at_k), ("epc", fn.epc_at_k))
         for p in ("users", "interactions")
         for r in ("binary", "discounted", "discounted_plus_one")
     },
     **{
-        f"novelty(popularity={p},discount={d},denominator={n})": lambda w, u, k, p=p, d=d, n=n: (
-            fn.novelty_at_k(
-                listed(w, u), k, popularity=w.popularity,
-                total=n_users(w) if p == "users" else n_rows(w), discount=d, denominator=n,
-            )
+        f"novelty(popularity={p},discount={d},denominator={n})": lambda w, u, k, p=p, d=d, n=n: fn.novelty_at_k(
+            listed(w, u),
+            k,
+            popularity=w.popularity,
+            total=n_users(w) if p == "users" else n_rows(w),
+            discount=d,
+            denominator=n,
         )
         for p in ("users", "interactions")
         for d in ("none", "log")
@@ -162,11 +164,8 @@ TWINS = {
         for n in ("length", "k")
     },
     **{
-        f"novelty(cold={c},discount={d},denominator={n})": lambda w, u, k, c=c, d=d, n=n: (
-            fn.novelty_at_k(
-                listed(w, u), k, popularity=w.popularity, total=n_users(w), discount=d,
-                denominator=n, cold=c,
-            )
+        f"novelty(cold={c},discount={d},denominator={n})": lambda w, u, k, c=c, d=d, n=n: fn.novelty_at_k(
+            listed(w, u), k, popularity=w.popularity, total=n_users(w), discount=d, denominator=n, cold=c
         )
         for c in ("skip", "zero")
         for d in ("none", "log")
@@ -178,13 +177,9 @@ TWINS = {
         )
         for c in ("skip", "zero")
     },
-    "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(
-        listed(w, u), w.popularity, k
-    ),
+    "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(listed(w, u), w.popularity, k),
     "category_entropy": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k),
-    "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(
-        listed(w, u), w.genres, k, log_base=2
-    ),
+    "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k, log_base=2),
     "category_count": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k),
     **{
         f"rbo(p={p},form={f})": lambda w, u, k, p=p, f=f: fn.rbo_at_k(
@@ -204,17 +199,13 @@ TWINS = {
         for d in ("absolute", "squared")
     },
     **{
-        f"ee_{letter}(patience={p})": lambda w, u, k, letter=letter, p=p: (
-            fn.expected_exposure_at_k(
-                {u: listed(w, u)}, {u: wanted(w, u)}, w.item_groups, k, patience=p
-            )[{"l": "loss", "d": "disparity", "r": "relevance"}[letter]]
-        )
+        f"ee_{letter}(patience={p})": lambda w, u, k, letter=letter, p=p: fn.expected_exposure_at_k(
+            {u: listed(w, u)}, {u: wanted(w, u)}, w.item_groups, k, patience=p
+        )[{"l": "loss", "d": "disparity", "r": "relevance"}[letter]]
         for letter in "ldr"
         for p in (0.5, 0.85)
     },
-    "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(
-        fn.condensed(listed(w, u), known(w, u)), known(w, u), k
-    ),
+    "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(fn.condensed(listed(w, u), known(w, u)), known(w, u), k),
     "condensed(map)": lambda w, u, k: fn.average_precision_at_k(
         fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k
     ),
@@ -243,11 +234,8 @@ TWINS = {
     "serendipity(form=history)": lambda w, u, k: fn.unlikeness_at_k(
         listed(w, u), w.train.get(u, ()), k, similarity=together(w), relevant=wanted(w, u)
     ),
-    "serendipity(form=history,relevance=none,similarity=features)": lambda w, u, k: (
-        fn.unlikeness_at_k(
-            listed(w, u), w.train.get(u, ()), k,
-            similarity=lambda a, b: cosine(w.features[a], w.features[b]),
-        )
+    "serendipity(form=history,relevance=none,similarity=features)": lambda w, u, k: fn.unlikeness_at_k(
+        listed(w, u), w.train.get(u, ()), k, similarity=lambda a, b: cosine(w.features[a], w.features[b])
     ),
     **{
         f"intra_list_diversity(distance={d})": lambda w, u, k, d=d: fn.intra_list_diversity(
@@ -282,28 +270,21 @@ TWINS = {
         )
         for n in ("k", "length")
     },
-    "aclt(pop_ratio=0.5)": lambda w, u, k: fn.aclt_at_k(
-        listed(w, u), k, head=fn.short_head(w.popularity, 0.5)
-    ),
+    "aclt(pop_ratio=0.5)": lambda w, u, k: fn.aclt_at_k(listed(w, u), k, head=fn.short_head(w.popularity, 0.5)),
     **{
         f"aplt(denominator={n})": lambda w, u, k, n=n: fn.aplt_at_k(
             listed(w, u), k, head=fn.short_head(w.popularity), denominator=n
         )
         for n in ("k", "length")
     },
-    "popularity_lift": lambda w, u, k: fn.popularity_lift_at_k(
-        {u: listed(w, u)}, w.train, k, popularity=w.popularity
-    ),
+    "popularity_lift": lambda w, u, k: fn.popularity_lift_at_k({u: listed(w, u)}, w.train, k, popularity=w.popularity),
     **{
-        name: lambda w, u, k, twin=twin, n=n, p=p: twin(
-            listed(w, u), wanted(w, u), k, propensities=p(w), normalised=n
-        )
+        name: lambda w, u, k, twin=twin, n=n, p=p: twin(listed(w, u), wanted(w, u), k, propensities=p(w), normalised=n)
         for name, twin, n, p in (
             ("ips_recall", fn.ips_recall_at_k, False, propensities),
             ("snips_recall", fn.ips_recall_at_k, True, propensities),
             ("ips_dcg(propensity=given)", fn.ips_dcg_at_k, False, given_propensities),
-            ("snips_dcg(power=1.0,clip=0.3)", fn.ips_dcg_at_k, True,
-             lambda w: propensities(w, power=1.0, clip=0.3)),
+            ("snips_dcg(power=1.0,clip=0.3)", fn.ips_dcg_at_k, True, lambda w: propensities(w, power=1.0, clip=0.3)),
             ("stratified_recall", fn.ips_recall_at_k, True, lambda w: stratified(w, 1.0)),
             ("stratified_recall(gamma=2.0)", fn.ips_recall_at_k, True, lambda w: stratified(w, 2.0)),
         )
@@ -327,14 +308,14 @@ TWINS = {
     "cold_item_share": lambda w, u, k: fn.cold_item_share_at_k(listed(w, u), w.popularity, k),
     "unsatisfied": lambda w, u, k: fn.unsatisfied_at_k(listed(w, u), k),
     "euclidean_distance": lambda w, u, k: fn.euclidean_distance(
-        [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)],
-        [1, 1],
+        [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)], [1, 1]
     ),
     "hypervolume": lambda w, u, k: fn.hypervolume(
         [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)],
-        [0, 0], [True, True],
+        [0, 0],
+        [True, True],
     ),
-}  # fmt: skip
+}
 
 
 def same(ours, theirs):
@@ -364,13 +345,9 @@ def test_every_user(name, world, k):
 
 @given(worlds(judged=True))
 def test_auc_weighs_users_by_their_relevant_items(world):
-    result = rw.evaluate(
-        world.lists, world.truth, ["auc", "gauc"], population="all", **world.around
-    )
+    result = rw.evaluate(world.lists, world.truth, ["auc", "gauc"], population="all", **world.around)
     values = [
-        (v, n)
-        for v, n in zip(result.per_user["auc"], result.per_user["n_relevant"], strict=True)
-        if not math.isnan(v)
+        (v, n) for v, n in zip(result.per_user["auc"], result.per_user["n_relevant"], strict=True) if not math.isnan(v)
     ]
     weight = sum(n for _, n in values)
     expected = sum(v * n for v, n in values) / weight if weight else math.nan
@@ -396,9 +373,7 @@ def rates(world, k, of="hits"):
 
 def parity(world, k, *, seen=False):
     groups = heads(world)
-    cells = fn.rsp_at_k(
-        world.lists, k, groups=groups, history=world.train, seen="excluded" if seen else "included"
-    )
+    cells = fn.rsp_at_k(world.lists, k, groups=groups, history=world.train, seen="excluded" if seen else "included")
     sizes = Counter(groups.values())
     users = len(world.lists)
     return cells if seen else {g: rate * users for g, rate in cells.items() if sizes[g]}
@@ -410,23 +385,23 @@ def lift(world, k):
 
 def source(world):
     return fn.preference_ratios(
-        world.train, user_groups=world.user_groups, item_groups=world.item_groups,
-        catalog_size=len(ITEMS),
-    )  # fmt: skip
+        world.train, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(ITEMS)
+    )
 
 
 def shown(world, k):
     return fn.preference_ratios(
-        {u: own[:k] for u, own in world.lists.items()}, user_groups=world.user_groups,
-        item_groups=world.item_groups, catalog_size=len(ITEMS),
-    )  # fmt: skip
+        {u: own[:k] for u, own in world.lists.items()},
+        user_groups=world.user_groups,
+        item_groups=world.item_groups,
+        catalog_size=len(ITEMS),
+    )
 
 
 def liked(world):
     return fn.preference_ratios(
-        world.relevant, user_groups=world.user_groups, item_groups=world.item_groups,
-        catalog_size=len(ITEMS),
-    )  # fmt: skip
+        world.relevant, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(ITEMS)
+    )
 
 
 def pairs(cells):
@@ -449,42 +424,34 @@ WHOLE = {
     "personalization": lambda w, k: {"": fn.personalization_at_k(w.lists, k)},
     "popularity_lift": lambda w, k: {"": lift(w, k)},
     "pop_rsp(pop_ratio=0.5)": lambda w, k: with_main(spread_of_two, parity(w, k)),
-    "pop_rsp(pop_ratio=0.5,denominator=available)": lambda w, k: with_main(
-        spread_of_two, parity(w, k, seen=True)
-    ),
+    "pop_rsp(pop_ratio=0.5,denominator=available)": lambda w, k: with_main(spread_of_two, parity(w, k, seen=True)),
     "pop_reo(pop_ratio=0.5)": lambda w, k: with_main(spread_of_two, rates(w, k)),
     "pop_reo(pop_ratio=0.5,of=recommended)": lambda w, k: with_main(
         spread_of_two,
         fn.reo_at_k(w.lists, {**dict.fromkeys(w.lists, ()), **w.relevant}, k, groups=heads(w), of="recommended"),
     ),
     "reo": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()),
-        fn.reo_at_k(w.lists, w.relevant, k, groups=w.item_groups),
+        lambda cells: fn.relative_spread(cells.values()), fn.reo_at_k(w.lists, w.relevant, k, groups=w.item_groups)
     ),
     "rsp": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()),
-        fn.rsp_at_k(w.lists, k, groups=w.item_groups, history=w.train),
+        lambda cells: fn.relative_spread(cells.values()), fn.rsp_at_k(w.lists, k, groups=w.item_groups, history=w.train)
     ),
     "rsp(seen=included)": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()),
-        fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen="included"),
+        lambda cells: fn.relative_spread(cells.values()), fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen="included")
     ),
     "bias_disparity_source": lambda w, k: pairs(source(w)),
     "bias_disparity_source(interactions=truth)": lambda w, k: pairs(liked(w)),
     "bias_disparity_recommendation": lambda w, k: pairs(shown(w, k)),
     "bias_disparity": lambda w, k: pairs(fn.bias_disparity(shown(w, k), source(w))),
-    "bias_disparity(interactions=truth)": lambda w, k: pairs(
-        fn.bias_disparity(shown(w, k), liked(w))
-    ),
+    "bias_disparity(interactions=truth)": lambda w, k: pairs(fn.bias_disparity(shown(w, k), liked(w))),
     **{
         f"item_mad_ranking(gain={g},discount={d})": lambda w, k, g=g, d=d: with_main(
-            mean_of_items,
-            fn.item_mad_ranking(w.lists, w.truth, k, groups=w.item_groups, gain=g, discount=d),
+            mean_of_items, fn.item_mad_ranking(w.lists, w.truth, k, groups=w.item_groups, gain=g, discount=d)
         )
         for g in ("linear", "exponential_plus_one")
         for d in ("log", "none")
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -537,22 +504,22 @@ def test_scores(world, k):
 
 @given(worlds(), st.data())
 def test_duplicate_rate(world, data):
-    lists = {
-        user: own + data.draw(st.lists(st.sampled_from(own), max_size=4))
-        for user, own in world.lists.items()
-    }
-    result = rw.evaluate(
-        lists, world.truth, "duplicate_rate", population="recommended", duplicates="first"
-    )
+    lists = {user: own + data.draw(st.lists(st.sampled_from(own), max_size=4)) for user, own in world.lists.items()}
+    result = rw.evaluate(lists, world.truth, "duplicate_rate", population="recommended", duplicates="first")
     for user, own in zip(result.per_user["user"], result.per_user["duplicate_rate"], strict=True):
         assert own == pytest.approx(1 - len(set(lists[user])) / len(lists[user]))
-    assert result.counts.get("duplicates_dropped", 0) == sum(
-        len(own) - len(set(own)) for own in lists.values()
-    )
+    assert result.counts.get("duplicates_dropped", 0) == sum(len(own) - len(set(own)) for own in lists.values())
 
 
-ELSEWHERE = {"group_gap", "group_ratio", "user_mad_ranking", "user_mad_rating", "item_mad_rating",
-             "mean_score", "duplicate_rate"}  # fmt: skip
+ELSEWHERE = {
+    "group_gap",
+    "group_ratio",
+    "user_mad_ranking",
+    "user_mad_rating",
+    "item_mad_rating",
+    "mean_score",
+    "duplicate_rate",
+}
 
 
 def twins():

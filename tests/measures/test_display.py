@@ -67,9 +67,7 @@ def test_facts(text, row, value):
 
 
 def test_values_as_one_would_write_them():
-    _, parameters = shown(
-        rw.parse("hypervolume(measures=[ndcg,novelty],directions=[true,false])@5")
-    )
+    _, parameters = shown(rw.parse("hypervolume(measures=[ndcg,novelty],directions=[true,false])@5"))
     assert parameters["measures"][0] == "[ndcg, novelty]"
     assert parameters["directions"] == ("[true, false]", "none")
 

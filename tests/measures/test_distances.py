@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.functional.diversity import intra_list_diversity
-from rankwise.measures.distances import (
-    NAMED,
-    CosineDistance,
-    CustomDistance,
-    EuclideanDistance,
-    JaccardDistance,
-)
+from rankwise.measures.distances import NAMED, CosineDistance, CustomDistance, EuclideanDistance, JaccardDistance
 
 LENGTHS = (1, 2, 3, 5, 23, 24, 25, 47, 48, 49, 50, 71, 72, 100, 101)
 

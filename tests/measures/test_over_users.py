@@ -21,8 +21,7 @@ STATISTICS = {
 }
 
 
-@given(worlds(judged=True), st.integers(1, 4), st.sampled_from(["ndcg", "map", "f"]),
-       st.sampled_from(["skip", "zero"]))  # fmt: skip
+@given(worlds(judged=True), st.integers(1, 4), st.sampled_from(["ndcg", "map", "f"]), st.sampled_from(["skip", "zero"]))
 def test_against_the_definitions(world, k, of, undefined):
     names = [name.format(of, k) for name in STATISTICS]
     cells = [str(rw.parse(name)) for name in names]
@@ -36,8 +35,7 @@ def test_against_the_definitions(world, k, of, undefined):
         assert cell not in result.per_user.columns
     users = result.per_user["user"].to_list()
     for row in result.slices.to_dicts():
-        own = [v for u, v in zip(users, values, strict=True)
-               if world.user_groups.get(u) == row["group"]]  # fmt: skip
+        own = [v for u, v in zip(users, values, strict=True) if world.user_groups.get(u) == row["group"]]
         for cell, statistic in zip(cells, STATISTICS.values(), strict=True):
             assert row[cell] == pytest.approx(statistic(own), rel=1e-12, abs=1e-15, nan_ok=True)
 
@@ -68,8 +66,9 @@ def test_gm_map_is_that_of_trec_eval():
     assert next(iter(ours.values.values())) == pytest.approx(theirs, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["quantile(q=2)", "worst(share=0)", "geometric_mean(floor=0)",
-                                  "quantile(gini)@3", "worst(ndcg@3)@3"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["quantile(q=2)", "worst(share=0)", "geometric_mean(floor=0)", "quantile(gini)@3", "worst(ndcg@3)@3"]
+)
 def test_bad_parameters(name):
     with pytest.raises(ParameterError):
         rw.parse(name)

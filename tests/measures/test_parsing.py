@@ -24,13 +24,12 @@ from rankwise.measures.read import parse, parse_all
         ("ndcg(gain=linear)@10", "ndcg@10"),
         ("nDCGRendle2020@10", "ndcg_binary@10"),
         ("F1@10", "f@10"),
-        ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10",
-         "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
+        ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10", "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
         ("user_coverage(as_share=true)@10", "user_coverage(as_share=true)@10"),
         ("err(max_relevance=1)", "err"),
         ("rbp", "rbp"),
     ],
-)  # fmt: skip
+)
 def test_text_and_back(text, canonical):
     measure = parse(text)
     assert str(measure) == canonical
@@ -42,8 +41,11 @@ def test_text_and_back(text, canonical):
 def test_objects_and_text_agree():
     assert rw.NDCG(gain="exponential") @ [5, 10] == parse("ndcg(gain=exponential)@[5,10]")
     assert parse_all([rw.NDCG, rw.Recall() @ 3, "map@2, mrr@4"]) == (
-        rw.NDCG(), rw.Recall() @ 3, rw.AveragePrecision() @ 2, rw.ReciprocalRank() @ 4,
-    )  # fmt: skip
+        rw.NDCG(),
+        rw.Recall() @ 3,
+        rw.AveragePrecision() @ 2,
+        rw.ReciprocalRank() @ 4,
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,9 +130,7 @@ def test_texts_of_other_libraries(text, canonical):
     assert str(parse(text)) == canonical
 
 
-@pytest.mark.parametrize(
-    "made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))]
-)
+@pytest.mark.parametrize("made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))])
 def test_cut_offs_are_given_in_any_way(made):
     assert made == parse("ndcg@10")
     assert made.k == (10,)
@@ -143,15 +143,7 @@ def test_cut_offs_that_make_no_sense(k):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "ndcg@5@5",
-        "ndcg" + "@5" * 3000,
-        "-" * 9000 + "1",
-        "f(first=" * 500,
-        "x" * 10**6,
-        "ndcg@9" * 2,
-    ],
+    "text", ["ndcg@5@5", "ndcg" + "@5" * 3000, "-" * 9000 + "1", "f(first=" * 500, "x" * 10**6, "ndcg@9" * 2]
 )
 def test_text_that_would_exhaust_the_stack_or_means_two_things(text):
     with pytest.raises(MeasureError) as raised:
@@ -165,8 +157,7 @@ def test_a_hint_names_a_measure_as_people_write_it():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"],
+    "text", ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"]
 )
 def test_numbers_that_overflow_are_refused(text):
     with pytest.raises(ParameterError):
@@ -178,6 +169,4 @@ def test_text_imports_nothing(monkeypatch):
 
     parse("ild@5")  # loads the module of the measure
     monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
-    assert (
-        str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"
-    )
+    assert str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"

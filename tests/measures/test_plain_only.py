@@ -38,10 +38,12 @@ def plain_only():
 
 
 PAIRS = {
-    "plain_recall": "recall", "plain_recall@2": "recall@2",
+    "plain_recall": "recall",
+    "plain_recall@2": "recall@2",
     "plain_ndcg@3": "ndcg(gain=exponential)@3",
-    "plain_ndcg(gain=linear)@[1,4]": "ndcg@[1,4]", "plain_r_precision": "r_precision",
-}  # fmt: skip
+    "plain_ndcg(gain=linear)@[1,4]": "ndcg@[1,4]",
+    "plain_r_precision": "r_precision",
+}
 
 
 @given(worlds(judged=True), st.sampled_from(["truth", "all"]))
@@ -57,8 +59,7 @@ def test_it_equals_the_measure_with_arrays(world, population):
 
 
 def test_it_describes_lists():
-    result = rw.evaluate({"ann": [1, 2], "bob": [3]}, {"ann": {1}, "cyd": {2}}, "plain_retrieved",
-                         population="all")  # fmt: skip
+    result = rw.evaluate({"ann": [1, 2], "bob": [3]}, {"ann": {1}, "cyd": {2}}, "plain_retrieved", population="all")
     values = dict(result.per_user.select("user", "plain_retrieved").iter_rows())
     assert values["ann"] == 2.0
     assert values["bob"] == 1.0
@@ -75,9 +76,7 @@ def test_a_group_of_it_and_a_weighting_that_it_does_not_have():
 
 
 def test_a_definition_that_cannot_be_called():
-    measure("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(
-        type("OfThree", (PerUser,), {})
-    )
+    measure("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(type("OfThree", (PerUser,), {}))
     with pytest.raises(MeasureError, match="a list and the relevant items"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "of_three")
 

@@ -14,11 +14,36 @@ from rankwise.measures import registry
 from rankwise.measures.kinds import PerUser, Pooled, Weightable
 from strategies import worlds
 
-ADDITIVE = ["recall", "recall(denominator=capped)", "precision", "map", "map(normaliser=hits)",
-            "mar", "r_precision", "cg", "dcg", "ndcg", "ndcg(gain=exponential)", "ndcg_binary",
-            "rbp", "efd", "epc", "bpref", "partial_auc", "partial_auc(positives=top)", "auc",
-            "gauc", "lauc", "arhr", "ncrr", "rbp(normaliser=ideal)",
-            "map(normaliser=min_length)", "lrap", "dcg(discount=log)", "rbp(max_relevance=9)"]  # fmt: skip
+ADDITIVE = [
+    "recall",
+    "recall(denominator=capped)",
+    "precision",
+    "map",
+    "map(normaliser=hits)",
+    "mar",
+    "r_precision",
+    "cg",
+    "dcg",
+    "ndcg",
+    "ndcg(gain=exponential)",
+    "ndcg_binary",
+    "rbp",
+    "efd",
+    "epc",
+    "bpref",
+    "partial_auc",
+    "partial_auc(positives=top)",
+    "auc",
+    "gauc",
+    "lauc",
+    "arhr",
+    "ncrr",
+    "rbp(normaliser=ideal)",
+    "map(normaliser=min_length)",
+    "lrap",
+    "dcg(discount=log)",
+    "rbp(max_relevance=9)",
+]
 
 
 def at(name, k, wrapper):
@@ -58,9 +83,7 @@ def test_the_named_measures_are_weighted_sums(world, k):
         f"ips_dcg@{k}": f"ips(dcg(gain=binary))@{k}",
         f"snips_dcg@{k}": f"snips(dcg(gain=binary))@{k}",
     }
-    result = rw.evaluate(
-        world.lists, world.truth, [*pairs, *pairs.values()], population="all", **world.around
-    )
+    result = rw.evaluate(world.lists, world.truth, [*pairs, *pairs.values()], population="all", **world.around)
     for named, weighted in ((str(rw.parse(a)), str(rw.parse(b))) for a, b in pairs.items()):
         ours, theirs = result.per_user[weighted].to_list(), result.per_user[named].to_list()
         if named.startswith("snips_dcg"):  # an average over relevant items, not their sum
@@ -98,15 +121,22 @@ def test_given_propensities():
     assert rw.evaluate({1: [0, 1]}, {1: {0, 1}}, name, items=items)[name] == 3.0
     for odd in (0.0, -0.1, 1.5, math.nan):
         with pytest.raises(ScoreError):
-            rw.evaluate({1: [0, 1]}, {1: {0, 1}}, name,
-                        items={"item": [0, 1], "propensity": [0.5, odd]})  # fmt: skip
+            rw.evaluate({1: [0, 1]}, {1: {0, 1}}, name, items={"item": [0, 1], "propensity": [0.5, odd]})
 
 
 @pytest.mark.parametrize(
     "text",
-    ["ips(mrr)", "ips(hit_rate)", "ips(gini)", "snips(f)", "stratified(of=recall,gamma=-1)",
-     "ips(of=recall,power=-1)", "ips(of=recall@5)", "snips(auc)@5"],
-)  # fmt: skip
+    [
+        "ips(mrr)",
+        "ips(hit_rate)",
+        "ips(gini)",
+        "snips(f)",
+        "stratified(of=recall,gamma=-1)",
+        "ips(of=recall,power=-1)",
+        "ips(of=recall@5)",
+        "snips(auc)@5",
+    ],
+)
 def test_bad_parameters(text):
     with pytest.raises(ParameterError):
         rw.parse(text)

@@ -12,12 +12,38 @@ from hypothesis import strategies as st
 import rankwise as rw
 from strategies import evaluations
 
-NAMES = ["precision", "recall", "f", "hit_rate", "mrr", "map", "map(normaliser=relevant)", "mar",
-         "cg", "dcg(gain=exponential)", "ndcg", "ndcg(gain=exponential)", "ndcg_binary", "rbp",
-         "err(max_relevance=4)", "efd", "epc(relevance=discounted)", "ips_recall", "snips_recall",
-         "ips_dcg", "snips_dcg", "stratified_recall", "lauc(seen=included)", "ips(ndcg)",
-         "snips(map)", "stratified(rbp)", "snips(of=dcg(gain=exponential))",
-         "ips(lauc(seen=included))", "ips(partial_auc)", "snips(epc)"]  # fmt: skip
+NAMES = [
+    "precision",
+    "recall",
+    "f",
+    "hit_rate",
+    "mrr",
+    "map",
+    "map(normaliser=relevant)",
+    "mar",
+    "cg",
+    "dcg(gain=exponential)",
+    "ndcg",
+    "ndcg(gain=exponential)",
+    "ndcg_binary",
+    "rbp",
+    "err(max_relevance=4)",
+    "efd",
+    "epc(relevance=discounted)",
+    "ips_recall",
+    "snips_recall",
+    "ips_dcg",
+    "snips_dcg",
+    "stratified_recall",
+    "lauc(seen=included)",
+    "ips(ndcg)",
+    "snips(map)",
+    "stratified(rbp)",
+    "snips(of=dcg(gain=exponential))",
+    "ips(lauc(seen=included))",
+    "ips(partial_auc)",
+    "snips(epc)",
+]
 AROUND = {
     "train": {1: [1, 2, 3], 2: [2, 3], 3: [3, 7], 4: [3, 2]},
     "items": {"item": range(12), "group": list("abcabcabcabc")},
@@ -41,9 +67,7 @@ def test_expected_is_the_mean_over_all_orders(data, k):
     cells = [str(rw.parse(name) @ k) for name in NAMES]
     cells += ["r_precision", "gauc(seen=included)", f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
     ours = rw.evaluate({user: lists[user]}, truth, cells, **AROUND)
-    each = [
-        rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])
-    ]
+    each = [rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])]
     for cell in ours.values:
         if cell.startswith(("reo", "pop_reo")) and "[" not in cell:
             continue  # how unequal the rates are is not linear in them

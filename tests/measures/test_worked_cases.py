@@ -89,10 +89,7 @@ def test_f_of_any_two_measures():
         ("catalog_coverage@3", 0.05),
         ("gini(over=recommended)@3", 0.2222),
         ("gini@3", 0.97082),
-        (
-            "shannon_entropy@3",
-            -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3),
-        ),
+        ("shannon_entropy@3", -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3)),
         ("shannon_entropy(normalised=true)@3", 1.5230 / math.log(100)),
         ("user_coverage@3", 3),
         ("user_coverage(as_share=true)@3", 1),
@@ -129,10 +126,7 @@ def test_rating_error(name, expected):
     assert sum((t - 3.25) ** 2 for t in true) == 8.75
     result = rw.evaluate(predicted, truth, name)
     spread = 8.75
-    expected = {
-        "r2": 1 - 5 / spread,
-        "explained_variance": 1 - (5 - 9 / 4) / spread,
-    }.get(name, expected)
+    expected = {"r2": 1 - 5 / spread, "explained_variance": 1 - (5 - 9 / 4) / spread}.get(name, expected)
     assert result[name] == pytest.approx(expected)
     assert result.counts["truth_rows_without_score"] == 1
 
@@ -159,16 +153,13 @@ ITEMS = {
     [
         # 2 bits for an item known to one of four users, 0 for one known to all; 9 counts as one.
         ({"u": [8, 7, 9]}, {"u": {8}}, "novelty@3", (2 + 0 + 2) / 3),
-        ({"u": [8, 7]}, {"u": {8}}, "novelty(popularity=interactions)@2",
-         (math.log2(5) + math.log2(5 / 4)) / 2),
+        ({"u": [8, 7]}, {"u": {8}}, "novelty(popularity=interactions)@2", (math.log2(5) + math.log2(5 / 4)) / 2),
         ({"u": [8, 7]}, {"u": {8}}, "novelty(denominator=k)@4", 2 / 4),
         ({"u": [7, 8]}, {"u": {8}}, "novelty(discount=log)@2", 2 / math.log2(3) / 1.63093),
         ({"u": [8, 7]}, {"u": {8}}, "surprisal@2", 0.5),
         ({"u": [7, 8]}, {"u": {8}}, "efd@2", 2 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted)@2",
-         3 * 2 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted_plus_one)@2",
-         7 * 2 / math.log2(3) / 1.63093),
+        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted)@2", 3 * 2 / math.log2(3) / 1.63093),
+        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted_plus_one)@2", 7 * 2 / math.log2(3) / 1.63093),
         ({"u": [8, 9]}, {"u": {9}}, "epc@2", 1 / math.log2(3) / 1.63093),
         # Seven items: 8 was expected second and stands first; 9 was expected nowhere.
         ({"u": [8, 9]}, {"u": {8}}, "serendipity@2", (2 - 1) / 7 / 2),
@@ -182,13 +173,15 @@ ITEMS = {
         ({"u": [1, 4]}, {"u": {2}}, "srecall@2", 0.5),
         ({"u": [1, 4]}, {"u": {2}}, "srecall(of=hits)@2", 0.0),
         # War twice, then noir: 1 + 0.5/log2(3) against noir+war first (2), then war (0.5).
-        ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg@2",
-         (1 + 0.5 / math.log2(3)) / (2 + 0.5 / math.log2(3))),
+        ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg@2", (1 + 0.5 / math.log2(3)) / (2 + 0.5 / math.log2(3))),
         # Half war, half noir in the history; all war in the list.
-        ({"b": [1]}, {"b": {1}}, "calibration_error@1",
-         0.5 * math.log(0.5 / (0.99 + 0.005)) + 0.5 * math.log(0.5 / 0.005)),
-        ({"u": [1, 2], "v": [1, 3], "w": [1, 2]}, {"u": {1}, "v": {1}, "w": {1}}, "personalization@2",
-         1 / 3),
+        (
+            {"b": [1]},
+            {"b": {1}},
+            "calibration_error@1",
+            0.5 * math.log(0.5 / (0.99 + 0.005)) + 0.5 * math.log(0.5 / 0.005),
+        ),
+        ({"u": [1, 2], "v": [1, 3], "w": [1, 2]}, {"u": {1}, "v": {1}, "w": {1}}, "personalization@2", 1 / 3),
         ({"u": [7, 8]}, {"u": {8}}, "arp@4", 5 / 4),
         ({"u": [7, 8]}, {"u": {8}}, "arp(denominator=length)@4", 5 / 2),
         # 7 alone holds 4/5 of the interactions: no more than 0.8, so 8 is in the head too.
@@ -226,7 +219,7 @@ ITEMS = {
         ({"b": [7, 1, 9]}, {"b": {1}}, "cold_item_share@3", 2 / 3),
         ({"u": [1]}, {"u": {1}, "v": {1}}, "unsatisfied@2", 2.0),
     ],
-)  # fmt: skip
+)
 def test_what_is_known(lists, truth, name, expected):
     found = rw.evaluate(lists, truth, name, train=TRAIN, items=ITEMS)[name]
     assert found == pytest.approx(expected, abs=2e-5)

@@ -34,9 +34,7 @@ def test_implicit():
     model = rw.models.Implicit(FakeImplicit(), SEEN, user_ids=["u", "v"], item_ids=list("abcd"))
     lists = model.recommend(["v", "nobody", "u"], 10)
     # v has seen b, which neighbours give back with a score of 0.
-    assert lists == {
-        "v": [("a", 0.4), ("d", 0.3)], "u": [("d", 0.9), ("c", 0.5), ("b", 0.1)]
-    }  # fmt: skip
+    assert lists == {"v": [("a", 0.4), ("d", 0.3)], "u": [("d", 0.9), ("c", 0.5), ("b", 0.1)]}
     assert model.recommend(["nobody"], 10) == {}
     with pytest.raises(ParameterError, match="item_ids"):
         rw.models.Implicit(FakeImplicit(), SEEN, item_ids=["a"])
@@ -73,8 +71,9 @@ class FakeCornac:
 def test_cornac():
     model = rw.models.Cornac(FakeCornac(), SimpleNamespace(csr_matrix=SEEN))
     assert model.recommend(["u", "v", "untrained", "x"], 2) == {
-        "u": [("b", 3.0), ("c", 2.0)], "v": [("a", 4.0), ("d", 1.0)]
-    }  # fmt: skip
+        "u": [("b", 3.0), ("c", 2.0)],
+        "v": [("a", 4.0), ("d", 1.0)],
+    }
     assert FakeCornac.scores.tolist() == [[4, 3, 2, 1, 9]]  # not masked in place
     assert rw.models.Cornac(FakeCornac()).recommend(["u"], 1) == {"u": [("a", 4.0)]}
 
@@ -126,9 +125,7 @@ class FakeLightFM:
 
 
 def test_lightfm():
-    model = rw.models.LightFM(
-        FakeLightFM(), ["u", "v"], list("abcd"), seen=SEEN, item_features="features"
-    )
+    model = rw.models.LightFM(FakeLightFM(), ["u", "v"], list("abcd"), seen=SEEN, item_features="features")
     assert model.recommend(["v", "x"], 9) == {"v": [("d", 4.0), ("a", 1.0)]}
     numbered = rw.models.LightFM(FakeLightFM(), 2, 4, item_features="features")
     assert numbered.recommend([1], 2) == {1: [(3, 4.0), (2, 3.0)]}
@@ -144,6 +141,4 @@ class FakeRecTools:
 
 def test_rectools():
     model = rw.models.RecTools(FakeRecTools(), "dataset")
-    assert model.recommend(["u", "v", "u", "x"], 2) == {
-        "v": [("a", 2.0), ("b", 1.0)], "u": [("c", 3.0)]
-    }  # fmt: skip
+    assert model.recommend(["u", "v", "u", "x"], 2) == {"v": [("a", 2.0), ("b", 1.0)], "u": [("c", 3.0)]}

@@ -99,9 +99,8 @@ def _all_at_once(library: Library, names: Iterable[str], folder: Path) -> dict[s
         lists = at["views"].get(library.view(base), at["views"]["lists"])
         try:
             result = rw.evaluate(
-                lists, measures=f"{text}@[{','.join(ks)}]", convention=library.convention,
-                **at["given"],
-            )  # fmt: skip
+                lists, measures=f"{text}@[{','.join(ks)}]", convention=library.convention, **at["given"]
+            )
         except rw.RankwiseError:
             continue  # one by one, so that each says what is wrong
         cell = library.cell(base)
@@ -133,9 +132,7 @@ def compare(library: Library, values: Mapping[str, Values], cases: Path) -> list
     return [_outcome(library, base, problems) for base, problems in found.items()]
 
 
-def _difference(
-    library: Library, name: str, number: float, folder: Path, ours: Values
-) -> str | None:
+def _difference(library: Library, name: str, number: float, folder: Path, ours: Values) -> str | None:
     """Return how rankwise's number differs, empty if it does not; None if there is none."""
     text = library.reads(name)
     if text is None or not _is_read(library, text):
@@ -197,7 +194,7 @@ def summary(outcomes: Iterable[Outcome]) -> dict[str, int]:
 def recorded_names(library: Library, values: Values) -> dict[str, float]:
     """Return the numbers whose names the convention reads."""
     return {
-        name: number for name, number in values.items()
-        if (text := library.reads(name)) is not None and _is_read(library, text)
-        and not re.search(r"needs", text)
-    }  # fmt: skip
+        name: number
+        for name, number in values.items()
+        if (text := library.reads(name)) is not None and _is_read(library, text) and not re.search(r"needs", text)
+    }

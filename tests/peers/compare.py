@@ -72,25 +72,15 @@ def printed(library: Library, python: Path, cases: Path, cutoffs: Sequence[int])
 
 def recorded() -> dict[str, dict[str, Any]]:
     """Return what the libraries printed when they were last recorded."""
-    return {
-        name: json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
-        for name in LIBRARIES
-    }
+    return {name: json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8")) for name in LIBRARIES}
 
 
-def outcomes_of(
-    outputs: Mapping[str, Mapping[str, Any]], cases: Path
-) -> dict[str, list[agreement.Outcome]]:
+def outcomes_of(outputs: Mapping[str, Mapping[str, Any]], cases: Path) -> dict[str, list[agreement.Outcome]]:
     """Hold outputs of libraries against rankwise."""
-    return {
-        name: agreement.compare(LIBRARIES[name], output["values"], cases)
-        for name, output in outputs.items()
-    }
+    return {name: agreement.compare(LIBRARIES[name], output["values"], cases) for name, output in outputs.items()}
 
 
-def say(
-    outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, list[agreement.Outcome]]
-) -> bool:
+def say(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, list[agreement.Outcome]]) -> bool:
     """Print what was found.
 
     Returns
@@ -117,9 +107,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--environments", type=Path, help="the folder with an environment each")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of the data")
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10], help="for the scripts")
-    parser.add_argument(
-        "--record", action="store_true", help="keep what seed 0 gave, for the tests"
-    )
+    parser.add_argument("--record", action="store_true", help="keep what seed 0 gave, for the tests")
     parser.add_argument("--page", action="store_true", help="write the page from what was recorded")
     return parser.parse_args()
 
@@ -131,11 +119,15 @@ def main() -> None:
         cases = Path(temporary)
         for seed in arguments.seeds:
             edge_data.write_cases(cases / str(seed), seed)
-        outputs = recorded() if arguments.environments is None else {
-            name: printed(library, python, cases, arguments.k)
-            for name, library in LIBRARIES.items()
-            if (python := interpreter(arguments.environments, library)) is not None
-        }  # fmt: skip
+        outputs = (
+            recorded()
+            if arguments.environments is None
+            else {
+                name: printed(library, python, cases, arguments.k)
+                for name, library in LIBRARIES.items()
+                if (python := interpreter(arguments.environments, library)) is not None
+            }
+        )
         if arguments.record:
             for name, output in outputs.items():
                 kept = {p: v for p, v in output["values"].items() if p.startswith("0/")}

@@ -111,8 +111,7 @@ def draw_ragged_lists(
             scores = np.sort(rng.choice(4096, size=length, replace=False) + 1)[::-1] / 4096
         places = range(1, length + 1)
         rows += [
-            (user, int(item), place, float(score))
-            for item, place, score in zip(items, places, scores, strict=True)
+            (user, int(item), place, float(score)) for item, place, score in zip(items, places, scores, strict=True)
         ]
     return rows
 
@@ -157,9 +156,7 @@ def write_tables(folder: Path, rng: np.random.Generator, n_items: int, n_users: 
     genres = draw_genres(rng)[:n_items]
     rows = zip(range(n_items), draw_groups(rng, ITEM_GROUPS, n_items), genres, strict=True)
     write(folder / "items.csv", ("item", "group", "genres"), rows)
-    write(
-        folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, n_users))
-    )
+    write(folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, n_users)))
     np.save(folder / "features.npy", rng.normal(size=(n_items, FEATURES)))
 
 

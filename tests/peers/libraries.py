@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 __all__ = ["LIBRARIES", "Library"]
 
-_INPUTS = re.compile(
-    r"\(all candidates\)|,all candidates|\(all items\)|(?<=\()all items,|\(relevance_threshold=0\)"
-)
+_INPUTS = re.compile(r"\(all candidates\)|,all candidates|\(all items\)|(?<=\()all items,|\(relevance_threshold=0\)")
 _CELL = re.compile(r"(?:_UC(\d))?_IC(\d)$")
 
 
@@ -80,10 +78,14 @@ class Library:
         return f"[user_group={'xy'[group]},{item}]" if numbers[1] else f"[{item}]"
 
 
-_ERRORS = ("rmse", "mae", "mse", "rsquared", "exp_var", "logloss", "RMSE.global", "RMSE.mean",
-           "MAE.global", "MAE.mean")  # fmt: skip
-_SKLEARN_ERRORS = ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error",
-                   "r2_score", "explained_variance_score")  # fmt: skip
+_ERRORS = ("rmse", "mae", "mse", "rsquared", "exp_var", "logloss", "RMSE.global", "RMSE.mean", "MAE.global", "MAE.mean")
+_SKLEARN_ERRORS = (
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "mean_absolute_error",
+    "r2_score",
+    "explained_variance_score",
+)
 _ELLIOT_MATRIX = ("AUC", "GAUC", "LAUC", "MAE", "MSE", "RMSE")
 _TIES = ("tied_matrix",)
 
@@ -97,9 +99,13 @@ _ALL = (
     Library("recommenders", "recommenders", other_view=_ERRORS),
     Library("cornac", "cornac", True, undefined=_TIES),
     Library("implicit", "implicit"),
-    Library("elliot", "elliot", undefined=("ragged", "ties"),
-            only=r"\(relevance_threshold=0\)|^DSC",
-            other_view=tuple(f"{name}(relevance_threshold=0)" for name in _ELLIOT_MATRIX)),
+    Library(
+        "elliot",
+        "elliot",
+        undefined=("ragged", "ties"),
+        only=r"\(relevance_threshold=0\)|^DSC",
+        other_view=tuple(f"{name}(relevance_threshold=0)" for name in _ELLIOT_MATRIX),
+    ),
     Library("rexmex", "rexmex", only=r"_at_k|personalization|intra_list|^novelty"),
     Library("surprise", "surprise", other_view=_ERRORS),
     Library("ranx", "ranx", undefined=_TIES),
@@ -107,5 +113,5 @@ _ALL = (
     Library("ir_measures", "ir_measures"),
     Library("torchmetrics", "torchmetrics", True, 2e-6, _TIES, "all candidates"),
     Library("sklearn", "sklearn", True, only=r"^(?!.*lists)", other_view=_SKLEARN_ERRORS),
-)  # fmt: skip
+)
 LIBRARIES: Mapping[str, Library] = {library.runner: library for library in _ALL}

@@ -30,9 +30,7 @@ without a list or without ground truth, and fewer items than k. rankwise evaluat
 """
 
 
-def written_page(
-    outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, Sequence[agreement.Outcome]]
-) -> str:
+def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, Sequence[agreement.Outcome]]) -> str:
     """Return the text of the page.
 
     Parameters
@@ -44,20 +42,18 @@ def written_page(
     """
     rows = [
         (
-            f"`{LIBRARIES[name].convention}`", f"{name} {outputs[name]['version']}",
-            *(str(agreement.summary(outcomes).get(verdict, 0))
-              for verdict in ("equal", "equal, except", "differs")),
+            f"`{LIBRARIES[name].convention}`",
+            f"{name} {outputs[name]['version']}",
+            *(str(agreement.summary(outcomes).get(verdict, 0)) for verdict in ("equal", "equal, except", "differs")),
             str(len(_refused(LIBRARIES[name].convention))),
         )
         for name, outcomes in found.items()
-    ]  # fmt: skip
+    ]
     head = ("convention", "library", "equal", "equal, except", "differs", "refused")
     return (
         HEAD
         + _table(head, rows)
-        + "".join(
-            _section(name, outputs[name]["version"], outcomes) for name, outcomes in found.items()
-        )
+        + "".join(_section(name, outputs[name]["version"], outcomes) for name, outcomes in found.items())
     )
 
 
@@ -71,12 +67,16 @@ def _section(name: str, version: str, outcomes: Sequence[agreement.Outcome]) -> 
     """Return the part about one library."""
     convention = rw.conventions()[LIBRARIES[name].convention]
     rows = [
-        (f"`{outcome.measure}`", f"`{outcome.rankwise}`", outcome.verdict,
-         "" if outcome.why == convention.note else outcome.why)
-        for outcome in outcomes if outcome.rankwise
-    ]  # fmt: skip
-    rows += [(f"`{name}`", "", "refused", why)
-             for name, why in _refused(convention.name).items()]  # fmt: skip
+        (
+            f"`{outcome.measure}`",
+            f"`{outcome.rankwise}`",
+            outcome.verdict,
+            "" if outcome.why == convention.note else outcome.why,
+        )
+        for outcome in outcomes
+        if outcome.rankwise
+    ]
+    rows += [(f"`{name}`", "", "refused", why) for name, why in _refused(convention.name).items()]
     text = f'\n## {name} {version}: `convention="{convention.name}"`\n\n'
     if convention.note:
         text += f"The library as a whole: {convention.note}. Where only this differs, no note is given.\n\n"

@@ -44,13 +44,22 @@ def test_measures_that_agree(run, truth):
     if not relevant & set(run):
         return
     evaluator = pytrec_eval.RelevanceEvaluator(
-        truth, {"P.5", "recall.5", "map", "map_cut.5", "ndcg", "ndcg_cut.5", "recip_rank", "Rprec",
-                "success.5", "iprec_at_recall"}
-    )  # fmt: skip
+        truth,
+        {
+            "P.5",
+            "recall.5",
+            "map",
+            "map_cut.5",
+            "ndcg",
+            "ndcg_cut.5",
+            "recip_rank",
+            "Rprec",
+            "success.5",
+            "iprec_at_recall",
+        },
+    )
     theirs = evaluator.evaluate(run)
-    ours = rw.evaluate(
-        run, truth, list(SAME.values()), ties="item_desc", population="both"
-    ).per_user
+    ours = rw.evaluate(run, truth, list(SAME.values()), ties="item_desc", population="both").per_user
     assert ours["user"].to_list() == sorted(relevant & set(run))
     for row in ours.to_dicts():
         for name, cell in SAME.items():

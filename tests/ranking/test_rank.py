@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import (
-    EmptyError,
-    IdError,
-    InputError,
-    MeasureError,
-    ParameterError,
-    ScoreError,
-)
+from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
 from rankwise.ranking import score_blocks
 from rankwise.ranking.scores import Factors, Matrix
 from rankwise.ranking.top import groups_for, largest_of_groups, top
@@ -52,10 +45,7 @@ def by_hand(scores, seen, k, ties):
 
 
 def lists_of(ranking):
-    return {
-        user: own["item"].to_list()
-        for (user,), own in ranking.frame.group_by("user", maintain_order=True)
-    }
+    return {user: own["item"].to_list() for (user,), own in ranking.frame.group_by("user", maintain_order=True)}
 
 
 @given(score_matrices(), st.integers(1, 16), st.sampled_from(["expected", "item", "item_desc"]))
@@ -124,14 +114,16 @@ def test_large_catalogues_use_small_blocks(monkeypatch):
 def test_ids_in_any_order():
     scores = np.array([[1.0, 1.0, 0.5], [0.1, 0.2, 0.3]])
     ranking = rw.rank(
-        scores, k=2, ties="item", user_ids=["zoe", "ann"], item_ids=["c", "a", "b"],
+        scores,
+        k=2,
+        ties="item",
+        user_ids=["zoe", "ann"],
+        item_ids=["c", "a", "b"],
         exclude={"ann": ["b"], "nobody": ["a"]},
-    )  # fmt: skip
+    )
     assert lists_of(ranking) == {"zoe": ["a", "c"], "ann": ["a", "c"]}
     assert ranking.counts["excluded_without_scores"] == 1
-    assert lists_of(rw.rank(scores, k=1, user_ids=[7, 9], item_ids=[30, 10, 20], ties="item")) == {
-        7: [10], 9: [20]
-    }  # fmt: skip
+    assert lists_of(rw.rank(scores, k=1, user_ids=[7, 9], item_ids=[30, 10, 20], ties="item")) == {7: [10], 9: [20]}
 
 
 @pytest.mark.parametrize(
@@ -168,10 +160,7 @@ def test_cut_lists_have_the_expectation_of_whole_lists(data, k):
     if not by_hand(scores, seen, k, "item"):
         return
     cells = [f"ndcg@{k}", f"map@{k}", f"hit_rate@{k}"]
-    cut, whole = (
-        rw.evaluate(rw.rank(scores, k=n, exclude=seen or None), truth, cells)
-        for n in (k, scores.shape[1])
-    )
+    cut, whole = (rw.evaluate(rw.rank(scores, k=n, exclude=seen or None), truth, cells) for n in (k, scores.shape[1]))
     assert cut.values == pytest.approx(whole.values, rel=1e-12)
 
 
@@ -196,10 +185,7 @@ def test_candidates():
     pick = rw.candidates
     everyone = rw.rank(scores, k=4, candidates=pick.of_truth(truth))
     assert lists_of(everyone) == {0: [2, 3], 1: [3, 2]}
-    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {
-        0: [0, 2],
-        1: [2, 0],
-    }
+    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {0: [0, 2], 1: [2, 0]}
     own = rw.rank(scores, k=4, candidates=pick.per_user(truth), exclude={0: [2]})
     assert lists_of(own) == {0: [3], 1: [3]}
     assert own.protocol.candidates == "given lists less seen"
@@ -252,8 +238,7 @@ FACTORS = {"users": np.ones((2, 3)), "items": np.ones((4, 3))}
         (ScoreError, {"scores": np.array([[1.0, np.nan]])}),
         (ScoreError, {"scores": np.array([[1.0, np.inf]])}),
         (ScoreError, {**FACTORS, "bias": np.array([0, 0, 0, np.nan])}),
-        (ScoreError, {"users": np.full((1, 1), 1e30, np.float32),
-                      "items": np.full((3, 1), 1e30, np.float32)}),
+        (ScoreError, {"users": np.full((1, 1), 1e30, np.float32), "items": np.full((3, 1), 1e30, np.float32)}),
         (ParameterError, {"scores": np.eye(2), "k": 0}),
         (ParameterError, {"scores": np.eye(2), "k": 1.5}),
         (ParameterError, {"scores": np.eye(2), "ties": "input"}),
@@ -282,7 +267,7 @@ FACTORS = {"users": np.ones((2, 3)), "items": np.ones((4, 3))}
         (EmptyError, {"scores": np.eye(2), "exclude": {0: [0, 1], 1: [0, 1]}}),
         (EmptyError, {"scores": np.eye(2), "candidates": rw.candidates.these([8, 9])}),
     ],
-)  # fmt: skip
+)
 def test_bad_input(error, options):
     with pytest.raises(error):
         rw.rank(**{"k": 2, **options})
@@ -310,9 +295,11 @@ def test_the_tail_that_ties_is_not_recommended():
     truth = {0: {0}}
     lists = rw.rank(np.zeros((1, 10)), k=2)
     result = rw.evaluate(
-        lists, truth, ["recall@[2,5]", "recall", "mrr", "num_retrieved@5", "gini@[2,5]",
-                       "item_coverage@5", "precision@5"], items=range(10),
-    )  # fmt: skip
+        lists,
+        truth,
+        ["recall@[2,5]", "recall", "mrr", "num_retrieved@5", "gini@[2,5]", "item_coverage@5", "precision@5"],
+        items=range(10),
+    )
     assert [result[f"recall{at}"] for at in ("@2", "@5", "")] == pytest.approx([0.2] * 3)
     assert result["mrr"] == pytest.approx((1 + 1 / 2) / 10)
     assert result["precision@5"] == pytest.approx(0.2 / 5)

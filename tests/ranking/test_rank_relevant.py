@@ -9,21 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import (
-    EmptyError,
-    IdError,
-    InputError,
-    MeasureError,
-    ParameterError,
-    ScoreError,
-)
+from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
 from rankwise.ranking import rank_relevant
 from score_strategies import worlds_of_scores
 
-MEASURES = ["auc", "gauc", "lauc@3", "mrr", "mrr@2", "ndcg@[1,5]", "ndcg", "recall@[1,4]", "map@4",
-            "map(normaliser=relevant)", "mar@3", "err(max_relevance=3)@5", "rbp", "hit_rate@2",
-            "partial_auc@2", "r_precision", "precision@3", "bpref", "dcg@3", "rmse", "fcp",
-            "f@3", "user_coverage@2"]  # fmt: skip
+MEASURES = [
+    "auc",
+    "gauc",
+    "lauc@3",
+    "mrr",
+    "mrr@2",
+    "ndcg@[1,5]",
+    "ndcg",
+    "recall@[1,4]",
+    "map@4",
+    "map(normaliser=relevant)",
+    "mar@3",
+    "err(max_relevance=3)@5",
+    "rbp",
+    "hit_rate@2",
+    "partial_auc@2",
+    "r_precision",
+    "precision@3",
+    "bpref",
+    "dcg@3",
+    "rmse",
+    "fcp",
+    "f@3",
+    "user_coverage@2",
+]
 
 
 @given(worlds_of_scores(), st.sampled_from(["expected", "optimistic", "pessimistic"]))
@@ -88,9 +102,7 @@ def test_pieces_and_merges():
     truth = {u: {u, u + 1} for u in range(6)}
     whole = rw.evaluate(rw.rank_relevant(scores, truth=truth), truth, ["gauc", "ndcg@5"])
     parts = [
-        rw.Evaluator(["gauc", "ndcg@5"], exact=True).update(
-            rw.rank_relevant(scores, truth=own), own
-        )
+        rw.Evaluator(["gauc", "ndcg@5"], exact=True).update(rw.rank_relevant(scores, truth=own), own)
         for own in ({u: truth[u] for u in (5, 1, 3)}, {u: truth[u] for u in (0, 4, 2)})
     ]
     assert parts[0].merge(parts[1]).result().values == whole.values
@@ -101,8 +113,7 @@ def test_groups_weights_and_a_threshold():
     truth = {u: {u: 5.0, u + 3: 1.0} for u in range(4)}
     users = {"user": [0, 1, 2, 3], "group": ["a", "a", "b", "b"], "w": [1.0, 0.0, 2.0, 1.0]}
     ranks = rw.rank_relevant(scores, truth=truth)
-    options = {"users": pl.DataFrame(users), "by": "group", "weights": "w",
-               "relevance_threshold": 3}  # fmt: skip
+    options = {"users": pl.DataFrame(users), "by": "group", "weights": "w", "relevance_threshold": 3}
     ours = rw.evaluate(ranks, truth, ["mrr", "ndcg@5"], **options)
     theirs = rw.evaluate(rw.rank(scores, k=20), truth, ["mrr", "ndcg@5"], **options)
     assert ours.values == pytest.approx(theirs.values)

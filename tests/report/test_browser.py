@@ -23,14 +23,27 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Playwright's own event loop
 ]
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 EVIL = "<script>window.__pwned = 1; alert(1)</script>"
 NAMES = [
-    EVIL, "<img src=x onerror='window.__pwned=1'> 😀", "שלום \u202eעולם", "a\x00\x1b[31m\nb\ufffe\uffff",
-    '"><svg onload=window.__pwned=1>', "n" * 300, "../../x", "{{ 7 * 7 }}", "=1+1", "last one",
-]  # fmt: skip
+    EVIL,
+    "<img src=x onerror='window.__pwned=1'> 😀",
+    "שלום \u202eעולם",
+    "a\x00\x1b[31m\nb\ufffe\uffff",
+    '"><svg onload=window.__pwned=1>',
+    "n" * 300,
+    "../../x",
+    "{{ 7 * 7 }}",
+    "=1+1",
+    "last one",
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +57,28 @@ def browser():
 @pytest.fixture(scope="module")
 def demo_page(tmp_path_factory):
     outcome = demo.run()
-    measures = [
-        "ndcg@[1,5,10]",
-        "catalog_coverage@10",
-        "gini@10",
-        "group_gap(ndcg,user_group=usage)@10",
-    ]
+    measures = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
     results = {
         name: rw.evaluate(
-            run, outcome.split, measures, items=outcome.data.items, users=outcome.data.users,
-            by="activity", relevance_threshold=4, jackknife=32,
+            run,
+            outcome.split,
+            measures,
+            items=outcome.data.items,
+            users=outcome.data.users,
+            by="activity",
+            relevance_threshold=4,
+            jackknife=32,
         )
         for name, run in outcome.runs.items()
-    }  # fmt: skip
+    }
     page = rw.report(
-        results, recommendations=outcome.runs, truth=outcome.split, train=outcome.split,
-        items=outcome.data.items, audit=rw.audit(outcome.split),
-    )  # fmt: skip
+        results,
+        recommendations=outcome.runs,
+        truth=outcome.split,
+        train=outcome.split,
+        items=outcome.data.items,
+        audit=rw.audit(outcome.split),
+    )
     assert page.missing == {}
     return page.save(tmp_path_factory.mktemp("demo") / "report.html"), results
 
@@ -73,19 +91,15 @@ def hostile_page(tmp_path_factory):
     truth = {user: {"i1", EVIL} for user in users}
     groups = pl.DataFrame({"user": users, "group": [f"<b>{EVIL}{n}" for n in range(len(users))]})
     runs = {
-        name: {user: [EVIL, "i1", "i2"] if (n * 7) % 10 < place else ["i2", "i3", EVIL]
-               for n, user in enumerate(users)}
+        name: {user: [EVIL, "i1", "i2"] if (n * 7) % 10 < place else ["i2", "i3", EVIL] for n, user in enumerate(users)}
         for place, name in enumerate(NAMES)
-    }  # fmt: skip
+    }
     results = {
-        name: rw.evaluate(run, truth, ["ndcg@[1,2,3]", "novelty@3"], train=truth, users=groups,
-                          by="group")
+        name: rw.evaluate(run, truth, ["ndcg@[1,2,3]", "novelty@3"], train=truth, users=groups, by="group")
         for name, run in runs.items()
-    }  # fmt: skip
+    }
     items = pl.DataFrame({"item": ["i1", "i2", EVIL], "title": [EVIL, "a\x00\nb", "שלום 😀"]})
-    page = rw.report(
-        results, title=EVIL, recommendations=runs, truth=truth, train=truth, items=items
-    )
+    page = rw.report(results, title=EVIL, recommendations=runs, truth=truth, train=truth, items=items)
     return page.save(folder / "report.html"), results
 
 
@@ -136,8 +150,7 @@ def test_the_leaderboard_sorts(opened, demo_page, press):
 
     def column_of(index):
         return page.eval_on_selector_all(
-            f"{BOARD} tbody tr",
-            f"rows => rows.map(row => row.cells[{index}].innerText.match(/[0-9.]+/)[0])",
+            f"{BOARD} tbody tr", f"rows => rows.map(row => row.cells[{index}].innerText.match(/[0-9.]+/)[0])"
         )
 
     assert head.get_attribute("aria-sort") == "none"
@@ -155,9 +168,7 @@ def test_marks_tell_their_numbers(opened, demo_page):
     page = opened(path)
     tip = page.locator("#tip")
     interval = results["neighbours"].interval("ndcg@10")
-    said = (
-        f"neighbours: ndcg@10 = {interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
-    )
+    said = f"neighbours: ndcg@10 = {interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
     mark = page.locator(f'#chart-curves [aria-label="{said}"]')
     mark.hover()
     assert tip.inner_text() == said
@@ -195,10 +206,7 @@ def colours(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_theme_toggles(opened, demo_page, scheme):
     page = opened(demo_page[0], scheme=scheme)
-    light, dark = (
-        ["rgb(255, 255, 255)", "rgb(27, 31, 36)"],
-        ["rgb(20, 23, 28)", "rgb(230, 233, 237)"],
-    )
+    light, dark = (["rgb(255, 255, 255)", "rgb(27, 31, 36)"], ["rgb(20, 23, 28)", "rgb(230, 233, 237)"])
     before, after = (light, dark) if scheme == "light" else (dark, light)
     button = page.get_by_role("button", name="Dark" if scheme == "light" else "Light", exact=True)
     assert colours(page) == before
@@ -254,7 +262,9 @@ const contrast = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p
 def test_text_has_contrast(opened, demo_page, scheme):
     page = opened(demo_page[0], scheme=scheme)
     low = page.evaluate(
-        "() => {" + LUMINANCE + """
+        "() => {"
+        + LUMINANCE
+        + """
         document.querySelectorAll("details").forEach(d => { d.open = true; });
         const low = [];
         for (const node of document.querySelectorAll("h1, h2, p, li, a, th, td, summary, button, figcaption, footer, .interval, svg.chart text")) {
@@ -264,7 +274,7 @@ def test_text_has_contrast(opened, demo_page, scheme):
             if (!(ratio >= 4.5)) low.push([node.tagName, node.textContent.slice(0, 30), ratio]);
         }
         return low; }"""
-    )  # fmt: skip
+    )
     assert low == []
 
 
@@ -272,9 +282,7 @@ def test_text_has_contrast(opened, demo_page, scheme):
 def test_what_a_screen_reader_needs(opened, request, which):
     page = opened(request.getfixturevalue(which)[0])
     assert page.evaluate("document.documentElement.lang") == "en"
-    levels = page.eval_on_selector_all(
-        "h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))"
-    )
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))")
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -289,9 +297,7 @@ def test_what_a_screen_reader_needs(opened, request, which):
     assert page.eval_on_selector_all("button, summary, a", unnamed) == 0
     ids = page.eval_on_selector_all("[id]", "all => all.map(node => node.id)")
     assert len(ids) == len(set(ids))
-    targets = page.eval_on_selector_all(
-        "nav a", "all => all.map(a => a.getAttribute('href').slice(1))"
-    )
+    targets = page.eval_on_selector_all("nav a", "all => all.map(a => a.getAttribute('href').slice(1))")
     assert set(targets) <= set(ids)
 
 
@@ -308,9 +314,7 @@ def test_hostile_text_stays_text(opened, hostile_page):
     assert page.locator("script, img, iframe, object, embed, link[rel=stylesheet]").count() == 1
     assert page.locator("svg.chart svg, svg.chart script, svg.chart foreignObject").count() == 0
     systems = page.eval_on_selector_all(f"{BOARD} tbody th", "all => all.map(th => th.textContent)")
-    assert {re.sub(r" \([a-z]\)$", "", name) for name in systems} == {
-        rw.errors.printable(name) for name in NAMES
-    }
+    assert {re.sub(r" \([a-z]\)$", "", name) for name in systems} == {rw.errors.printable(name) for name in NAMES}
     assert "49" not in {name.split(" (")[0] for name in systems}  # no template of ours reads names
 
 
@@ -330,10 +334,13 @@ def test_movietweetings(opened, movietweetings, tmp_path):
     for name, model in {"popularity": Popularity(), "random": Random(seed=0)}.items():
         model.fit(train).recommend(users, 10).write_parquet(tmp_path / f"{name}.parquet")
         results[name] = rw.evaluate(
-            tmp_path / f"{name}.parquet", tmp_path / "test.parquet", ["ndcg@[5,10]", "novelty@10"],
-            train=tmp_path / "train.parquet", by="activity",
+            tmp_path / f"{name}.parquet",
+            tmp_path / "test.parquet",
+            ["ndcg@[5,10]", "novelty@10"],
+            train=tmp_path / "train.parquet",
+            by="activity",
             relevance_threshold=8,
-        )  # fmt: skip
+        )
     report = rw.report(results)  # lists and tables are read again from their files
     assert set(report.missing) <= {"measures of groups", "the split", "the audit"}
     page = opened(report.save(tmp_path / "report.html"))

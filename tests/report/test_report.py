@@ -27,24 +27,15 @@ RUNS = {
     "high": {user: [1, 2, 9, 8] if user % 5 else [9, 8, 7, 1] for user in USERS},
     "odd": {user: [user % 7 + 30, 9, 8, 2] for user in USERS},
 }
-MEASURES = [
-    "ndcg@[1,3,4]",
-    "recall@[1,3,4]",
-    "catalog_coverage@4",
-    "gini@4",
-    "group_gap(ndcg,user_group=country)@4",
-]
-TITLES = pl.DataFrame(
-    {"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]}
-)
+MEASURES = ["ndcg@[1,3,4]", "recall@[1,3,4]", "catalog_coverage@4", "gini@4", "group_gap(ndcg,user_group=country)@4"]
+TITLES = pl.DataFrame({"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]})
 GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
 
 
 @pytest.fixture(scope="module")
 def results():
     return {
-        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12)
-        for name, run in RUNS.items()
+        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in RUNS.items()
     }
 
 
@@ -80,9 +71,20 @@ def text_of(cell):
 def test_the_sections_are_in_order(full):
     titles = re.findall(r'<h2 id="title-([\w-]+)"', full.html)
     assert titles == [
-        "verdict", "leaderboard", "differences", "curves", "trade-offs", "slices", "users",
-        "exposure", "fairness", "data", "examples", "conventions", "glossary",
-    ]  # fmt: skip
+        "verdict",
+        "leaderboard",
+        "differences",
+        "curves",
+        "trade-offs",
+        "slices",
+        "users",
+        "exposure",
+        "fairness",
+        "data",
+        "examples",
+        "conventions",
+        "glossary",
+    ]
 
 
 def test_the_leaderboard_has_the_numbers_of_the_results(full, results):
@@ -95,9 +97,7 @@ def test_the_leaderboard_has_the_numbers_of_the_results(full, results):
     for name, row in zip(names, view.rows, strict=True):
         for cell, shown in zip(view.head[1:], row[1:], strict=True):
             found = results[name].interval(cell)
-            assert text_of(shown) == f"{found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}]", (
-                cell
-            )
+            assert text_of(shown) == f"{found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}]", cell
 
 
 def test_differences_are_the_rows_of_the_comparison(full, comparison):
@@ -119,14 +119,14 @@ def test_wins_ties_and_losses(full, comparison):
     for row in view.rows:
         system, baseline = row[0].split(" − ")
         found = comparison.table.filter(pl.col("primary"), system=system, baseline=baseline)
-        assert [text.split()[0] for text in row[1:]] == [
-            str(found[name][0]) for name in ("wins", "ties", "losses")
-        ]
+        assert [text.split()[0] for text in row[1:]] == [str(found[name][0]) for name in ("wins", "ties", "losses")]
 
 
 def test_of_an_error_a_loss_is_a_win():
-    tables = {name: pl.DataFrame({"user": list(range(9)), "rmse": values})
-              for name, values in {"a": [1.0] * 9, "b": [0.5] * 6 + [1.0] * 2 + [2.0]}.items()}  # fmt: skip
+    tables = {
+        name: pl.DataFrame({"user": list(range(9)), "rmse": values})
+        for name, values in {"a": [1.0] * 9, "b": [0.5] * 6 + [1.0] * 2 + [2.0]}.items()
+    }
     report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
     (view,) = (grid.view for grid in blocks(report, "users", Grid))
     assert [text.split()[0] for text in view.rows[0][1:]] == ["6", "2", "1"]
@@ -210,18 +210,9 @@ def test_a_result_alone(results):
     report = results["low"].report(recommendations=RUNS["low"], truth=TRUTH, train=TRAIN)
     shown = next(iter(blocks(report, "verdict", Text))).text
     found = results["low"].interval("ndcg@1")
-    assert shown == (
-        f"result: ndcg@1 = {found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}] over 60 users."
-    )
-    assert {"paired differences", "the distribution over users", "examples of users"} <= {
-        *report.missing
-    }
-    assert {figure.name for figure in report.figures} >= {
-        "curves",
-        "slices-1",
-        "exposure",
-        "activity",
-    }
+    assert shown == (f"result: ndcg@1 = {found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}] over 60 users.")
+    assert {"paired differences", "the distribution over users", "examples of users"} <= {*report.missing}
+    assert {figure.name for figure in report.figures} >= {"curves", "slices-1", "exposure", "activity"}
 
 
 REASONS = {
@@ -296,9 +287,7 @@ def test_results_that_cannot_be_compared(results):
 def test_assets(full, tmp_path):
     files = full.save_assets(tmp_path / "new")
     names = {figure.name for figure in full.figures}
-    assert {path.name for path in files} == {
-        f"{name}.{kind}" for name in names for kind in ("csv", "svg", "png")
-    }
+    assert {path.name for path in files} == {f"{name}.{kind}" for name in names for kind in ("csv", "svg", "png")}
     for figure in full.figures:
         read = pl.read_csv(tmp_path / "new" / f"{figure.name}.csv")
         data = figure.data.drop("text")
@@ -315,8 +304,9 @@ def test_assets(full, tmp_path):
 
 def test_no_asset_is_a_formula(tmp_path):
     names = ["=1+1", "@x", "-2+3", "+4"]
-    tables = {name: pl.DataFrame({"user": list(range(8)), "x": np.arange(8) * (n + 1.0)})
-              for n, name in enumerate(names)}  # fmt: skip
+    tables = {
+        name: pl.DataFrame({"user": list(range(8)), "x": np.arange(8) * (n + 1.0)}) for n, name in enumerate(names)
+    }
     report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
     csv = [path for path in report.save_assets(tmp_path) if path.suffix == ".csv"]
     assert csv
@@ -339,9 +329,10 @@ def test_saving(full, tmp_path, monkeypatch):
     assert base64.b64decode(re.search(r"base64,([^\"]+)", shown)[1]).decode() == full.html
 
 
-@pytest.mark.parametrize(("module", "hint"), [
-    ("jinja2", "rankwise[report]"), ("vl_convert", "rankwise[report]"), ("altair", "rankwise[plot]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [("jinja2", "rankwise[report]"), ("vl_convert", "rankwise[report]"), ("altair", "rankwise[plot]")],
+)
 def test_without_the_extras(results, monkeypatch, module, hint):
     monkeypatch.delitem(sys.modules, "rankwise.results.plots.charts", raising=False)
     monkeypatch.setitem(sys.modules, module, None)
@@ -354,17 +345,20 @@ def test_without_the_extras(results, monkeypatch, module, hint):
         assert f"pip install &#34;{hint}&#34;" in report.html
 
 
-@pytest.mark.parametrize(("subject", "options", "says"), [
-    ({}, {}, "a report needs results"),
-    ([], {}, "a report needs results"),
-    (5, {}, "a report needs results"),
-    ({"a": 5}, {}, "a report needs results"),
-    ("results", {"baseline": "x"}, "there is no result 'x'"),
-    ("results", {"primary": "mrr@3"}, "was not evaluated"),
-    ("results", {"recommendations": {"x": RUNS["low"]}}, "is not a result"),
-    ("results", {"audit": 5}, "audit takes what rankwise.audit returns"),
-    ("comparison", {"primary": "ndcg@3"}, "has its baseline"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("subject", "options", "says"),
+    [
+        ({}, {}, "a report needs results"),
+        ([], {}, "a report needs results"),
+        (5, {}, "a report needs results"),
+        ({"a": 5}, {}, "a report needs results"),
+        ("results", {"baseline": "x"}, "there is no result 'x'"),
+        ("results", {"primary": "mrr@3"}, "was not evaluated"),
+        ("results", {"recommendations": {"x": RUNS["low"]}}, "is not a result"),
+        ("results", {"audit": 5}, "audit takes what rankwise.audit returns"),
+        ("comparison", {"primary": "ndcg@3"}, "has its baseline"),
+    ],
+)
 def test_wrong_questions(request, subject, options, says):
     subject = request.getfixturevalue(subject) if isinstance(subject, str) else subject
     with pytest.raises(UsageError, match=says):
@@ -383,11 +377,11 @@ def test_lists_are_read_again_only_if_unchanged(tmp_path):
         pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv(path)
         return path
 
-    truth = write(
-        "truth.csv", [(user, item) for user, items in TRUTH.items() for item in sorted(items)]
-    )
-    runs = {name: write(f"{name}.csv", [(user, item) for user, items in RUNS[name].items()
-                                        for item in items]) for name in ("low", "high")}  # fmt: skip
+    truth = write("truth.csv", [(user, item) for user, items in TRUTH.items() for item in sorted(items)])
+    runs = {
+        name: write(f"{name}.csv", [(user, item) for user, items in RUNS[name].items() for item in items])
+        for name in ("low", "high")
+    }
     made = {name: rw.evaluate(path, truth, "ndcg@4") for name, path in runs.items()}
     report = rw.report(made)
     assert not {"examples of users", "the exposure of items"} & {*report.missing}
@@ -402,8 +396,7 @@ def test_lists_are_read_again_only_if_unchanged(tmp_path):
 
 
 def test_thirds_keep_equal_users_together():
-    users = pl.DataFrame({"user": [str(n) for n in range(9)],
-                          "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]})  # fmt: skip
+    users = pl.DataFrame({"user": [str(n) for n in range(9)], "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]})
     groups = [(label, len(inside)) for label, inside in behaviour._groups(users)]
     assert groups == [("0", 4), ("1 to 2", 2), ("3 to 8", 3)]
     same = users.with_columns(number=pl.lit(4.0))
@@ -431,9 +424,7 @@ def test_exposure_counts_places_of_one_catalogue(results):
     assert len(set(sizes.values())) == 1
     for name, counts in exposures.items():
         assert counts.sum() == 2 * len(USERS)
-        top = np.unique(
-            np.concatenate([items[:2] for items in RUNS[name].values()]), return_counts=True
-        )
+        top = np.unique(np.concatenate([items[:2] for items in RUNS[name].values()]), return_counts=True)
         assert sorted(counts[counts > 0]) == sorted(top[1])
 
 
@@ -447,8 +438,9 @@ def test_lists_are_ordered_as_they_were_evaluated():
 
 def test_many_systems_are_readable():
     rng = np.random.default_rng(0)
-    tables = {f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9})
-              for n in range(20)}  # fmt: skip
+    tables = {
+        f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9}) for n in range(20)
+    }
     made = {name: rw.from_per_user(table) for name, table in tables.items()}
     report = rw.report(made, baseline="system 3")
     view = blocks(report, "leaderboard", Grid)[0].view
@@ -482,9 +474,7 @@ HOSTILE = {
 @pytest.mark.parametrize("alone", [True, False])
 def test_odd_values(case, alone):
     count, values = HOSTILE[case]
-    table = pl.DataFrame(
-        {"user": list(range(count)), "ndcg@10": values(count), "<x>": values(count)}
-    )
+    table = pl.DataFrame({"user": list(range(count)), "ndcg@10": values(count), "<x>": values(count)})
     result = rw.from_per_user(table)
     report = rw.report(result if alone else {"a": result, "b": result})
     assert "an error inside" not in report.html
@@ -505,19 +495,22 @@ def test_groups_of_a_comparison(results):
 @pytest.mark.parametrize("kind", ["ratings", "exact ranks", "huge k"])
 def test_other_evaluations(kind):
     if kind == "ratings":
-        pairs = pl.DataFrame(
-            {"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 2, 1], "score": [3.0, 4, 5, 1, 2]}
-        )
+        pairs = pl.DataFrame({"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 2, 1], "score": [3.0, 4, 5, 1, 2]})
         truth = pairs.rename({"score": "rating"}).with_columns(pl.col("rating") + 0.5)
-        made = {name: rw.evaluate(pairs.with_columns(pl.col("score") + shift), truth, ["rmse", "mae"])
-                for name, shift in {"a": 0.0, "b": 1.0}.items()}  # fmt: skip
+        made = {
+            name: rw.evaluate(pairs.with_columns(pl.col("score") + shift), truth, ["rmse", "mae"])
+            for name, shift in {"a": 0.0, "b": 1.0}.items()
+        }
     elif kind == "huge k":
         made = {name: rw.evaluate(RUNS[name], TRUTH, "ndcg@1000000") for name in ("low", "high")}
     else:
         scores = np.random.default_rng(0).random((60, 40))
         made = {"a": rw.evaluate(rw.rank_relevant(scores, truth=TRUTH), TRUTH, ["mrr", "ndcg@10"])}
-    report = rw.report(made, truth=TRUTH if kind == "huge k" else None,
-                       recommendations={n: RUNS[n] for n in made} if kind == "huge k" else None)  # fmt: skip
+    report = rw.report(
+        made,
+        truth=TRUTH if kind == "huge k" else None,
+        recommendations={n: RUNS[n] for n in made} if kind == "huge k" else None,
+    )
     assert "an error inside" not in report.html
 
 
@@ -533,9 +526,7 @@ def test_many_cutoffs_are_thinned():
 def test_missing_blocks_are_grey(full):
     assert all(isinstance(block, Missing) for block in blocks(full, "data", Missing))
     assert isinstance(full.figures[0], Figure)
-    assert (
-        '<p class="missing" data-missing>Without the audit: the split was not audited' in full.html
-    )
+    assert '<p class="missing" data-missing>Without the audit: the split was not audited' in full.html
 
 
 def test_what_all_systems_share_is_said_once():
@@ -544,6 +535,4 @@ def test_what_all_systems_share_is_said_once():
     doubts = next(iter(made.values())).provenance["doubts"]
     assert doubts
     notes = [note for block in blocks(rw.report(made), "verdict", Notes) for note in block.notes]
-    assert [note for note in notes if note.startswith("check ")] == [
-        f"check all systems: {doubt}" for doubt in doubts
-    ]
+    assert [note for note in notes if note.startswith("check ")] == [f"check all systems: {doubt}" for doubt in doubts]

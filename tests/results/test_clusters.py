@@ -23,12 +23,11 @@ def results(seed=0, *, homes=30, gain=0.0, seeds=1, names=("a", "b")):
 
     def one(name):
         values = easy + (shared if name == names[-1] else 0) + rng.normal(0, 0.05, len(home))
-        return rw.from_per_user(pl.DataFrame({
-            "user": np.arange(len(home)), "ndcg@10": values, "group(home)": home.astype(str)}))  # fmt: skip
+        return rw.from_per_user(
+            pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": values, "group(home)": home.astype(str)})
+        )
 
-    return {
-        name: [one(name) for _ in range(seeds)] if seeds > 1 else one(name) for name in names
-    }, home
+    return {name: [one(name) for _ in range(seeds)] if seeds > 1 else one(name) for name in names}, home
 
 
 def values(result):
@@ -63,8 +62,7 @@ def test_false_alarms_are_as_rare_as_promised():
 
 def test_every_user_alone_is_no_cluster():
     given, _ = results(homes=1200)
-    frames = {n: r.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)"))
-              for n, r in given.items()}  # fmt: skip
+    frames = {n: r.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)")) for n, r in given.items()}
     row = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}, clusters="home")["b"]
     plain = rw.compare(given)["b"]
     assert row["p"] == pytest.approx(plain["p"], rel=1e-9)
@@ -82,14 +80,11 @@ def test_seeds_and_clusters_together():
 
 def test_margins_need_more_than_users_who_do_not_differ():
     """Thirty users without a difference, in three households, are three observations."""
-    frame = pl.DataFrame({"user": range(300), "ndcg@10": [0.5] * 300,
-                          "group(home)": [str(u // 100) for u in range(300)]})  # fmt: skip
-    other = frame.with_columns(
-        pl.col("ndcg@10") + pl.when(pl.col("user") == 0).then(0.01).otherwise(0)
+    frame = pl.DataFrame(
+        {"user": range(300), "ndcg@10": [0.5] * 300, "group(home)": [str(u // 100) for u in range(300)]}
     )
-    row = rw.compare(
-        rw.from_per_user(frame), rw.from_per_user(other), clusters="home", margin=0.05
-    )["B"]
+    other = frame.with_columns(pl.col("ndcg@10") + pl.when(pl.col("user") == 0).then(0.01).otherwise(0))
+    row = rw.compare(rw.from_per_user(frame), rw.from_per_user(other), clusters="home", margin=0.05)["B"]
     assert row["p_equivalence"] == row["p_non_inferior"] == 1.0
     assert "only 3 clusters by home" in row["flags"]
 
@@ -107,8 +102,17 @@ def test_displays_and_ranks(tmp_path):
 def test_values_of_all_lists_say_that_clusters_are_ignored():
     truth = {u: {u % 9} for u in range(60)}
     users = {"user": list(truth), "home": [u // 4 for u in truth]}
-    one, two = (rw.evaluate({u: [(u * s) % 11, u % 5 + 20] for u in truth}, truth, ["gini@2", "ndcg@2"],
-                            users=users, by="home", jackknife=16) for s in (3, 5))  # fmt: skip
+    one, two = (
+        rw.evaluate(
+            {u: [(u * s) % 11, u % 5 + 20] for u in truth},
+            truth,
+            ["gini@2", "ndcg@2"],
+            users=users,
+            by="home",
+            jackknife=16,
+        )
+        for s in (3, 5)
+    )
     found = rw.compare(one, two, clusters="home", primary="ndcg@2")
     assert any("without clusters by home" in flag for flag in found["gini@2", "B"]["flags"])
     assert found["ndcg@2", "B"]["clusters"] == 15
@@ -131,8 +135,11 @@ def test_what_is_refused():
     ]:
         with pytest.raises(ParameterError, match=said):
             rw.compare(given, **options)
-    missing = rw.from_per_user(given["b"].per_user.with_columns(
-        pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("group(home)")).alias("group(home)")))  # fmt: skip
+    missing = rw.from_per_user(
+        given["b"].per_user.with_columns(
+            pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("group(home)")).alias("group(home)")
+        )
+    )
     plain = rw.from_per_user(given["a"].per_user.drop("group(home)"))
     with pytest.raises(ParameterError, match="no cluster"):
         rw.compare({"a": plain, "b": missing}, clusters="home")
@@ -146,9 +153,10 @@ def same_gains(shifts, size=10):
     """Users of one household gain alike; returns the comparison over households."""
     home = np.repeat(np.arange(len(shifts)), size)
     low = np.random.default_rng(0).random(len(home)) / 2
-    frames = [pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": low + gain,
-                            "group(home)": home.astype(str)})
-              for gain in (0.0, np.asarray(shifts)[home])]  # fmt: skip
+    frames = [
+        pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": low + gain, "group(home)": home.astype(str)})
+        for gain in (0.0, np.asarray(shifts)[home])
+    ]
     return rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.05)["B"]
 
 
@@ -180,9 +188,10 @@ def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size):
     for _ in range(100):
         home = np.repeat(np.arange(homes), size)
         loss = (rng.random(homes) < 0.15)[home] * -0.3 + rng.normal(0, 0.01, len(home))
-        frames = [pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": 0.5 + d,
-                                "group(home)": home.astype(str)})
-                  for d in (np.zeros(len(home)), loss)]  # fmt: skip
+        frames = [
+            pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": 0.5 + d, "group(home)": home.astype(str)})
+            for d in (np.zeros(len(home)), loss)
+        ]
         row = rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.045)["B"]
         false += row["p_equivalence"] < 0.05 or row["p_non_inferior"] < 0.05
     assert false / 100 <= 0.1
@@ -197,6 +206,8 @@ def test_one_household_of_most_users_has_no_interval():
 def test_all_lists_alone_are_shown():
     truth = {u: {u % 9} for u in range(60)}
     users = {"user": list(truth), "home": [u // 4 for u in truth]}
-    one, two = (rw.evaluate({u: [(u * s) % 11] for u in truth}, truth, "gini@1", users=users,
-                            by="home", jackknife=16) for s in (3, 5))  # fmt: skip
+    one, two = (
+        rw.evaluate({u: [(u * s) % 11] for u in truth}, truth, "gini@1", users=users, by="home", jackknife=16)
+        for s in (3, 5)
+    )
     assert "without clusters by home" in repr(rw.compare(one, two, clusters="home"))

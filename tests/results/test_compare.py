@@ -25,8 +25,10 @@ def per_user(users, seed=0, shift=0.0):
 def results(users=1500, shifts=(0.0, 0.0, 0.05)):
     from rankwise.results.per_user import from_per_user
 
-    return {name: from_per_user(per_user(users, seed, shift))
-            for seed, (name, shift) in enumerate(zip("abcdefgh", shifts, strict=False))}  # fmt: skip
+    return {
+        name: from_per_user(per_user(users, seed, shift))
+        for seed, (name, shift) in enumerate(zip("abcdefgh", shifts, strict=False))
+    }
 
 
 def test_every_number_of_a_row():
@@ -56,8 +58,7 @@ def test_every_number_of_a_row():
 def test_means_are_those_of_the_results():
     """To the last bit: what is compared is what was published."""
     rng = np.random.default_rng(3)
-    given = {name: rw.from_per_user(pl.DataFrame({"user": range(999), "mrr": rng.random(999)}))
-             for name in "abc"}  # fmt: skip
+    given = {name: rw.from_per_user(pl.DataFrame({"user": range(999), "mrr": rng.random(999)})) for name in "abc"}
     for row in rw.compare(given, baseline="a").table.to_dicts():
         assert row["mean_baseline"] == given["a"]["mrr"]
         assert row["mean_system"] == given[row["system"]]["mrr"]
@@ -66,8 +67,7 @@ def test_means_are_those_of_the_results():
 
 def test_users_in_any_order():
     """Users in one order that does not ascend, and in different orders."""
-    tables = [per_user(1200, seed).with_columns(pl.format("u{}", "user").alias("user"))
-              for seed in (0, 1)]  # fmt: skip
+    tables = [per_user(1200, seed).with_columns(pl.format("u{}", "user").alias("user")) for seed in (0, 1)]
     order = np.random.default_rng(0).permutation(1200)
     expected = rw.compare(*map(rw.from_per_user, tables)).table
     for some in ([t[order] for t in tables], [tables[0], tables[1][order]]):
@@ -78,9 +78,7 @@ def test_families_are_corrected_apart():
     found = rw.compare(results(), primary="ndcg@10").table
     for measure, method in (("ndcg@10", "holm"), ("recall@10", "bh")):
         own = found.filter(pl.col("measure") == measure)
-        assert own["p_adjusted"].to_list() == pytest.approx(
-            stats.adjust(own["p"].to_numpy(), method).tolist()
-        )
+        assert own["p_adjusted"].to_list() == pytest.approx(stats.adjust(own["p"].to_numpy(), method).tolist())
     systems = np.stack([own.per_user["ndcg@10"].to_numpy() for own in results().values()], axis=1)
     d = np.stack([systems[:, j] - systems[:, i] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
     together = rw.compare(results(), measures="ndcg@10", correction="max_t").table["p_adjusted"]
@@ -92,9 +90,14 @@ def test_families_are_corrected_apart():
 
 @pytest.mark.parametrize(
     ("test", "name"),
-    [("auto", "sign-flip"), ("t", "paired t"), ("bootstrap", "bootstrap t"),
-     ("wilcoxon", "Wilcoxon"), ("sign", "sign")],
-)  # fmt: skip
+    [
+        ("auto", "sign-flip"),
+        ("t", "paired t"),
+        ("bootstrap", "bootstrap t"),
+        ("wilcoxon", "Wilcoxon"),
+        ("sign", "sign"),
+    ],
+)
 def test_tests(test, name):
     found = rw.compare(results(200), test=test, measures="ndcg@10", n_resamples=500)
     assert found.table["test"].unique().to_list() == [name]
@@ -116,9 +119,7 @@ def test_lower_is_better_turns_the_verdict():
     truth = pl.DataFrame({"user": range(40), "item": [1] * 40, "rating": [3.0] * 40})
     lists = {user: [(1, 3.0 + 0.1 * (user % 3))] for user in range(40)}
     worse = {user: [(1, 4.0 + 0.1 * (user % 3))] for user in range(40)}
-    runs = {
-        name: rw.evaluate(own, truth, "mean_score") for name, own in (("a", lists), ("b", worse))
-    }
+    runs = {name: rw.evaluate(own, truth, "mean_score") for name, own in (("a", lists), ("b", worse))}
     assert rw.compare(runs)["b"]["verdict"] == "different"  # neither direction is better
 
 
@@ -127,15 +128,16 @@ def test_values_that_are_no_means():
     truth = {u: {int(rng.integers(50))} for u in range(300)}
     few = {u: (rng.permutation(10)[:5]).tolist() for u in truth}
     many = {u: (rng.permutation(50)[:5]).tolist() for u in truth}
-    runs = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"], items=range(50), jackknife=30)
-            for name, own in (("few", few), ("many", many))}  # fmt: skip
+    runs = {
+        name: rw.evaluate(own, truth, ["recall@5", "gini@5"], items=range(50), jackknife=30)
+        for name, own in (("few", few), ("many", many))
+    }
     found = rw.compare(runs)
     row = found["gini@5", "many"]
     assert row["test"] == "jackknife t"
     assert row["verdict"] == "better"  # a lower Gini is
     assert row["low"] < row["difference"] < row["high"] < 0
-    plain = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"]) for name, own in
-             (("few", few), ("many", many))}  # fmt: skip
+    plain = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"]) for name, own in (("few", few), ("many", many))}
     assert rw.compare(plain).table["measure"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["measure"].to_list() == ["recall@5", "gini@5"]
     said = "not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)"
@@ -258,9 +260,7 @@ def test_the_files_of_results_without_names(tmp_path):
     for name in ("one", "two"):
         pl.DataFrame({"user": [*TRUTH], "item": [1] * 8}).write_csv(tmp_path / f"{name}.csv")
     first, second = (run(tmp_path / f"{name}.csv") for name in ("one", "two"))
-    assert (
-        f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv\n" in repr(rw.compare(first, second)) + "\n"
-    )
+    assert f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv\n" in repr(rw.compare(first, second)) + "\n"
     assert "one.csv" not in repr(rw.compare({"a": first, "b": second}))
 
 
@@ -309,9 +309,7 @@ def test_marks_go_on_after_z():
     assert marks(3) == ["a", "b", "c"]
     assert marks(60)[25:28] == ["z", "aa", "ab"]
     assert len(set(marks(800))) == 800
-    many = {
-        f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)
-    }
+    many = {f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)}
     assert "(ab)" in rw.compare(many, baseline="s00", measures="ndcg@10").export("latex")
 
 
@@ -342,8 +340,10 @@ def test_groups_have_no_direction_of_their_measure():
     truth = {u: {u % 10} for u in range(100)}
     good = {u: [u % 10] for u in range(100)}
     bad = {u: [9 - u % 10] for u in range(100)}
-    runs = {name: rw.evaluate(own, truth, "reo@1", items=items, jackknife=10)
-            for name, own in (("bad", bad), ("good", good))}  # fmt: skip
+    runs = {
+        name: rw.evaluate(own, truth, "reo@1", items=items, jackknife=10)
+        for name, own in (("bad", bad), ("good", good))
+    }
     assert runs["good"].direction("reo@1") is False
     assert runs["good"].direction("reo@1[item_group=a]") is None
     assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "undecided")
@@ -354,8 +354,7 @@ def test_both_systems_have_the_same_jackknife_groups():
     truth = {u: {int(rng.integers(50))} for u in range(200)}
     lists = {u: rng.permutation(50)[:5].tolist() for u in truth}
     fewer = {u: own for u, own in lists.items() if u % 25}
-    first, second = (rw.evaluate(own, truth, "gini@5", items=range(50), jackknife=20)
-                     for own in (lists, fewer))  # fmt: skip
+    first, second = (rw.evaluate(own, truth, "gini@5", items=range(50), jackknife=20) for own in (lists, fewer))
     assert first.provenance["jackknife"] == second.provenance["jackknife"]
     row = rw.compare({"a": first, "b": second})["b"]
     assert row["high"] - row["low"] < 0.05
@@ -385,11 +384,7 @@ def test_missing_lists_are_not_rewarded():
         ({"train": {0: [1]}}, {"train": {0: [1, 2], 1: [1]}}, "different train"),
         ({"items": range(9)}, {"items": range(20)}, "different items"),
         ({"items": range(9)}, {}, "different settings of catalogue"),
-        (
-            {"train": {0: [7]}, "exclude_seen": True},
-            {"train": {0: [7]}},
-            "settings of exclude_seen",
-        ),
+        ({"train": {0: [7]}, "exclude_seen": True}, {"train": {0: [7]}}, "settings of exclude_seen"),
     ],
 )
 def test_tables_beside_the_lists_are_the_same(one, other, said):
@@ -421,9 +416,7 @@ NAN = float("nan")
 
 
 def test_a_measure_without_values_is_not_replaced():
-    full, empty = (
-        table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN)
-    )
+    full, empty = (table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN))
     with pytest.raises(ParameterError, match="value of ndcg@10 in one result"):
         rw.compare({"a": full, "b": empty})
 
@@ -440,8 +433,10 @@ def test_a_measure_without_values_is_not_replaced():
     ],
 )
 def test_a_comparison_goes_on_past_a_measure(one, other, options, reason):
-    runs = {"a": table(x=[0.5] * 300, rmse=one),
-            "b": table(x=[0.5] * 300, **({} if other is None else {"rmse": other}))}  # fmt: skip
+    runs = {
+        "a": table(x=[0.5] * 300, rmse=one),
+        "b": table(x=[0.5] * 300, **({} if other is None else {"rmse": other})),
+    }
     found = rw.compare(runs, **options)
     assert found.table["measure"].to_list() == ["x"]
     assert reason in found.settings["not_compared"]["rmse"]
@@ -457,8 +452,12 @@ def test_a_value_that_is_nan_in_one_result():
     """With undefined="nan" one user leaves no mean."""
     truth = {**TRUTH, 8: {5: 0}}
     lists = {user: [1, 3] for user in truth}
-    runs = {name: rw.evaluate(lists, given, ["recall@2", "novelty@2"], train=TRUTH, undefined="nan",
-                              population="recommended") for name, given in (("a", truth), ("b", TRUTH))}  # fmt: skip
+    runs = {
+        name: rw.evaluate(
+            lists, given, ["recall@2", "novelty@2"], train=TRUTH, undefined="nan", population="recommended"
+        )
+        for name, given in (("a", truth), ("b", TRUTH))
+    }
     assert np.isnan(runs["a"]["recall@2"])
     found = rw.compare(runs, force=True)
     assert found.settings["not_compared"] == {"recall@2": "it is NaN in a, b"}
@@ -470,11 +469,9 @@ def test_a_value_that_is_nan_in_one_result():
 def grouped(shift, users=900, **options):
     rng = np.random.default_rng(7)
     truth = {user: {user % 5} for user in range(users)}
-    lists = {user: [user % 5 if rng.random() < 0.3 + (shift if user % 3 == 0 else 0) else 9, 8]
-             for user in truth}  # fmt: skip
+    lists = {user: [user % 5 if rng.random() < 0.3 + (shift if user % 3 == 0 else 0) else 9, 8] for user in truth}
     teams = {"user": range(users), "team": [("x", "y", None)[user % 3] for user in range(users)]}
-    return rw.evaluate(lists, truth, ["recall@2", "mrr@2", "gini@2"], users=teams, by="team",
-                       **options)  # fmt: skip
+    return rw.evaluate(lists, truth, ["recall@2", "mrr@2", "gini@2"], users=teams, by="team", **options)
 
 
 def test_a_comparison_for_each_group_corrected_over_groups():
@@ -483,23 +480,18 @@ def test_a_comparison_for_each_group_corrected_over_groups():
     rows = found.table.filter(pl.col("measure") == "recall@2")
     assert rows["group"].to_list() == ["x", "y", None]
     for row in rows.iter_rows(named=True):
-        x, y = (r.per_user.filter(pl.col("group(team)").eq_missing(row["group"]))["recall@2"].to_numpy()
-                for r in (two, one))  # fmt: skip
-        alone = rw.compare({"A": table(len(y), z=y), "B": table(len(x), z=x)}, n_resamples=10_000)[
-            "B"
-        ]
+        x, y = (
+            r.per_user.filter(pl.col("group(team)").eq_missing(row["group"]))["recall@2"].to_numpy() for r in (two, one)
+        )
+        alone = rw.compare({"A": table(len(y), z=y), "B": table(len(x), z=x)}, n_resamples=10_000)["B"]
         for name in ("mean_baseline", "mean_system", "difference", "p", "users"):
             assert row[name] == alone[name], name
         if row["difference"]:  # else no user differs: the range of the measure bounds the interval
             assert (row["low"], row["high"]) == (alone["low"], alone["high"])
-    assert rows["p_adjusted"].to_list() == pytest.approx(
-        stats.adjust(rows["p"].to_numpy(), "holm").tolist()
-    )
+    assert rows["p_adjusted"].to_list() == pytest.approx(stats.adjust(rows["p"].to_numpy(), "holm").tolist())
     others = found.table.filter(~pl.col("primary"))
     assert others["measure"].unique().to_list() == ["mrr@2"]
-    assert others["p_adjusted"].to_list() == pytest.approx(
-        stats.adjust(others["p"].to_numpy(), "bh").tolist()
-    )
+    assert others["p_adjusted"].to_list() == pytest.approx(stats.adjust(others["p"].to_numpy(), "bh").tolist())
     assert found["recall@2", "B", "x"]["verdict"] == "better"
     assert found["recall@2", "B", "y"]["verdict"] == "undecided"
     assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
@@ -593,8 +585,7 @@ def test_tables_of_users_values(tmp_path):
         table(**{"ndcg@10": [0.5] * 300, "nDCG@10": [0.5] * 300})
     evaluated = run()
     evaluated.per_user.write_csv(tmp_path / "users.csv")
-    evaluated.per_user.select("user", "recall@2").cast({"user": pl.Int16}).write_parquet(
-        tmp_path / "users.parquet")  # fmt: skip
+    evaluated.per_user.select("user", "recall@2").cast({"user": pl.Int16}).write_parquet(tmp_path / "users.parquet")
     for name in ("users.csv", "users.parquet"):
         other = open_result(tmp_path / name)
         assert rw.compare({"a": evaluated, "b": other})["b"]["users"] == 8

@@ -100,10 +100,20 @@ def test_what_was_edited_since_is_an_error(comparison, tmp_path):
         rw.Comparison.load(folder)
 
 
-@pytest.mark.parametrize("content", [
-    "", "[]", "{}", "null", '{"pairs": 3}', "\x00", "[" * 100_000, ('{"pairs": [], "values": [], '
-    '"settings": [], "results": 5}'), '{"pairs": [{}], "values": [], "settings": {}, "results": {}}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        '{"pairs": 3}',
+        "\x00",
+        "[" * 100_000,
+        ('{"pairs": [], "values": [], "settings": [], "results": 5}'),
+        '{"pairs": [{}], "values": [], "settings": {}, "results": {}}',
+    ],
+)
 def test_damage_is_an_error_of_ours(tmp_path, content):
     (tmp_path / HEAD).write_text(content, encoding="utf-8")
     with pytest.raises(FileError, match="does not hold a saved comparison"):

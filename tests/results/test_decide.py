@@ -24,23 +24,25 @@ def pair(n=2000, gain=0.0, rail=0.0, seed=0, groups=None, spread=0.1):
     noise = rng.normal(0, spread, (2, n))
     frames = [
         pl.DataFrame({"user": range(n), "ndcg@5": old, "recall@5": guard} | extra),
-        pl.DataFrame({"user": range(n), "ndcg@5": old + gain + noise[0],
-                      "recall@5": guard + rail + noise[1]} | extra),
-    ]  # fmt: skip
+        pl.DataFrame({"user": range(n), "ndcg@5": old + gain + noise[0], "recall@5": guard + rail + noise[1]} | extra),
+    ]
     return dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
 
 
 RULE = {"success": "ndcg@5", "guardrails": {"recall@5": 0.02}}
 
 
-@pytest.mark.parametrize(("options", "outcome", "reason"), [
-    ({"gain": 0.05}, "ship", "better: ndcg@5"),
-    ({"gain": 0.0}, "hold", "no success measure is shown to be better"),
-    ({"gain": 0.05, "rail": -0.05}, "stop", "worse: recall@5"),
-    ({"gain": -0.05}, "stop", "worse: ndcg@5"),
-    ({"gain": 0.05, "n": 60, "rail": -0.01}, "hold", "not shown to be within its margin: recall@5"),
-    ({"gain": 0.05, "rail": -0.012, "n": 20_000}, "ship", "every guardrail is within its margin"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "outcome", "reason"),
+    [
+        ({"gain": 0.05}, "ship", "better: ndcg@5"),
+        ({"gain": 0.0}, "hold", "no success measure is shown to be better"),
+        ({"gain": 0.05, "rail": -0.05}, "stop", "worse: recall@5"),
+        ({"gain": -0.05}, "stop", "worse: ndcg@5"),
+        ({"gain": 0.05, "n": 60, "rail": -0.01}, "hold", "not shown to be within its margin: recall@5"),
+        ({"gain": 0.05, "rail": -0.012, "n": 20_000}, "ship", "every guardrail is within its margin"),
+    ],
+)
 def test_outcomes(options, outcome, reason):
     found = rw.decide(pair(**options), **RULE)
     assert found.outcome == outcome
@@ -61,8 +63,10 @@ def test_the_numbers_are_those_of_the_tests():
     row = rw.compare(results, measures=["ndcg@5"])["new"]
     (success,) = found.checks.filter(pl.col("role") == "success").to_dicts()
     assert (success["difference"], success["low"], success["p"]) == (
-        row["difference"], row["low"], pytest.approx(row["p"]),
-    )  # fmt: skip
+        row["difference"],
+        row["low"],
+        pytest.approx(row["p"]),
+    )
 
 
 def test_guardrails_hold_in_every_slice_that_is_large_enough():
@@ -74,12 +78,12 @@ def test_guardrails_hold_in_every_slice_that_is_large_enough():
     assert "too small to be checked: team=c" in repr(found)
     assert found.checks.filter(pl.col("by") == "team")["group"].to_list() == ["a", "b"]
     hurt = results["new"].per_user.with_columns(
-        pl.when(pl.col("group(team)") == "b").then(pl.col("recall@5") - 0.1)
-        .otherwise(pl.col("recall@5") + 0.1).alias("recall@5")
-    )  # fmt: skip
-    found = rw.decide(
-        {"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"]
+        pl.when(pl.col("group(team)") == "b")
+        .then(pl.col("recall@5") - 0.1)
+        .otherwise(pl.col("recall@5") + 0.1)
+        .alias("recall@5")
     )
+    found = rw.decide({"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"])
     assert found.outcome == "stop"
     assert any("recall@5 in team=b" in reason for reason in found.reasons)
 
@@ -87,8 +91,9 @@ def test_guardrails_hold_in_every_slice_that_is_large_enough():
 def test_lower_is_better():
     rng = np.random.default_rng(1)
     old = rng.random(2000)
-    frames = [pl.DataFrame({"user": range(2000), "rmse": v, "mae": v})
-              for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))]  # fmt: skip
+    frames = [
+        pl.DataFrame({"user": range(2000), "rmse": v, "mae": v}) for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))
+    ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     assert rw.decide(results, success="rmse", guardrails={"mae": "1%"}).outcome == "ship"
     assert rw.decide(results, success="rmse", baseline="new").outcome == "stop"
@@ -99,8 +104,10 @@ def test_success_is_corrected_for_its_number_and_guardrails_are_not():
     n, names = 400, [f"ndcg@{k}" for k in range(1, 11)]
     old = {name: rng.random(n) for name in names}
     new = {name: values + rng.normal(0, 0.1, n) for name, values in old.items()}
-    results = {"old": rw.from_per_user(pl.DataFrame({"user": range(n)} | old)),
-               "new": rw.from_per_user(pl.DataFrame({"user": range(n)} | new))}  # fmt: skip
+    results = {
+        "old": rw.from_per_user(pl.DataFrame({"user": range(n)} | old)),
+        "new": rw.from_per_user(pl.DataFrame({"user": range(n)} | new)),
+    }
     found = rw.decide(results, success=names, guardrails=dict.fromkeys(names, 0.05))
     raw = rw.compare(results, correction="none").table.sort("measure")["p"].to_numpy()
     success = found.checks.filter(pl.col("role") == "success").sort("measure")["p"].to_numpy()
@@ -135,15 +142,18 @@ def test_the_record_is_canonical_and_checks_itself(tmp_path):
     assert json.loads(other.text)["inputs"] != record["inputs"]
 
 
-@pytest.mark.parametrize(("options", "kind", "said"), [
-    ({"success": []}, ParameterError, "needs a measure of success"),
-    ({"success": "map@5"}, MissingValueError, "was not evaluated"),
-    ({"success": "ndcg@5", "baseline": "x"}, ParameterError, "there is no result 'x'"),
-    ({"success": "ndcg@5", "slices": "team"}, ParameterError, "groups of users"),
-    ({"success": "ndcg@5", "alpha": 2}, ParameterError, "alpha"),
-    ({"success": "ndcg@5", "min_slice_size": 1}, ParameterError, "min_slice_size"),
-    ({"success": "ndcg@5", "guardrails": {"recall@5": -1}}, ParameterError, "margin"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "kind", "said"),
+    [
+        ({"success": []}, ParameterError, "needs a measure of success"),
+        ({"success": "map@5"}, MissingValueError, "was not evaluated"),
+        ({"success": "ndcg@5", "baseline": "x"}, ParameterError, "there is no result 'x'"),
+        ({"success": "ndcg@5", "slices": "team"}, ParameterError, "groups of users"),
+        ({"success": "ndcg@5", "alpha": 2}, ParameterError, "alpha"),
+        ({"success": "ndcg@5", "min_slice_size": 1}, ParameterError, "min_slice_size"),
+        ({"success": "ndcg@5", "guardrails": {"recall@5": -1}}, ParameterError, "margin"),
+    ],
+)
 def test_what_it_refuses(options, kind, said):
     with pytest.raises(kind, match=said):
         rw.decide(pair(n=50), **options)
@@ -156,9 +166,7 @@ def test_it_is_about_one_system_and_about_measures_with_a_direction():
     assert rw.decide(results | {"third": results["new"]}, success="ndcg@5", system="new")
     with pytest.raises(ParameterError, match="needs two results"):
         rw.decide({"old": results["old"]}, success="ndcg@5")
-    odd = {
-        name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()
-    }
+    odd = {name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()}
     with pytest.raises(MeasureError, match="no better direction"):
         rw.decide(odd, success="odd")
 
@@ -167,16 +175,23 @@ def test_what_nobody_has_a_value_of_is_not_shown():
     groups = ["AT"] * 1000 + ["DE"] * 1000
     results = pair(gain=0.05, groups=groups)
     holes = {
-        name: rw.from_per_user(r.per_user.with_columns(
-            pl.when(pl.col("group(team)") == "AT").then(float("nan")).otherwise(pl.col("recall@5"))
-            .alias("recall@5")))
+        name: rw.from_per_user(
+            r.per_user.with_columns(
+                pl.when(pl.col("group(team)") == "AT")
+                .then(float("nan"))
+                .otherwise(pl.col("recall@5"))
+                .alias("recall@5")
+            )
+        )
         for name, r in results.items()
-    }  # fmt: skip
+    }
     found = rw.decide(holes, **RULE, slices="team")
     assert found.outcome == "hold"
     assert any("recall@5 in team=AT" in reason for reason in found.reasons)
-    nothing = {name: rw.from_per_user(r.per_user.with_columns(pl.lit(float("nan")).alias("recall@5")))
-               for name, r in results.items()}  # fmt: skip
+    nothing = {
+        name: rw.from_per_user(r.per_user.with_columns(pl.lit(float("nan")).alias("recall@5")))
+        for name, r in results.items()
+    }
     found = rw.decide(nothing, success="ndcg@5", deterioration="recall@5")
     assert found.outcome == "hold"
     assert "not shown to be no worse: recall@5" in " ".join(found.reasons)
@@ -186,8 +201,9 @@ def test_what_is_better_is_within_its_margin():
     """25 of 400 users gain and nobody loses: too few for t, and the sign flips say better."""
     rng = np.random.default_rng(5)
     old = rng.random(400) / 2
-    frames = [pl.DataFrame({"user": range(400), "ndcg@5": values})
-              for values in (old, old + 0.5 * (np.arange(400) < 25))]  # fmt: skip
+    frames = [
+        pl.DataFrame({"user": range(400), "ndcg@5": values}) for values in (old, old + 0.5 * (np.arange(400) < 25))
+    ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     found = rw.decide(results, success="ndcg@5", guardrails={"ndcg@5": 0.001})
     assert found.outcome == "ship"
@@ -199,8 +215,9 @@ def test_a_guardrail_stands_once():
 
 
 def test_a_share_of_nothing_is_no_margin():
-    zero = {name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5")))
-            for name, r in pair(n=50).items()}  # fmt: skip
+    zero = {
+        name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5"))) for name, r in pair(n=50).items()
+    }
     with pytest.raises(ParameterError, match="a share of a baseline of 0"):
         rw.compare(zero, measures=["recall@5"], margin="1%")
 

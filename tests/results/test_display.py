@@ -8,22 +8,19 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.core.view import (
-    Marked,
-    TableView,
-    as_json,
-    html,
-    latex,
-    markdown,
-    number,
-    plain,
-)
+from rankwise.core.view import Marked, TableView, as_json, html, latex, markdown, number, plain
 
 
 def test_numbers():
     assert [number(v) for v in (None, 0.5, 0.0, 1.0, 12.0, -3.0, 1e6)] == [
-        "–", "0.5000", "0.0000", "1.0000", "12", "-3", "1000000",
-    ]  # fmt: skip
+        "–",
+        "0.5000",
+        "0.0000",
+        "1.0000",
+        "12",
+        "-3",
+        "1000000",
+    ]
 
 
 def test_one_row_a_measure_one_column_a_cutoff():
@@ -40,14 +37,9 @@ def test_one_row_a_measure_one_column_a_cutoff():
 def test_the_footnote_says_what_was_out_of_the_ordinary():
     lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
     who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr")._views()[-1].notes
-    assert who.startswith(
-        "3 users: those with a relevant item (population=truth); 1 without a list"
-    )
+    assert who.startswith("3 users: those with a relevant item (population=truth); 1 without a list")
     assert "2 rows with tied scores" in who
-    assert rules == (
-        "relevant: every row of the ground truth; lists ordered by score (column 'score'), "
-        "ties=expected"
-    )
+    assert rules == ("relevant: every row of the ground truth; lists ordered by score (column 'score'), ties=expected")
     assert read == "recommendations: {user: [(item, number)]}; truth: {user: [items]}"
 
 
@@ -72,18 +64,21 @@ def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
     assert plain(WIDE) == "measure       a    bb  ccc\nrecall   0.5000  0.25    1\n\ntwo words"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert plain(WIDE).splitlines() == [
-        "measure       a    bb", "recall   0.5000  0.25", "", "measure  ccc", "recall     1", "",
+        "measure       a    bb",
+        "recall   0.5000  0.25",
+        "",
+        "measure  ccc",
+        "recall     1",
+        "",
         "two words",
-    ]  # fmt: skip
+    ]
     monkeypatch.setenv("COLUMNS", "6")  # no room for a number beside its name: it is not cut
     assert "recall   0.5000\n\nmeasure    bb\n" in plain(WIDE)
     assert plain(WIDE).endswith("two\n  words")
 
 
 def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
-    long = TableView(
-        ["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]]
-    )
+    long = TableView(["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]])
     assert "another 映画館 name  0.5000" in plain(long)
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -93,7 +88,7 @@ def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
         "    − another 映画館",
         "    name",
         "b                            1",
-    ]  # fmt: skip
+    ]
 
 
 def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
@@ -125,7 +120,7 @@ def test_foreign_text_is_text_in_every_medium():
 def test_every_latex_table_has_one_shape():
     lists = {"ann": [5, 6], "bob": [6, 5]}
     users = {"user": ["ann", "bob"], "country": ["AT", "DE"]}
-    result = rw.evaluate(lists, {"ann": {6}, "bob": {5}, "cyd": {5}}, "mrr", users=users, by="country")  # fmt: skip
+    result = rw.evaluate(lists, {"ann": {6}, "bob": {5}, "cyd": {5}}, "mrr", users=users, by="country")
     tables = [text.split("\n") for text in result.export("latex").split("\n\n")]
     tables = [lines for lines in tables if not lines[0].startswith("%")]
     tables.append(rw.compare({"a": result, "b": result}).export("latex").rstrip("\n").split("\n"))
@@ -133,18 +128,17 @@ def test_every_latex_table_has_one_shape():
         r" over 3 users: those with a relevant item (population=truth); relevant: every row of the "
         r"ground truth; lists in the order of their rows.}"
     )
-    assert [lines[2] for lines in tables[:2]] == [
-        rf"\caption{{Values{over}", rf"\caption{{Values by country{over}",
-    ]  # fmt: skip
-    assert tables[2][2].startswith(
-        r"\caption{Values over 3 users. Best in bold, second underlined."
-    )
+    assert [lines[2] for lines in tables[:2]] == [rf"\caption{{Values{over}", rf"\caption{{Values by country{over}"]
+    assert tables[2][2].startswith(r"\caption{Values over 3 users. Best in bold, second underlined.")
     names = ("values", "groups", "comparison")
     for name, columns, lines in zip(names, ("lr", "lrrr", "lr"), tables, strict=True):
         assert [*lines[:2], *lines[3:6]] == [
-            r"\begin{table}", r"\centering", rf"\label{{tab:rankwise-{name}}}",
-            rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
-        ]  # fmt: skip
+            r"\begin{table}",
+            r"\centering",
+            rf"\label{{tab:rankwise-{name}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+        ]
         assert lines[-3:] == [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
 
 
@@ -183,8 +177,7 @@ HOSTILE = "=1+1\n\x1b[31m\x9b\u202e\u2066\u200f\ufeff\ud800<script>_a_\\|[x](y)"
 
 def test_hostile_groups_are_harmless_in_every_export():
     users = pl.DataFrame({"user": [1, 2, 3], "group": [HOSTILE.replace("\ud800", ""), "-5", "+a"]})
-    result = rw.evaluate({1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users,
-                         by="group")  # fmt: skip
+    result = rw.evaluate({1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users, by="group")
     forms = {form: result.export(form) for form in ("csv", "json", "markdown", "latex")}
     for text in (*forms.values(), repr(result), result._repr_html_()):
         assert "[31m" in text

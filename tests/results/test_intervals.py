@@ -10,8 +10,14 @@ import rankwise as rw
 from rankwise import stats
 from rankwise.errors import MeasureError, ParameterError
 
-MEASURES = ["recall@5", "catalog_coverage@5", "gini@5", "shannon_entropy@5", "reo(item_group=kind)@5",
-            "group_gap(recall,user_group=team)@5"]  # fmt: skip
+MEASURES = [
+    "recall@5",
+    "catalog_coverage@5",
+    "gini@5",
+    "shannon_entropy@5",
+    "reo(item_group=kind)@5",
+    "group_gap(recall,user_group=team)@5",
+]
 ITEMS = pl.DataFrame({"item": range(60), "kind": ["a", "b", "c"] * 20})
 
 
@@ -41,9 +47,12 @@ def test_replicates_are_evaluations_without_each_group():
     for row in result.replicates.iter_rows(named=True):
         kept = [u for u in lists if groups[u] != row["group"]]
         without = rw.evaluate(
-            {u: lists[u] for u in kept}, {u: truth[u] for u in kept}, MEASURES,
-            items=ITEMS, users=users.filter(pl.col("user").is_in(kept)),
-        )  # fmt: skip
+            {u: lists[u] for u in kept},
+            {u: truth[u] for u in kept},
+            MEASURES,
+            items=ITEMS,
+            users=users.filter(pl.col("user").is_in(kept)),
+        )
         for cell, value in row.items():
             if cell != "group":
                 assert value == pytest.approx(without.values[cell], rel=1e-12), cell
@@ -54,9 +63,7 @@ def groups_of(result, lists, truth, users):
     from rankwise.tables.read import read_tables
 
     made = deal_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users
-    frame = result.per_user.select("user").join(
-        made.frame, on="user", how="left", maintain_order="left"
-    )
+    frame = result.per_user.select("user").join(made.frame, on="user", how="left", maintain_order="left")
     return frame[JACKKNIFE].to_list()
 
 
@@ -66,9 +73,7 @@ def test_intervals_of_means():
     values = result.per_user["recall@5"].to_numpy()
     assert result.interval("recall@5") == stats.t_interval(values)
     assert result.interval("recall@5", method="bca", seed=3) == stats.bootstrap(values, seed=3)
-    few = rw.evaluate(
-        {u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5"
-    )
+    few = rw.evaluate({u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5")
     assert few.interval("recall@5").method == "bootstrap (bca)"
     assert few.interval("recall@5", confidence=0.5).high < few.interval("recall@5").high
 
@@ -79,10 +84,7 @@ def test_intervals_of_groups():
     result = rw.evaluate(lists, truth, ["recall@5", "gini@5"], users=users, by=["team", "year"])
     values = result.per_user["recall@5"].to_numpy()
     team = [user >= 9 for user in range(60)]
-    for group, inside in (
-        ("x", [t and u % 2 == 0 for u, t in enumerate(team)]),
-        (None, np.invert(team)),
-    ):
+    for group, inside in (("x", [t and u % 2 == 0 for u, t in enumerate(team)]), (None, np.invert(team))):
         found = result.interval("recall@5", by="team", group=group, method="t")
         assert found == stats.t_interval(values[inside])
         own = result.slices.filter(by="team").filter(pl.col("group").eq_missing(group))
@@ -182,10 +184,7 @@ def test_power_of_a_comparison():
     assert needed.low < needed.users < needed.high
     assert not needed.flags
     small = rw.from_per_user(first.per_user.head(20))
-    assert (
-        "is a poor estimate of the variance"
-        in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
-    )
+    assert "is a poor estimate of the variance" in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
     four = rw.from_per_user(pl.DataFrame({"user": range(4), "recall@5": [0.1, 0.2, 0.5, 0.9]}))
     few = rw.sample_size(four, "recall@5", difference=0.05)
     assert (few.low, few.high) == (None, None)
@@ -209,10 +208,9 @@ def test_intervals_of_coverage_say_that_they_are_wide():
         seen.append(interval.estimate)
         errors.append((interval.high - interval.low) / 2 / 2.0395)  # t of 31 degrees
     assert 1.1 < np.mean(errors) / np.std(seen, ddof=1) < 1.9
-    assert interval.flags == (
-        "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be",
-    )
+    assert interval.flags == ("of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be",)
     assert not result.interval("gini@5").flags
-    other = rw.evaluate({u: items[::-1] for u, items in lists.items()}, truth, "coverage@5",
-                        items=range(800), jackknife=32)  # fmt: skip
+    other = rw.evaluate(
+        {u: items[::-1] for u, items in lists.items()}, truth, "coverage@5", items=range(800), jackknife=32
+    )
     assert interval.flags[0] in rw.compare(result, other, measures="coverage@5")["B"]["flags"]

@@ -13,13 +13,65 @@ from rankwise.core.view import Marked, TableView, latex
 
 PDFLATEX = shutil.which("pdflatex")
 HOSTILE = [
-    "\\input{/etc/passwd}", "\\", "\\\\", "{", "}", "{}", "\\end{tabular}", "%", "$x$", "&", "#",
-    "##1", "_a_", "^", "^^M", "~", "[2pt]", " [x]", "*", "-5", "a--b", "---", "?`", "!`", "''", ",,",
-    '"quoted"', "it's", "`code`", "<a>|b|", "\x00\x1b[31m\x9b", "a\r\nb", "\u2028", "\u202ex",
-    "😀", "👩‍💻", "日本語", "שלום", "مرحبا", "Ω", "Škoda Žižek", "Ægir ßø łŁ", "Đorđe ąęį", "e\u0301",
-    "m\u0301", "x\u0327\u0301", "\u0301", "–—−≥≤≠±×·…✓→←", "‘a’ “b” „c“ «d»", "€5 §", "\u00a0", "\u3000x",
-    "\ufffd", "\uffff", "\U000f0000", "x" * 5000, "日" * 500, "".join(map(chr, range(0xA1, 0x250))),
-]  # fmt: skip
+    "\\input{/etc/passwd}",
+    "\\",
+    "\\\\",
+    "{",
+    "}",
+    "{}",
+    "\\end{tabular}",
+    "%",
+    "$x$",
+    "&",
+    "#",
+    "##1",
+    "_a_",
+    "^",
+    "^^M",
+    "~",
+    "[2pt]",
+    " [x]",
+    "*",
+    "-5",
+    "a--b",
+    "---",
+    "?`",
+    "!`",
+    "''",
+    ",,",
+    '"quoted"',
+    "it's",
+    "`code`",
+    "<a>|b|",
+    "\x00\x1b[31m\x9b",
+    "a\r\nb",
+    "\u2028",
+    "\u202ex",
+    "😀",
+    "👩‍💻",
+    "日本語",
+    "שלום",
+    "مرحبا",
+    "Ω",
+    "Škoda Žižek",
+    "Ægir ßø łŁ",
+    "Đorđe ąęį",
+    "e\u0301",
+    "m\u0301",
+    "x\u0327\u0301",
+    "\u0301",
+    "–—−≥≤≠±×·…✓→←",
+    "‘a’ “b” „c“ «d»",
+    "€5 §",
+    "\u00a0",
+    "\u3000x",
+    "\ufffd",
+    "\uffff",
+    "\U000f0000",
+    "x" * 5000,
+    "日" * 500,
+    "".join(map(chr, range(0xA1, 0x250))),
+]
 
 
 def compiled(folder, text):
@@ -44,9 +96,8 @@ def exports():
     of_users = {"user": users, "\\by_%": [name[:40] for name in HOSTILE]}
     of_items = {"item": [*items, "i"], "kind": [*(name[:40] for name in HOSTILE), "i"]}
     result = rw.evaluate(
-        lists, truth, ["recall@[1,2]", "mrr", "reo(item_group=kind)@2"],
-        users=of_users, by="\\by_%", items=of_items,
-    )  # fmt: skip
+        lists, truth, ["recall@[1,2]", "mrr", "reo(item_group=kind)@2"], users=of_users, by="\\by_%", items=of_items
+    )
     simple = rw.evaluate(lists, truth, "ndcg@2")
     results = dict.fromkeys(HOSTILE[:20], simple)
     found = rw.compare(results, baseline=HOSTILE[0])

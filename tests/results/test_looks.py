@@ -18,8 +18,9 @@ def compared(n, shift=0.0, **options):
     rng = np.random.default_rng(3)
     old = rng.random(5000)[:n]
     new = old + rng.normal(0, 0.1, 5000)[:n] + shift
-    frames = {name: pl.DataFrame({"user": range(n), "ndcg@10": values})
-              for name, values in (("old", old), ("new", new))}  # fmt: skip
+    frames = {
+        name: pl.DataFrame({"user": range(n), "ndcg@10": values}) for name, values in (("old", old), ("new", new))
+    }
     results = {name: rw.from_per_user(frame) for name, frame in frames.items()}
     return rw.compare(results, baseline="old", **({"margin": 0.01} | options))
 
@@ -38,8 +39,9 @@ def test_looks_until_it_is_shown(tmp_path):
 def test_lower_is_better_turns_the_sides(tmp_path):
     rng = np.random.default_rng(4)
     old = rng.random(5000)
-    frames = [pl.DataFrame({"user": range(5000), "rmse": values})
-              for values in (old, old + 0.05 + rng.normal(0, 0.1, 5000))]  # fmt: skip
+    frames = [
+        pl.DataFrame({"user": range(5000), "rmse": values}) for values in (old, old + 0.05 + rng.normal(0, 0.1, 5000))
+    ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     found = rw.compare(results, baseline="old", margin="1%")
     assert look_again(found, tmp_path / "a.json")[0].outcome == "failed"
@@ -64,13 +66,7 @@ def test_what_is_refused(tmp_path):
         look_again(compared(500), file)
     with pytest.raises(ParameterError, match="with a margin"):
         look_again(compared(1000, margin=None), tmp_path / "b.json")
-    for text in (
-        "{}",
-        "[]",
-        "no",
-        '{"version": 9, "pairs": {}}',
-        '{"version": 1, "pairs": {"a": 3}}',
-    ):
+    for text in ("{}", "[]", "no", '{"version": 9, "pairs": {}}', '{"version": 1, "pairs": {"a": 3}}'):
         file.write_text(text)
         with pytest.raises(FileError, match="no record of looks"):
             look_again(compared(1000), file)
@@ -88,8 +84,6 @@ def test_the_command_line(tmp_path):
     done = rankwise_here(tmp_path, *close)
     assert (done.returncode, "not shown" in done.stderr) == (1, True)
     assert rankwise_here(tmp_path, *close, "--not-shown", "pass").returncode == 0
-    assert (
-        json.loads((tmp_path / "close.json").read_text())["pairs"].popitem()[1]["planned"] == 9000
-    )
+    assert json.loads((tmp_path / "close.json").read_text())["pairs"].popitem()[1]["planned"] == 9000
     done = rankwise_here(tmp_path, "compare", "new", "old", "--looks", "looks.json")
     assert done.returncode == 2

@@ -38,8 +38,7 @@ def results():
         "b": {user: [user % 7, user % 3 + 10, 20] for user in USERS},
     }
     return {
-        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12)
-        for name, run in runs.items()
+        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in runs.items()
     }
 
 
@@ -51,9 +50,7 @@ def comparison(results):
 def contrast(one, other):
     def luminance(colour):
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        red, green, blue = (
-            p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-        )
+        red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
@@ -72,9 +69,7 @@ def test_no_two_colours_are_alike():
 
 def test_curves_are_the_results(results):
     curves = curves_of(results)
-    assert curves == {
-        "ndcg": {1: "ndcg@1", 3: "ndcg@3"}, "recall": {1: "recall@1", 3: "recall@3"},
-    }  # fmt: skip
+    assert curves == {"ndcg": {1: "ndcg@1", 3: "ndcg@3"}, "recall": {1: "recall@1", 3: "recall@3"}}
     frame = curve_frame(Estimates(results), curves)
     assert len(frame) == 8
     for row in frame.iter_rows(named=True):
@@ -121,10 +116,7 @@ def test_gains_are_differences_of_users():
 def test_bins_count_every_value():
     values = {"p": np.array([-0.4, 0.1, 0.1, np.nan, np.inf]), "q": np.array([0.0, 0.4])}
     frame = histogram_frame(values, symmetric=True)
-    assert frame.group_by("name", maintain_order=True).agg(pl.sum("users")).rows() == [
-        ("p", 3),
-        ("q", 2),
-    ]
+    assert frame.group_by("name", maintain_order=True).agg(pl.sum("users")).rows() == [("p", 3), ("q", 2)]
     assert frame["left"].min() == pytest.approx(-0.4)
     assert frame["right"].max() == pytest.approx(0.4)
     around = frame.filter((pl.col("left") < 0) & (pl.col("right") > 0))
@@ -139,38 +131,43 @@ def test_bins_count_every_value():
 def test_the_lorenz_curve_by_hand():
     frame = lorenz_frame({"s": np.array([5.0, 0.0, 3.0, 2.0])})
     assert frame.select("items", "recommendations").rows() == [
-        (0.0, 0.0), (0.25, 0.0), (0.5, 0.2), (0.75, 0.5), (1.0, 1.0),
-    ]  # fmt: skip
+        (0.0, 0.0),
+        (0.25, 0.0),
+        (0.5, 0.2),
+        (0.75, 0.5),
+        (1.0, 1.0),
+    ]
     assert lorenz_frame({"s": np.zeros(3)})["recommendations"].to_list() == [0.0]
 
 
 def test_the_lorenz_curve_has_the_gini_index():
     rng = np.random.default_rng(0)
-    run = {
-        user: rng.choice(40, 3, replace=False, p=np.arange(1, 41) / 820).tolist()
-        for user in range(50)
-    }
+    run = {user: rng.choice(40, 3, replace=False, p=np.arange(1, 41) / 820).tolist() for user in range(50)}
     items = pl.DataFrame({"item": list(range(50))})
     result = rw.evaluate(run, {user: {1} for user in run}, "gini@3", items=items)
     counts = np.bincount(np.concatenate(list(run.values())), minlength=50).astype(float)
     frame = lorenz_frame({"s": counts})
     area = np.trapezoid(frame["recommendations"].to_numpy(), frame["items"].to_numpy())
     # Of n items the index has the factor n / (n − 1), so that a single item has 1.
-    assert result["gini@3"] in (
-        pytest.approx(1 - 2 * area),
-        pytest.approx((1 - 2 * area) * 50 / 49),
-    )
+    assert result["gini@3"] in (pytest.approx(1 - 2 * area), pytest.approx((1 - 2 * area) * 50 / 49))
 
 
 def test_every_chart_is_drawn(results, comparison):
     one = results["a"].plot
     both = comparison.plot
     drawn = [
-        one.curve(), one.curve("ndcg"), one.per_user("ndcg@3"), one.slices("ndcg@3"),
-        one.slices("ndcg@3", by="country"), both.differences(), both.differences("ndcg@3"),
-        both.gains("b", "a", "ndcg@3"), both.gains("b", "a", "recall@3"), both.pareto("catalog_coverage@3"),
+        one.curve(),
+        one.curve("ndcg"),
+        one.per_user("ndcg@3"),
+        one.slices("ndcg@3"),
+        one.slices("ndcg@3", by="country"),
+        both.differences(),
+        both.differences("ndcg@3"),
+        both.gains("b", "a", "ndcg@3"),
+        both.gains("b", "a", "recall@3"),
+        both.pareto("catalog_coverage@3"),
         both.curve("recall"),
-    ]  # fmt: skip
+    ]
     for chart in drawn:
         assert vl_convert.vegalite_to_svg(charts.specification(chart)).startswith("<svg")
 
@@ -195,26 +192,61 @@ def test_wrong_questions(results, comparison):
         no_groups.plot.slices("recall@1")
 
 
-@pytest.mark.parametrize("name", [
-    "a\x00b", "\x1b[31m", "\ufffe\uffff", "<b>&\"'", "😀" * 200, "名" * 200, "x" * 300, "datum.x",
-    "{{x}}", "", "a.b[0]", "\u202e", "'", "\\", "e\u0301" * 99,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\x00b",
+        "\x1b[31m",
+        "\ufffe\uffff",
+        "<b>&\"'",
+        "😀" * 200,
+        "名" * 200,
+        "x" * 300,
+        "datum.x",
+        "{{x}}",
+        "",
+        "a.b[0]",
+        "\u202e",
+        "'",
+        "\\",
+        "e\u0301" * 99,
+    ],
+)
 def test_names_are_only_names(name):
     """vl-convert ends the process at characters that XML does not allow, and at half characters."""
-    frame = pl.DataFrame({
-        "measure": [name] * 4, "system": [name, name, "b", "b"], "k": [1, 2, 1, 2],
-        "value": [0.1, 0.2, 0.3, 0.4], "low": [0.0] * 4, "high": [1.0] * 4, "text": [name] * 4,
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "measure": [name] * 4,
+            "system": [name, name, "b", "b"],
+            "k": [1, 2, 1, 2],
+            "value": [0.1, 0.2, 0.3, 0.4],
+            "low": [0.0] * 4,
+            "high": [1.0] * 4,
+            "text": [name] * 4,
+        }
+    )
     frame = frame.with_columns(
-        group="system", pair="system", name="system", verdict=pl.lit("better"), x_value="value",
-        x_low="low", x_high="high", left="low", right="high", users="k", items="value",
+        group="system",
+        pair="system",
+        name="system",
+        verdict=pl.lit("better"),
+        x_value="value",
+        x_low="low",
+        x_high="high",
+        left="low",
+        right="high",
+        users="k",
+        items="value",
         recommendations="value",
-    )  # fmt: skip
+    )
     for chart in (
-        charts.curve_chart(frame), charts.pareto_chart(frame, name), charts.slice_chart(frame, name),
-        charts.difference_chart(frame), charts.histogram_chart(frame, name, signed=True),
+        charts.curve_chart(frame),
+        charts.pareto_chart(frame, name),
+        charts.slice_chart(frame, name),
+        charts.difference_chart(frame),
+        charts.histogram_chart(frame, name, signed=True),
         charts.lorenz_chart(frame),
-    ):  # fmt: skip
+    ):
         svg = vl_convert.vegalite_to_svg(charts.specification(chart))
         assert "<b>" not in svg
         assert name != "" or "b" in svg
@@ -222,10 +254,17 @@ def test_names_are_only_names(name):
 
 def test_long_names_stay_apart():
     names = [f"{'x' * 100}{n}{'y' * 100}" for n in range(12)]
-    frame = pl.DataFrame({
-        "group": ["g"] * 12, "system": names, "value": [0.5] * 12, "low": [0.0] * 12,
-        "high": [1.0] * 12, "users": [1] * 12, "text": names,
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "group": ["g"] * 12,
+            "system": names,
+            "value": [0.5] * 12,
+            "low": [0.0] * 12,
+            "high": [1.0] * 12,
+            "users": [1] * 12,
+            "text": names,
+        }
+    )
     spec = json.loads(charts.specification(charts.slice_chart(frame, "m")))
     (rows,) = spec["datasets"].values()
     assert len({row["system"] for row in rows}) == 12
@@ -234,30 +273,26 @@ def test_long_names_stay_apart():
 
 
 def test_many_marks_are_drawn():
-    frame = pl.DataFrame({"measure": "m", "system": "s", "k": range(1, 5_202), "value": 0.5,
-                          "low": 0.4, "high": 0.6, "text": "t"})  # fmt: skip
+    frame = pl.DataFrame(
+        {"measure": "m", "system": "s", "k": range(1, 5_202), "value": 0.5, "low": 0.4, "high": 0.6, "text": "t"}
+    )
     assert len(charts.specification(charts.curve_chart(frame))) > 100_000
 
 
 def test_of_errors_a_fall_is_a_gain():
     frame = histogram_frame({"s": np.array([-1.0, 1.0])}, symmetric=True)
-    for better, (below, above) in {True: ("loss", "gain"), False: ("gain", "loss"),
-                                   None: ("below 0", "above 0")}.items():  # fmt: skip
-        spec = json.loads(charts.specification(
-            charts.histogram_chart(frame, "t", signed=True, better=better)
-        ))  # fmt: skip
+    for better, (below, above) in {
+        True: ("loss", "gain"),
+        False: ("gain", "loss"),
+        None: ("below 0", "above 0"),
+    }.items():
+        spec = json.loads(charts.specification(charts.histogram_chart(frame, "t", signed=True, better=better)))
         (rows,) = spec["datasets"].values()
         assert {row["left"] < 0: row["side"] for row in rows} == {True: below, False: above}
         domain = spec["spec"]["encoding"]["color"]["scale"]
         assert (
             dict(zip(domain["domain"], domain["range"], strict=True))[below]
-            == (
-                {
-                    "loss": charts.COLOURS[1],
-                    "gain": charts.COLOURS[2],
-                    "below 0": charts.COLOURS[3],
-                }[below]
-            )
+            == ({"loss": charts.COLOURS[1], "gain": charts.COLOURS[2], "below 0": charts.COLOURS[3]}[below])
         )
 
 

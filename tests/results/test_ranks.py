@@ -16,9 +16,10 @@ MEANS = {"a": 0.30, "b": 0.52, "c": 0.50, "d": 0.1}
 def table(n=300, seed=0, cell="ndcg@10"):
     rng = np.random.default_rng(seed)
     easy = rng.normal(0, 0.2, n)
-    return {name: rw.from_per_user(pl.DataFrame(
-        {"user": np.arange(n), cell: mean + easy + rng.normal(0, 0.2, n)}))
-        for name, mean in MEANS.items()}  # fmt: skip
+    return {
+        name: rw.from_per_user(pl.DataFrame({"user": np.arange(n), cell: mean + easy + rng.normal(0, 0.2, n)}))
+        for name, mean in MEANS.items()
+    }
 
 
 @pytest.mark.parametrize("n", [300, 2000])
@@ -39,18 +40,13 @@ def test_ranks_are_those_of_the_users_values(n):
 
 def test_displays_say_who_may_be_the_best():
     found = rw.compare(table(100))
-    assert "Ranks on ndcg@10, together with 95% confidence: b 1 to 2, c 1 to 2, a 3, d 4." in repr(
-        found
-    )
+    assert "Ranks on ndcg@10, together with 95% confidence: b 1 to 2, c 1 to 2, a 3, d 4." in repr(found)
     said = verdict_sentences(found.table, found.settings)
     assert said[1] == "The best of them is one of b, c (95 % confidence)."
     same = rw.compare({name: next(iter(table().values())) for name in "xyz"})
-    assert "Any of the 3 systems may be the best (95 % confidence)." in verdict_sentences(
-        same.table, same.settings
-    )
+    assert "Any of the 3 systems may be the best (95 % confidence)." in verdict_sentences(same.table, same.settings)
     clear = rw.compare(table(5000))
-    assert not any("may be" in s or "one of" in s for s in verdict_sentences(
-        clear.table, clear.settings))  # fmt: skip
+    assert not any("may be" in s or "one of" in s for s in verdict_sentences(clear.table, clear.settings))
 
 
 def test_small_values_may_be_the_good_ones():
@@ -79,8 +75,9 @@ def test_where_ranks_say_nothing():
     results = table()
     assert rw.compare(results["a"], results["b"]).ranks.is_empty()  # the pair says it
     teams = pl.Series("group(team)", [str(u % 2) for u in range(300)])
-    grouped = {n: rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams))
-               for n, r in results.items()}  # fmt: skip
+    grouped = {
+        n: rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams)) for n, r in results.items()
+    }
     assert rw.compare(grouped, by="team").ranks.is_empty()
     assert rw.compare(table(cell="unknown to rankwise")).ranks.is_empty()
 

@@ -47,9 +47,7 @@ def test_a_result_is_a_mapping(result):
     assert len({result, copy.copy(result)}) == 2
 
 
-@pytest.mark.parametrize(
-    "name", ["ndcg@10", "nonsense", "ndcg@", "", 0, None, "reo@1[x=", "-" * 99]
-)
+@pytest.mark.parametrize("name", ["ndcg@10", "nonsense", "ndcg@", "", 0, None, "reo@1[x=", "-" * 99])
 def test_what_a_result_does_not_have(result, name):
     assert name not in result
     assert result.get(name) is None
@@ -72,8 +70,11 @@ def test_provenance_says_it_all(result):
     said = result.provenance
     assert said["measures"]["map(normaliser=k)@2"] == {"normaliser": "k", "ties": "expected"}
     assert said["measures"]["ndcg@[1,2]"] == {
-        "gain": "linear", "log_base": 2.0, "discount": "log_plus_one", "ideal": "relevant",
-    }  # fmt: skip
+        "gain": "linear",
+        "log_base": 2.0,
+        "discount": "log_plus_one",
+        "ideal": "relevant",
+    }
     assert said["settings"]["relevance_threshold"] == 1
     assert said["versions"]["rankwise"] == rw.__version__
     assert said["inputs"]["recommendations"]["rows"] == 4
@@ -82,17 +83,7 @@ def test_provenance_says_it_all(result):
 
 def test_exports(result):
     csv = pl.read_csv(result.export("csv").encode())
-    assert csv.columns == [
-        "measure",
-        "k",
-        "cell",
-        "value",
-        "users",
-        "better",
-        "label",
-        "by",
-        "group",
-    ]
+    assert csv.columns == ["measure", "k", "cell", "value", "users", "better", "label", "by", "group"]
     assert csv["value"][0] == result["ndcg@1"]
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
     markdown = result.export("markdown")
@@ -114,6 +105,13 @@ def test_displays(result):
 
 def test_per_user_has_every_value_that_a_user_has(result):
     assert result.per_user.columns == [
-        "user", "n_relevant", "list_length", "group(group)", "ndcg@1", "ndcg@2", "map(normaliser=k)@2", "rbp",
-    ]  # fmt: skip
+        "user",
+        "n_relevant",
+        "list_length",
+        "group(group)",
+        "ndcg@1",
+        "ndcg@2",
+        "map(normaliser=k)@2",
+        "rbp",
+    ]
     assert np.isclose(result.per_user["rbp"].mean(), result["rbp"])

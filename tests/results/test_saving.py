@@ -25,8 +25,7 @@ def evaluated(hits=1, jackknife=2):
     lists = {user: [1 if user < hits else 2] for user in range(8)}
     truth = {user: {1} for user in range(8)}
     users = {"user": range(8), "team": ["x", "y"] * 4}
-    return rw.evaluate(lists, truth, ["recall@1", "gini@1"], jackknife=jackknife, users=users,
-                       by="team")  # fmt: skip
+    return rw.evaluate(lists, truth, ["recall@1", "gini@1"], jackknife=jackknife, users=users, by="team")
 
 
 def saved_hits(folder):
@@ -66,8 +65,12 @@ def test_numbers_that_json_lacks_survive(tmp_path, value):
     assert back.slices.equals(slices)
 
 
-STEPS = [(pl.DataFrame, "write_parquet", 0), (pl.DataFrame, "write_parquet", 1),
-         (Path, "write_text", 0), (Path, "replace", 0)]  # fmt: skip
+STEPS = [
+    (pl.DataFrame, "write_parquet", 0),
+    (pl.DataFrame, "write_parquet", 1),
+    (Path, "write_text", 0),
+    (Path, "replace", 0),
+]
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -96,8 +99,7 @@ def test_a_save_that_fails_leaves_the_old_result(tmp_path, monkeypatch, owner, s
 def process(folder, code):
     """Start a process that runs code with the helpers of this file."""
     head = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-    return subprocess.Popen([sys.executable, "-c", head + "from test_saving import *\n" + code],
-                            cwd=folder)  # fmt: skip
+    return subprocess.Popen([sys.executable, "-c", head + "from test_saving import *\n" + code], cwd=folder)
 
 
 @pytest.mark.slow

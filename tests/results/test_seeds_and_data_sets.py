@@ -50,11 +50,9 @@ def test_a_row_is_the_two_level_t_of_both_systems():
 
 
 def test_seeds_are_paired_where_each_has_a_split_of_its_own():
-    truths = [{u: {u % 7, (u + s) % 11 + 20, *range(50, 50 + s)} for u in range(USERS)}
-              for s in range(3)]  # fmt: skip
+    truths = [{u: {u % 7, (u + s) % 11 + 20, *range(50, 50 + s)} for u in range(USERS)} for s in range(3)]
     one = [rw.evaluate({u: [u % 7, 99] for u in t}, t, "recall@2") for t in truths]
-    other = [rw.evaluate({u: [u % 7, (u + s) % 11 + 20] for u in t}, t, "recall@2")
-             for s, t in enumerate(truths)]  # fmt: skip
+    other = [rw.evaluate({u: [u % 7, (u + s) % 11 + 20] for u in t}, t, "recall@2") for s, t in enumerate(truths)]
     found = rw.compare({"one": one, "other": other})
     assert found.settings["seeds"] == {"design": "paired", "counts": {"one": 3, "other": 3}}
     x, y = values(other, "recall@2"), values(one, "recall@2")
@@ -89,21 +87,21 @@ def test_one_result_for_each_system_is_what_it_was():
 
 
 def test_positions_take_seeds_as_well():
-    assert (
-        rw.compare(A, B).table["p"].to_list() == rw.compare({"A": A, "B": B}).table["p"].to_list()
-    )
+    assert rw.compare(A, B).table["p"].to_list() == rw.compare({"A": A, "B": B}).table["p"].to_list()
 
 
 def test_margins_hold_over_seeds():
     """A claim about users is not stronger for being one about seeds as well."""
-    many = {"a": [result(0.0, s, 3000) for s in range(2)],
-            "b": [result(0.0, s, 3000) for s in range(20, 22)]}  # fmt: skip
+    many = {"a": [result(0.0, s, 3000) for s in range(2)], "b": [result(0.0, s, 3000) for s in range(20, 22)]}
     row = rw.compare(many, margin=0.01)["b"]
     means = {name: values(some).mean(axis=0) for name, some in many.items()}
-    of_users = rw.compare({
-        name: rw.from_per_user(pl.DataFrame({"user": np.arange(3000), "ndcg@10": mean}))
-        for name, mean in means.items()
-    }, margin=0.01)["b"]  # fmt: skip
+    of_users = rw.compare(
+        {
+            name: rw.from_per_user(pl.DataFrame({"user": np.arange(3000), "ndcg@10": mean}))
+            for name, mean in means.items()
+        },
+        margin=0.01,
+    )["b"]
     assert row["p_equivalence"] > of_users["p_equivalence"]
     assert row["p_non_inferior"] > of_users["p_non_inferior"]
     assert row["users_needed"] is None
@@ -113,8 +111,7 @@ def test_groups_of_users_have_seeds_too():
     teams = pl.Series("group(team)", ["x" if u % 2 else "y" for u in range(USERS)])
 
     def grouped(results):
-        return [rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams))
-                for r in results]  # fmt: skip
+        return [rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams)) for r in results]
 
     found = rw.compare({"a": grouped(A), "b": grouped(B)}, by="team")
     expected = stats.two_level(values(B)[:, 1::2], values(A)[:, 1::2])
@@ -126,13 +123,18 @@ def test_what_is_no_mean_of_users_varies_by_the_jackknife_and_by_seeds():
     truth = {u: {u % 9} for u in range(120)}
 
     def trained(spread):
-        return [rw.evaluate({u: rng.choice(spread, 3, replace=False).tolist() for u in truth},
-                            truth, "gini@3", jackknife=16) for _ in range(3)]  # fmt: skip
+        return [
+            rw.evaluate(
+                {u: rng.choice(spread, 3, replace=False).tolist() for u in truth}, truth, "gini@3", jackknife=16
+            )
+            for _ in range(3)
+        ]
 
     few, many = trained(12), trained(40)
     row = rw.compare({"few": few, "many": many}, primary="gini@3")["many"]
-    users = stats.jackknife(0.0, sum(r.replicates["gini@3"] for r in many) / 3
-                            - sum(r.replicates["gini@3"] for r in few) / 3)  # fmt: skip
+    users = stats.jackknife(
+        0.0, sum(r.replicates["gini@3"] for r in many) / 3 - sum(r.replicates["gini@3"] for r in few) / 3
+    )
     spread = [np.var([r["gini@3"] for r in some], ddof=1) / 3 for some in (few, many)]
     assert row["test"] == "jackknife two-level t"
     assert row["share_of_seeds"] == pytest.approx(
@@ -152,7 +154,7 @@ def over_sets(seeds=1):
     return {
         name: {data: on(gain, start + 10 * at, users) for at, (data, users) in enumerate(SETS.items())}
         for name, gain, start in (("a", 0.0, 0), ("b", 0.02, 100), ("c", 0.021, 200))
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -193,8 +195,10 @@ def test_a_margin_is_not_cleared_over_few_data_sets():
     assert math.isnan(row["p_non_inferior"])
     assert "margin not tested over so few data sets" in row["flags"]
     assert found["ndcg@10", "c", "music"]["p_equivalence"] < 0.05
-    many = {name: {str(at): result(gain, 1000 * at + start, 20) for at in range(60)}
-            for name, gain, start in (("a", 0.0, 0), ("b", 0.0, 1))}  # fmt: skip
+    many = {
+        name: {str(at): result(gain, 1000 * at + start, 20) for at in range(60)}
+        for name, gain, start in (("a", 0.0, 0), ("b", 0.0, 1))
+    }
     row = rw.compare(many, margin=0.02, n_resamples=99)["ndcg@10", "b"]
     assert row["within_margin"]
     assert row["p_non_inferior"] < 0.05
@@ -206,8 +210,9 @@ def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
     def two(values):
         return rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": values}))
 
-    found = rw.compare({"a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])},
-                        "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])}})  # fmt: skip
+    found = rw.compare(
+        {"a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])}, "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])}}
+    )
     row = found["ndcg@10", "b"]
     assert (row["p"], row["verdict"]) == (0.5, "undecided")
     assert math.isnan(row["low"])
@@ -227,8 +232,7 @@ def test_nobody_in_common():
 
 def test_a_seed_that_was_given_twice_is_noticed():
     again = [*B, rw.from_per_user(B[0].per_user)]
-    assert "some of 4 seeds of b have the same mean: given twice?" in rw.compare(
-        {"a": A, "b": again})["b"]["flags"]  # fmt: skip
+    assert "some of 4 seeds of b have the same mean: given twice?" in rw.compare({"a": A, "b": again})["b"]["flags"]
     assert math.isnan(rw.compare({"a": A, "b": B})["b"]["minimum_detectable"])
     many = [result(0.02, seed) for seed in range(20, 25)]
     assert rw.compare({"a": [*A, result(0.0, 9)], "b": many})["b"]["minimum_detectable"] > 0
@@ -262,27 +266,30 @@ def test_what_is_saved_is_read_again(tmp_path):
     assert list(found.results)[:2] == ["a, films, seed 1", "a, films, seed 2"]
 
 
-@pytest.mark.parametrize(("go", "said"), [
-    (lambda: rw.compare({"a": A, "b": []}), "one result per seed"),
-    (lambda: rw.compare({"a": A, "b": "x"}), "one result per seed"),
-    (lambda: rw.compare({"a": A, "b": [B[0], 3]}), "one result per seed"),
-    (lambda: rw.compare({"a": A}), "two results"),
-    (lambda: rw.compare({"a": A, "b": [B[0], B[0]]}), "given for two seeds"),
-    (lambda: rw.compare({"a": {"x": A}, "b": B}), "same data sets"),
-    (lambda: rw.compare({"a": {"x": A, "y": A}, "b": {"x": B}}), "same data sets"),
-    (lambda: rw.compare({"a": A, "b": B}, test="wilcoxon"), "seeds or clusters"),
-    (lambda: rw.compare({"a": A, "b": B}, correction="max_t"), "single results"),
-    (lambda: rw.compare(over_sets(), by="team"), "on one data set"),
-    (lambda: rw.compare({"a": A, "b": B}, seeds="both"), "seeds must be one of"),
-    (lambda: rw.compare({"a": A, "b": B}, baseline="a, seed 1"), "there is no result"),
-    (lambda: rw.compare({"a": A, "b": B}).report(), "one result per system"),
-    (lambda: rw.decide(rw.compare({"a": A, "b": B}), success="ndcg@10"), "one result per system"),
-    (lambda: rw.compare({"a": {"": A, "x": A}, "b": {"": B, "x": B}}), "one result per seed"),
-    (lambda: rw.decide({"a": A, "b": B}, success="ndcg@10"), "one result per system"),
-    (lambda: rw.sample_size(A, difference=0.1), "is one result"),
-    (lambda: rw.sample_size(A[0], difference="x"), "difference"),
-    (lambda: rw.compare({"a": A, "b": B, "a, seed 1": B[0]}), "one name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("go", "said"),
+    [
+        (lambda: rw.compare({"a": A, "b": []}), "one result per seed"),
+        (lambda: rw.compare({"a": A, "b": "x"}), "one result per seed"),
+        (lambda: rw.compare({"a": A, "b": [B[0], 3]}), "one result per seed"),
+        (lambda: rw.compare({"a": A}), "two results"),
+        (lambda: rw.compare({"a": A, "b": [B[0], B[0]]}), "given for two seeds"),
+        (lambda: rw.compare({"a": {"x": A}, "b": B}), "same data sets"),
+        (lambda: rw.compare({"a": {"x": A, "y": A}, "b": {"x": B}}), "same data sets"),
+        (lambda: rw.compare({"a": A, "b": B}, test="wilcoxon"), "seeds or clusters"),
+        (lambda: rw.compare({"a": A, "b": B}, correction="max_t"), "single results"),
+        (lambda: rw.compare(over_sets(), by="team"), "on one data set"),
+        (lambda: rw.compare({"a": A, "b": B}, seeds="both"), "seeds must be one of"),
+        (lambda: rw.compare({"a": A, "b": B}, baseline="a, seed 1"), "there is no result"),
+        (lambda: rw.compare({"a": A, "b": B}).report(), "one result per system"),
+        (lambda: rw.decide(rw.compare({"a": A, "b": B}), success="ndcg@10"), "one result per system"),
+        (lambda: rw.compare({"a": {"": A, "x": A}, "b": {"": B, "x": B}}), "one result per seed"),
+        (lambda: rw.decide({"a": A, "b": B}, success="ndcg@10"), "one result per system"),
+        (lambda: rw.sample_size(A, difference=0.1), "is one result"),
+        (lambda: rw.sample_size(A[0], difference="x"), "difference"),
+        (lambda: rw.compare({"a": A, "b": B, "a, seed 1": B[0]}), "one name"),
+    ],
+)
 def test_what_is_refused(go, said):
     with pytest.raises(ParameterError, match=said):
         go()

@@ -57,17 +57,19 @@ def kills_its_executor(vectors):
 
 def evaluated(spark, tables, measures):
     sent = on_spark(spark, tables)
-    around = {
-        role: table for role, table in sent.items() if role not in ("recommendations", "truth")
-    }
-    result = rs.evaluate(sent["recommendations"], sent["truth"], measures, **around, by="group",
-                         spark=spark, buckets=6, collect=False)  # fmt: skip
+    around = {role: table for role, table in sent.items() if role not in ("recommendations", "truth")}
+    result = rs.evaluate(
+        sent["recommendations"], sent["truth"], measures, **around, by="group", spark=spark, buckets=6, collect=False
+    )
     return result, result.per_user
 
 
 def same(one, there, per_user):
-    return (list(one.values.items()) == list(there.values.items()) and one.counts == there.counts
-            and one.per_user.equals(per_user))  # fmt: skip
+    return (
+        list(one.values.items()) == list(there.values.items())
+        and one.counts == there.counts
+        and one.per_user.equals(per_user)
+    )
 
 
 def wide(spark):
@@ -75,9 +77,7 @@ def wide(spark):
     import polars as pl
 
     n = 1_000_000
-    lists = pl.DataFrame({"user": range(2_000), "item": range(0, n, 500)}).with_columns(
-        rank=pl.lit(1)
-    )
+    lists = pl.DataFrame({"user": range(2_000), "item": range(0, n, 500)}).with_columns(rank=pl.lit(1))
     truth = lists.select("user", item=pl.col("item") + pl.col("user") % 2)
     items = pl.DataFrame({"item": range(n)})
     measures = ["gini@5", "item_coverage@5", "auc(seen=included)"]
@@ -100,8 +100,13 @@ def main(folder):
     )
     tables = frames(7)
     out = {}
-    one = rw.evaluate(tables["recommendations"], tables["truth"], MEASURES, by="group",
-                      **{r: t for r, t in tables.items() if r not in ("recommendations", "truth")})  # fmt: skip
+    one = rw.evaluate(
+        tables["recommendations"],
+        tables["truth"],
+        MEASURES,
+        by="group",
+        **{r: t for r, t in tables.items() if r not in ("recommendations", "truth")},
+    )
     there, per_user = evaluated(spark, tables, MEASURES)
     out["two executors"] = same(one, there, per_user)
     out["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1

@@ -17,9 +17,7 @@ NO_JAVA = shutil.which("java") is None and "JAVA_HOME" not in os.environ
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == "spark":
-            item.add_marker(
-                pytest.mark.skipif(NO_JAVA, reason="Spark needs Java, and there is none")
-            )
+            item.add_marker(pytest.mark.skipif(NO_JAVA, reason="Spark needs Java, and there is none"))
             item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support"))
             item.add_marker(pytest.mark.xdist_group("spark"))
 

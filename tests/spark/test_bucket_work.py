@@ -26,9 +26,7 @@ TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7]})
 def work():
     job = prepare(Settings.read(["recall@2", "gini@2"], {}), Tables(), counted=Counted())
     tables = {"recommendations": LISTS, "truth": TRUTH}
-    sources = {
-        role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()
-    }
+    sources = {role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()}
     return bucket_work.BucketWork(cloudpickle.dumps(job), sources, {})
 
 

@@ -25,18 +25,16 @@ def files(tmp_path):
 def test_evaluate_on_spark(spark, files, tmp_path):
     saved = str(tmp_path / "out")
     ran = CliRunner().invoke(
-        cli, ["evaluate", *files, "-m", "ndcg@5", "--engine", "spark", "--buckets", "2",
-                  "--save", saved]
-    )  # fmt: skip
+        cli, ["evaluate", *files, "-m", "ndcg@5", "--engine", "spark", "--buckets", "2", "--save", saved]
+    )
     assert ran.exit_code == 0, ran.output
     assert rw.load(saved)["ndcg@5"] == rw.evaluate(*files, "ndcg@5")["ndcg@5"]
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [(["--engine", "spark", "--chunk-rows", "10"], "whole files"),
-     (["--master", "yarn"], "need --engine spark")],
-)  # fmt: skip
+    [(["--engine", "spark", "--chunk-rows", "10"], "whole files"), (["--master", "yarn"], "need --engine spark")],
+)
 def test_options_that_do_not_go_together(files, more, message):
     ran = CliRunner().invoke(cli, ["evaluate", *files, *more])
     assert ran.exit_code == 2

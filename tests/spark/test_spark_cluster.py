@@ -30,11 +30,18 @@ def test_two_executors_and_what_kills_them(tmp_path):
     }
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", str(here / "cluster.py"), str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=280, cwd=tmp_path,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=tmp_path,
+    )
     lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
     assert lines, ran.stderr[-4000:]
     assert json.loads(lines[-1]) == {
-        "two executors": True, "executors": 2, "worker killed": True, "executor killed": True,
+        "two executors": True,
+        "executors": 2,
+        "worker killed": True,
+        "executor killed": True,
         "wide": True,
-    }  # fmt: skip
+    }

@@ -24,15 +24,15 @@ MEASURES = ["ndcg@5", "recall@5", "gini@5"]
 def systems():
     """Lists of three systems for the same users, one of them without a few users."""
     rng = np.random.default_rng(5)
-    truth = pl.DataFrame({"user": np.repeat(np.arange(USERS), 3),
-                          "item": rng.integers(0, 40, 3 * USERS)}).unique()  # fmt: skip
+    truth = pl.DataFrame({"user": np.repeat(np.arange(USERS), 3), "item": rng.integers(0, 40, 3 * USERS)}).unique()
     lists = {}
     for name, share in (("one", 0.2), ("two", 0.35), ("three", 0.2)):
         items = np.array([rng.permutation(40)[:5] for _ in range(USERS)])
         hit = rng.random(USERS) < share
         items[hit, 0] = 40 + np.flatnonzero(hit)
-        own = pl.DataFrame({"user": np.repeat(np.arange(USERS), 5), "item": items.ravel(),
-                            "rank": np.tile(np.arange(1, 6), USERS)})  # fmt: skip
+        own = pl.DataFrame(
+            {"user": np.repeat(np.arange(USERS), 5), "item": items.ravel(), "rank": np.tile(np.arange(1, 6), USERS)}
+        )
         lists[name] = own
     extra = pl.DataFrame({"user": np.arange(USERS), "item": 40 + np.arange(USERS)})
     return lists, pl.concat([truth, extra])
@@ -42,10 +42,9 @@ def systems():
 def test_it_is_the_comparison_of_one_process(spark, systems):
     lists, truth = systems
     there = {
-        name: rs.evaluate(send(spark, own), send(spark, truth), MEASURES, spark=spark, buckets=2,
-                          collect=False)
+        name: rs.evaluate(send(spark, own), send(spark, truth), MEASURES, spark=spark, buckets=2, collect=False)
         for name, own in lists.items()
-    }  # fmt: skip
+    }
     here = {name: rw.evaluate(own, truth, MEASURES) for name, own in lists.items()}
     ours = rs.compare(there, baseline="one", margin=0.01)
     theirs = rw.compare(here, baseline="one", margin=0.01, test="t")
@@ -67,8 +66,7 @@ def test_missing_users(spark, systems):
     lists, truth = systems
     whole = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark)
     some = lists["two"].filter(pl.col("user") >= 10)
-    part = rs.evaluate(send(spark, some), send(spark, truth), "recall@5", spark=spark,
-                       population="both")  # fmt: skip
+    part = rs.evaluate(send(spark, some), send(spark, truth), "recall@5", spark=spark, population="both")
     with pytest.raises(ParameterError, match="different settings of population"):
         rs.compare(whole, part)
     with pytest.raises(ParameterError, match="a value of recall@5 in one result"):

@@ -29,10 +29,13 @@ rs = pytest.importorskip("rankwise.spark")
 sf = pytest.importorskip("pyspark.sql.functions")
 
 EVERY = [
-    str(cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) if cls.cutoff == "none"
-        else cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) @ 3)
+    str(
+        cls(**({"max_relevance": 4.0} if cls.name == "err" else {}))
+        if cls.cutoff == "none"
+        else cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) @ 3
+    )
     for cls in registry.every()
-]  # fmt: skip
+]
 SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(measure=recall)@5", "auc", "rmse"]
 
 
@@ -42,9 +45,7 @@ def evaluate(spark, tables, measures, **options):
     sent = on_spark(spark, ours)
     local = {name: value for name, value in options.items() if name not in ("buckets", "collect")}
     one = rw.evaluate(ours["recommendations"], ours.get("truth"), measures, **around(ours), **local)
-    there = rs.evaluate(
-        sent["recommendations"], sent.get("truth"), measures, spark=spark, **around(sent), **options
-    )
+    there = rs.evaluate(sent["recommendations"], sent.get("truth"), measures, spark=spark, **around(sent), **options)
     return one, there
 
 
@@ -83,14 +84,19 @@ OPTIONS = {
     "jackknife": {"jackknife": 5},
     "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
     "undefined": {"population": "recommended", "undefined": "nan"},
-    "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3,
-                 "warm_and_cold": True},
+    "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3, "warm_and_cold": True},
     "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
     "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
     "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
-    "everything": {"by": "group", "jackknife": 4, "exclude_seen": True, "population": "all",
-                   "undefined": "zero", "collect": False},
-}  # fmt: skip
+    "everything": {
+        "by": "group",
+        "jackknife": 4,
+        "exclude_seen": True,
+        "population": "all",
+        "undefined": "zero",
+        "collect": False,
+    },
+}
 
 
 @pytest.mark.slow
@@ -137,8 +143,17 @@ def test_spark_forgets_what_nobody_asks_for(spark, pair):
 def test_warm_and_cold_without_cold_items(spark):
     tables = {role: frames(9)[role] for role in ("recommendations", "truth")}
     tables["train"] = tables["truth"].select("user", "item")
-    check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], warm_and_cold=True,
-                         population="recommended", undefined="zero", buckets=2))  # fmt: skip
+    check_same(
+        *evaluate(
+            spark,
+            tables,
+            ["recall@5", "gini@5"],
+            warm_and_cold=True,
+            population="recommended",
+            undefined="zero",
+            buckets=2,
+        )
+    )
 
 
 def test_terciles_of_training_users_without_a_table_of_users(spark):
@@ -148,19 +163,27 @@ def test_terciles_of_training_users_without_a_table_of_users(spark):
         check_same(*evaluate(spark, tables, cells, **asked))
     users = on_spark(spark, frames(4))["users"].withColumnRenamed("age", "activity")
     sent = on_spark(spark, tables)
-    for options, said in (({"users": users, "train": sent["train"]}, "has two meanings"),
-                          ({}, "by their training interactions")):  # fmt: skip
+    for options, said in (
+        ({"users": users, "train": sent["train"]}, "has two meanings"),
+        ({}, "by their training interactions"),
+    ):
         with pytest.raises(ParameterError, match=said):
-            rs.evaluate(sent["recommendations"], sent["truth"], "recall@5", by="activity",
-                        spark=spark, **options)  # fmt: skip
+            rs.evaluate(sent["recommendations"], sent["truth"], "recall@5", by="activity", spark=spark, **options)
 
 
 def test_groups_in_a_collation_are_those_of_their_letters(spark):
     sent = on_spark(spark, frames(9))
     letter = sf.expr("if(user % 2 = 0, 'a', 'A') collate UTF8_LCASE")
     users = sent["users"].withColumn("letter", letter)
-    result = rs.evaluate(sent["recommendations"], sent["truth"], ["reo@5", "recall@5"], by="letter",
-                         users=users, items=sent["items"], spark=spark)  # fmt: skip
+    result = rs.evaluate(
+        sent["recommendations"],
+        sent["truth"],
+        ["reo@5", "recall@5"],
+        by="letter",
+        users=users,
+        items=sent["items"],
+        spark=spark,
+    )
     assert result.slices["group"].to_list() == ["A", "a"]
 
 
@@ -194,8 +217,9 @@ def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
     """They may be too many for the driver: not even on the way to a result."""
     monkeypatch.setattr("rankwise.spark.spark_result.collected", None)
     lists, truth = pair["recommendations"], pair["truth"]
-    result = rs.evaluate(lists, truth, ["ndcg@5", "gini@5"], train=truth, warm_and_cold=True,
-                         collect=False, spark=spark)  # fmt: skip
+    result = rs.evaluate(
+        lists, truth, ["ndcg@5", "gini@5"], train=truth, warm_and_cold=True, collect=False, spark=spark
+    )
     assert not result.is_collected
     assert "ndcg" in repr(result)
     with pytest.raises(TypeError):
@@ -203,8 +227,9 @@ def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
 
 
 def test_values_stay_in_spark(spark, pair, tmp_path):
-    result = rs.evaluate(pair["recommendations"], pair["truth"], "ndcg(gain=exponential)@5",
-                         collect=False, buckets=2, spark=spark)  # fmt: skip
+    result = rs.evaluate(
+        pair["recommendations"], pair["truth"], "ndcg(gain=exponential)@5", collect=False, buckets=2, spark=spark
+    )
     assert not result.is_collected
     result.write_per_user(str(tmp_path / "users"))
     assert result.scores["users"].item() == result.counts["users"]
@@ -233,14 +258,12 @@ def test_bucketed_files(spark, tmp_path):
     sent = on_spark(spark, tables)
     paths = {
         role: rs.bucket(sent[role], tmp_path / role, role=role, buckets=5, spark=spark)
-        for role in sent if role != "items"
-    }  # fmt: skip
+        for role in sent
+        if role != "items"
+    }
     paths["items"] = tables["items"]
-    one = rw.evaluate(
-        tables["recommendations"], tables["truth"], SOME, by="group", **around(tables)
-    )
-    there = rs.evaluate(paths["recommendations"], paths["truth"], SOME, by="group", spark=spark,
-                        **around(paths))  # fmt: skip
+    one = rw.evaluate(tables["recommendations"], tables["truth"], SOME, by="group", **around(tables))
+    there = rs.evaluate(paths["recommendations"], paths["truth"], SOME, by="group", spark=spark, **around(paths))
     check_same(one, there)
     mixed = rs.evaluate(paths["recommendations"], sent["truth"], "ndcg@5", spark=spark)
     assert mixed["ndcg@5"] == one["ndcg@5"]
@@ -251,8 +274,7 @@ def test_bucketed_files(spark, tmp_path):
     part = next((tmp_path / "truth").glob("rankwise_bucket=*/*.parquet"))
     pl.read_parquet(part).head(1).write_parquet(part.with_name("more.parquet"))
     with pytest.raises(FileError, match="changed since they were bucketed"):
-        rs.evaluate(paths["recommendations"], paths["truth"], "ndcg@5", spark=spark,
-                    duplicates="first")  # fmt: skip
+        rs.evaluate(paths["recommendations"], paths["truth"], "ndcg@5", spark=spark, duplicates="first")
 
 
 @pytest.mark.slow
@@ -261,10 +283,7 @@ def test_what_cannot_be_bucketed(spark, pair, tmp_path):
     path = rs.bucket(pair["truth"], good, role="truth", buckets=2, spark=spark)
     value = rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"]
     nulls = pair["truth"].withColumn("user", sf.lit(None).cast("long"))
-    for table, message in (
-        (nulls, "a user id is null"),
-        (pair["truth"].where("false"), "is empty"),
-    ):
+    for table, message in ((nulls, "a user id is null"), (pair["truth"].where("false"), "is empty")):
         with pytest.raises(InputError, match=message):
             rs.bucket(table, good, role="truth", overwrite=True, spark=spark)
     assert rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"] == value
@@ -324,34 +343,36 @@ def test_null_ids_are_counted(spark, pair, tmp_path):
 BAD = {
     "no column": (lambda t: t.drop("item"), ColumnError, "no column for the item"),
     "no order": (lambda t: t.drop("score"), ColumnError, "no order"),
-    "lists": (lambda t: t.groupBy("user").agg(sf.collect_list("item").alias("items")),
-              ColumnError, "one row per item"),
+    "lists": (lambda t: t.groupBy("user").agg(sf.collect_list("item").alias("items")), ColumnError, "one row per item"),
     "twice": (lambda t: t.select("user", "item", "score", "score"), ColumnError, "two columns"),
-    "float ids": (lambda t: t.withColumn("user", sf.col("user").cast("double")), IdError,
-                  "integers or strings"),
-    "two types": (lambda t: t.withColumn("item", sf.col("item").cast("string")), IdError,
-                  "none would match"),
-    "NaN": (lambda t: t.withColumn("score", sf.expr("if(user = 2, double('nan'), score)")),
-            ScoreError, "null, NaN or infinite"),
-    "two cases": (lambda t: t.withColumn("x", sf.lit(1)).select("*", sf.lit(2).alias("X")),
-                  ColumnError, "in some case"),
-    "text": (lambda t: t.withColumn("score", sf.col("score").cast("string")), ColumnError,
-             "must be a number"),
-    "no Arrow type": (lambda t: t.withColumn("x", sf.expr("interval '1' month")), ColumnError,
-                      "Arrow does not have"),
-    "a query that fails": (lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
-                           InputError, "Spark fails to compute"),
+    "float ids": (lambda t: t.withColumn("user", sf.col("user").cast("double")), IdError, "integers or strings"),
+    "two types": (lambda t: t.withColumn("item", sf.col("item").cast("string")), IdError, "none would match"),
+    "NaN": (
+        lambda t: t.withColumn("score", sf.expr("if(user = 2, double('nan'), score)")),
+        ScoreError,
+        "null, NaN or infinite",
+    ),
+    "two cases": (
+        lambda t: t.withColumn("x", sf.lit(1)).select("*", sf.lit(2).alias("X")),
+        ColumnError,
+        "in some case",
+    ),
+    "text": (lambda t: t.withColumn("score", sf.col("score").cast("string")), ColumnError, "must be a number"),
+    "no Arrow type": (lambda t: t.withColumn("x", sf.expr("interval '1' month")), ColumnError, "Arrow does not have"),
+    "a query that fails": (
+        lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
+        InputError,
+        "Spark fails to compute",
+    ),
     "empty": (lambda t: t.where("user < 0"), EmptyError, "recommendations is empty"),
     "twice in a list": (lambda t: t.union(t), InputError, "duplicate item"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("change", "kind", "message"), BAD.values(), ids=BAD)
 def test_bad_recommendations(spark, pair, change, kind, message):
     with pytest.raises(kind, match=message):
-        rs.evaluate(
-            change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark
-        )
+        rs.evaluate(change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark)
 
 
 def test_bad_questions(spark, pair):
@@ -381,9 +402,7 @@ def test_bad_questions(spark, pair):
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
     with pytest.raises(ParameterError, match="differs between processes"):
-        ask(
-            rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"]
-        )
+        ask(rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"])
     with pytest.raises(ColumnError, match="'country'"):
         ask("ndcg@5", users=truth, by="country")
 
@@ -393,10 +412,7 @@ def test_paths_are_read_by_spark(spark, tmp_path):
     tables["recommendations"].write_csv(tmp_path / "lists.csv")
     tables["truth"].write_parquet(tmp_path / "truth.parquet")
     there = rs.evaluate(tmp_path / "lists.csv", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
-    assert (
-        there["ndcg@5"]
-        == rw.evaluate(tables["recommendations"], tables["truth"], "ndcg@5")["ndcg@5"]
-    )
+    assert there["ndcg@5"] == rw.evaluate(tables["recommendations"], tables["truth"], "ndcg@5")["ndcg@5"]
     assert there.provenance["inputs"]["truth"]["source"] == str(tmp_path / "truth.parquet")
     with pytest.raises(FileError, match="Spark cannot read this"):
         rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
@@ -409,9 +425,7 @@ def test_conventions(spark, name):
     tables = {role: table for role, table in frames(seed=5).items() if role in kept}
     if name == "rank_of_items":
         name = rw.Convention("mine", base="recommenders", ties="item")
-    one, there = evaluate(
-        spark, tables, ["ndcg@3", "precision@3", "recall@3", "gini@3"], convention=name, buckets=3
-    )
+    one, there = evaluate(spark, tables, ["ndcg@3", "precision@3", "recall@3", "gini@3"], convention=name, buckets=3)
     check_same(one, there)
     assert there["ndcg@3"] == one["ndcg@3"]
     assert there.provenance["rules"] == one.provenance["rules"]

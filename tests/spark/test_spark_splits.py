@@ -15,27 +15,10 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as sf
 
 from rankwise import splits
-from rankwise.errors import (
-    ColumnError,
-    EmptyError,
-    IdError,
-    InputError,
-    ParameterError,
-    RankwiseError,
-    ScoreError,
-)
+from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, RankwiseError, ScoreError
 from rankwise.spark.splits import k_core, split
 from rankwise.spark.tables import collected, send
-from rankwise.splits import (
-    Deduplicate,
-    GlobalTime,
-    Holdout,
-    KCore,
-    LeaveOut,
-    MinRating,
-    MinRows,
-    UserHoldout,
-)
+from rankwise.splits import Deduplicate, GlobalTime, Holdout, KCore, LeaveOut, MinRating, MinRows, UserHoldout
 from rankwise.tables.cards import is_card
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -52,17 +35,19 @@ NUMBERS = pl.DataFrame(
 NUMBERS = pl.concat([NUMBERS, NUMBERS[:15], NUMBERS[:10].with_columns(rating=2.5)])
 BEGIN = datetime(2024, 3, 10, 6, tzinfo=UTC)  # the clocks of New York go forward at 7
 TEXT = NUMBERS.select(
-    pl.col("timestamp").map_elements(
+    pl.col("timestamp")
+    .map_elements(
         lambda tick: BEGIN + timedelta(minutes=10 * (tick % 12), microseconds=tick % 3),
         return_dtype=pl.Datetime("us", "UTC"),
-    ).alias("when"),
+    )
+    .alias("when"),
     pl.format("u{}", "user").alias("uid"),
     pl.col("rating").cast(pl.Int64).alias("key0"),
     pl.col("item").cast(pl.String).alias("product id"),
     pl.Series("part", [["a", None, "b c"][n % 3] for n in range(145)]),
     pl.Series("a.b", [[float("nan"), None, 1.5, 2.0][n % 4] for n in range(145)]),
     pl.Series("tags", [["x", "y"][: n % 3] for n in range(145)]),
-)  # fmt: skip
+)
 COLUMNS = {"user": "uid", "item": "product id", "timestamp": "when"}
 
 RULES = [
@@ -77,7 +62,7 @@ RULES = [
     Holdout(0.29, "user", "last", validation=UserHoldout(0.3, fold_in=None, seed=1)),
     UserHoldout(0.4, fold_in=LeaveOut(2, short="test"), strong=False),
     UserHoldout(0.3, fold_in=GlobalTime(share=0.5, gap="1s"), validation=GlobalTime(last=4)),
-]  # fmt: skip
+]
 
 
 def plain(value):
@@ -206,11 +191,7 @@ def test_k_core(rule, text):
     assert as_multiset(collected(k_core(text, rule, columns=COLUMNS)).to_arrow()) == expected
 
 
-ERRORS = [
-    GlobalTime(at=0),
-    GlobalTime(at="soon"),
-    LeaveOut(1, validation=GlobalTime(at=5_000_000)),
-]
+ERRORS = [GlobalTime(at=0), GlobalTime(at="soon"), LeaveOut(1, validation=GlobalTime(at=5_000_000))]
 
 
 @pytest.mark.parametrize("rule", ERRORS, ids=repr)
@@ -283,11 +264,16 @@ class Odd(splits.Filter):
 
 
 REFUSED = [
-    splits.ItemHoldout(), splits.KFold(), splits.SuccessiveTargets(share=0.2),
-    splits.TimeWindows("1d"), splits.TwoStage(share=0.2),
-    LeaveOut(1, validation=splits.ItemHoldout()), UserHoldout(fold_in=splits.ItemHoldout()),
-    LeaveOut(1, filters=[Odd()]), None,
-]  # fmt: skip
+    splits.ItemHoldout(),
+    splits.KFold(),
+    splits.SuccessiveTargets(share=0.2),
+    splits.TimeWindows("1d"),
+    splits.TwoStage(share=0.2),
+    LeaveOut(1, validation=splits.ItemHoldout()),
+    UserHoldout(fold_in=splits.ItemHoldout()),
+    LeaveOut(1, filters=[Odd()]),
+    None,
+]
 
 
 @pytest.mark.parametrize("rule", REFUSED, ids=repr)

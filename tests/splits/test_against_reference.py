@@ -63,9 +63,7 @@ def test_users_with_too_few_rows(table, n, short):
     assert plain.held(table, split.masks["test"]) == expected
     sizes = {user: len(rows) for user, rows in plain.of_users(table).items()}
     assert split.found["users_too_short"] == sum(rows <= n for rows in sizes.values())
-    gone = (
-        Counter(row for row in table.rows() if sizes[row[0]] <= n) if short == "drop" else Counter()
-    )
+    gone = Counter(row for row in table.rows() if sizes[row[0]] <= n) if short == "drop" else Counter()
     rest = Counter(table.rows()) - expected - gone
     assert plain.held(table, split.masks["train"]) == rest
 
@@ -99,9 +97,7 @@ def test_gap_and_until(table, at, gap, until):
     rows = [row for row in table.rows() if row[2] < until]
     assert plain.held(table, split.masks["train"]) == Counter(r for r in rows if r[2] < at - gap)
     assert plain.held(table, split.masks["test"]) == Counter(r for r in rows if r[2] >= at)
-    assert split.card["input"]["rows_unused"] == len(table) - sum(
-        mask.sum() for mask in split.masks.values()
-    )
+    assert split.card["input"]["rows_unused"] == len(table) - sum(mask.sum() for mask in split.masks.values())
 
 
 @given(plain.tables())
@@ -114,8 +110,7 @@ def test_best_moment(table):
     assert GlobalTime(at="best").split(table).found["moment"] == moment
 
 
-@given(plain.tables(), st.integers(1, 7), st.sampled_from(["first", "last", "random"]),
-       st.integers(0, 2))  # fmt: skip
+@given(plain.tables(), st.integers(1, 7), st.sampled_from(["first", "last", "random"]), st.integers(0, 2))
 def test_targets(table, at, target, seed):
     split = split_or_side(GlobalTime(at=at, target=target, seed=seed), table)
     if isinstance(split, str):
@@ -152,8 +147,14 @@ def test_each_target_in_turn(table, at):
     assert tested == Counter(row for row in table.rows() if row[2] >= at)
 
 
-@given(plain.tables(times=20), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2),
-       st.none() | st.integers(1, 6), st.none() | st.integers(1, 3))  # fmt: skip
+@given(
+    plain.tables(times=20),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.none() | st.integers(1, 6),
+    st.none() | st.integers(1, 3),
+)
 def test_windows(table, length, n_splits, gap, back, step):
     rule = TimeWindows(length, n_splits, back, gap, step)
     end = max(table["timestamp"]) + 1
@@ -218,9 +219,7 @@ def test_users_are_held_out_as_a_whole(table, k, seed):
     asked = Counter()
     for split in UserKFold(k, fold_in=None, seed=seed).split(table):
         assert not set(split.train["user"]) & set(split.test["user"])
-        assert plain.held(table, split.masks["train"] | split.masks["test"]) == Counter(
-            table.rows()
-        )
+        assert plain.held(table, split.masks["train"] | split.masks["test"]) == Counter(table.rows())
         asked.update(set(split.test["user"]))
     assert asked == Counter(users)
 
@@ -233,9 +232,7 @@ def test_fold_in_rows_are_known_and_not_tested(table, share, strong, seed):
         return
     users = set(split.rows.user.vocabulary.decode(split.rows.user.of_row[split.masks["test"]]))
     expected = plain.last_rows(table, lambda rows: 1 if rows > 1 else 0)
-    assert plain.held(table, split.masks["test"]) == Counter(
-        {row: n for row, n in expected.items() if row[0] in users}
-    )
+    assert plain.held(table, split.masks["test"]) == Counter({row: n for row, n in expected.items() if row[0] in users})
     assert split.found["users_held_out"] == plain.half_up(share, len(set(table["user"])))
     if strong:
         assert not users & set(split.train["user"])
@@ -244,24 +241,18 @@ def test_fold_in_rows_are_known_and_not_tested(table, share, strong, seed):
 
 @given(plain.tables(min_size=8, max_size=40), st.integers(0, 2))
 def test_two_stages_share_nothing(table, seed):
-    split = split_or_side(
-        TwoStage(share=0.25, inner_share=0.4, validation_share=0.5, seed=seed), table
-    )
+    split = split_or_side(TwoStage(share=0.25, inner_share=0.4, validation_share=0.5, seed=seed), table)
     if isinstance(split, str):
         return
     parts = {name: split.part(name) for name in split.masks}
-    candidates, ranker, checked = (
-        parts[name] for name in ("candidate_train", "ranker_train", "ranker_validation")
-    )
+    candidates, ranker, checked = (parts[name] for name in ("candidate_train", "ranker_train", "ranker_validation"))
     assert parts["train"]["timestamp"].max() < parts["test"]["timestamp"].min()
     for labels in (ranker, checked):
         assert candidates["timestamp"].max() < labels["timestamp"].min()
         assert labels["timestamp"].max() < parts["test"]["timestamp"].min()
         assert set(labels["user"]) <= set(candidates["user"])
     assert not set(ranker["user"]) & set(checked["user"])
-    inside = [
-        split.masks[name] for name in ("candidate_train", "ranker_train", "ranker_validation")
-    ]
+    inside = [split.masks[name] for name in ("candidate_train", "ranker_train", "ranker_validation")]
     assert not any((mask & ~split.masks["train"]).any() for mask in inside)
     unused = split.masks["train"].sum() - sum(mask.sum() for mask in inside)
     assert unused == split.found["rows_of_cold_users_dropped"]

@@ -19,9 +19,7 @@ from rankwise.errors import FileError, OutputError, ParameterError, RankwiseErro
 
 ROWS = {"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3, 1, 2, 4], "timestamp": [1, 5, 9, 15, 20, 31]}
 TABLE = pl.DataFrame(ROWS)
-DAYS = TABLE.with_columns(
-    timestamp=pl.Series([datetime(2020, 1, day) for day in ROWS["timestamp"]])
-)
+DAYS = TABLE.with_columns(timestamp=pl.Series([datetime(2020, 1, day) for day in ROWS["timestamp"]]))
 
 
 def daily(count, start=datetime(2019, 6, 1)):
@@ -52,14 +50,10 @@ def test_users_held_out_whole_come_back_from_their_card():
     assert "fold_in=None" in repr(rule)
 
 
-@pytest.mark.parametrize(
-    "rule", [splits.GlobalTime(share=0.4, target="last"), splits.SuccessiveTargets(share=0.4)]
-)
+@pytest.mark.parametrize("rule", [splits.GlobalTime(share=0.4, target="last"), splits.SuccessiveTargets(share=0.4)])
 def test_our_own_splits_in_time_pass_their_audit(rule):
     rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {"user": rng.integers(0, 9, 99), "item": range(99), "timestamp": range(99)}
-    )
+    table = pl.DataFrame({"user": rng.integers(0, 9, 99), "item": range(99), "timestamp": range(99)})
     split = rule.split(table)
     split = split[1] if isinstance(split, splits.Folds) else split
     found = rw.audit(split)
@@ -96,14 +90,7 @@ def test_rule_and_card_agree_on_who_is_cold():
 
 
 @pytest.mark.parametrize(
-    "extra",
-    [
-        [3, 1, 2, 7],
-        [0.5, 1.0, 2.5, 3.0],
-        [True, False, True, False],
-        [9, None, 3, 1],
-        ["b", "a", "007", "d"],
-    ],
+    "extra", [[3, 1, 2, 7], [0.5, 1.0, 2.5, 3.0], [True, False, True, False], [9, None, 3, 1], ["b", "a", "007", "d"]]
 )
 def test_other_columns_decide_alike_in_a_file(tmp_path, extra):
     table = pl.DataFrame({"user": [1] * 4, "item": [2] * 4, "timestamp": [3] * 4, "extra": extra})
@@ -150,9 +137,7 @@ def test_audit_reads_numbers_in_files(tmp_path):
     counts = TABLE.group_by("item").len("raters")
     counts.write_csv(tmp_path / "items.csv")
     assert rw.audit(train, test, items=tmp_path / "items.csv")["L13"].status == "fail"
-    pl.DataFrame({"item": [1, 4], "timestamp": [99, 1], "first": [10**9, 0]}).write_csv(
-        tmp_path / "features.csv"
-    )
+    pl.DataFrame({"item": [1, 4], "timestamp": [99, 1], "first": [10**9, 0]}).write_csv(tmp_path / "features.csv")
     found = rw.audit(train, test, features=tmp_path / "features.csv")
     assert (found["L13"].status, found["L13"].value) == ("fail", 1)
 
@@ -172,9 +157,7 @@ def test_units_go_along(tmp_path):
     found = rw.audit(split, features=features, time_unit="ms")
     assert found["L13"].status == "pass"
     fine = TABLE.with_columns(pl.col("timestamp").cast(pl.Datetime("ns")))
-    whole = fine.with_columns(
-        timestamp=(pl.col("timestamp").cast(pl.Int64) * 1000).cast(pl.Datetime("ns"))
-    )
+    whole = fine.with_columns(timestamp=(pl.col("timestamp").cast(pl.Int64) * 1000).cast(pl.Datetime("ns")))
     assert rw.audit(fine.head(3), whole.tail(3), claim="time")["L3"].status == "pass"
 
 
@@ -193,8 +176,10 @@ def test_what_is_said_is_what_was_used():
 
     assert rounded(4e-7, 10_000_000) == 4
     assert rounded(0.9999997, 10_000_000) == 9_999_997
-    drawn = [[split.masks["test"].tolist() for split in
-              splits.LeavePOut(2, draws=5, seed=seed).split(TABLE)] for seed in (1, -1)]  # fmt: skip
+    drawn = [
+        [split.masks["test"].tolist() for split in splits.LeavePOut(2, draws=5, seed=seed).split(TABLE)]
+        for seed in (1, -1)
+    ]
     assert drawn[0] != drawn[1]
 
 
@@ -203,12 +188,7 @@ def test_numpy_numbers_are_numbers():
     splits.Holdout(0.5, seed=np.uint8(3)).split(TABLE)
     splits.LeavePOut(2, draws=3, seed=np.int64(3)).split(TABLE)
     next(splits.leave_one_out_cv(np.ones((2, 2)), seed=np.int64(3)))
-    assert (
-        splits.GlobalTime(last=np.timedelta64(10, "D"))
-        .split(DAYS)
-        .found["moment"]
-        .startswith("2020-01-21")
-    )
+    assert splits.GlobalTime(last=np.timedelta64(10, "D")).split(DAYS).found["moment"].startswith("2020-01-21")
 
 
 def reader(_):
@@ -239,9 +219,7 @@ def test_a_stream_is_read_once():
         lambda: splits.from_dict({"rule": "LeaveOut", "filters": [{"filter": "MinRating"}]}),
         lambda: splits.from_dict({"rule": ["KFold"]}),
         lambda: splits.LeaveOut(1).split(pd.DataFrame({"user": [1], "item": [2], "time": [None]})),
-        lambda: splits.LeaveOut(1).split(
-            pd.DataFrame({"user": [1, 2], "item": [2, 2], "time": [1, "a"]})
-        ),
+        lambda: splits.LeaveOut(1).split(pd.DataFrame({"user": [1, 2], "item": [2, 2], "time": [1, "a"]})),
         lambda: splits.GlobalTime(last="1mo").split(TABLE.with_columns(timestamp=pl.lit(1e300))),
         lambda: splits.leave_one_out_cv([[1, 1], [1]]),
         lambda: splits.time_based_split(TABLE, None),
@@ -258,10 +236,12 @@ def test_errors_are_our_own(go):
 
 def test_odd_columns_are_split_too():
     table = TABLE.with_columns(
-        user=pl.lit(1), item=pl.lit(1), timestamp=pl.lit(1),
+        user=pl.lit(1),
+        item=pl.lit(1),
+        timestamp=pl.lit(1),
         length=pl.Series([timedelta(days=day) for day in range(6)]),
         tags=pl.Series([[str(day)] for day in range(6)]),
-    )  # fmt: skip
+    )
     test = splits.LeaveOut(2).split(table).test
     assert test.sort("length").equals(splits.LeaveOut(2).split(table.reverse()).test.sort("length"))
     wide = TABLE.with_columns(pl.col("user").cast(pl.Int128))
@@ -310,9 +290,7 @@ def test_a_split_stands_for_its_training_where_training_is_asked_for():
     by_hand = rw.evaluate(lists, split.test, "novelty@2", train=split.train)
     assert rw.evaluate(lists, split.test, "novelty@2", train=split).values == by_hand.values
     scores = np.ones((3, 5))
-    assert rw.rank(scores, k=4, exclude=split).frame.equals(
-        rw.rank(scores, k=4, exclude=split.train).frame
-    )
+    assert rw.rank(scores, k=4, exclude=split).frame.equals(rw.rank(scores, k=4, exclude=split.train).frame)
     with pytest.raises(ParameterError, match="a split can be passed as truth or train"):
         rw.evaluate(split, split.test, "novelty@2", train=split)
 
@@ -325,20 +303,14 @@ def test_files_of_text_are_saved_as_they_were(tmp_path):
     table.write_csv(tmp_path / "rows.csv")
     split = splits.LeaveOut(1).split(tmp_path / "rows.csv")
     saved = pl.read_parquet(split.save(tmp_path / "out") / "train.parquet")
-    assert saved["tweet"].to_list() == [
-        str(tweets[at]) for at in np.flatnonzero(split.masks["train"])
-    ]
+    assert saved["tweet"].to_list() == [str(tweets[at]) for at in np.flatnonzero(split.masks["train"])]
     assert set(saved["version"]) == {"1.10"}
     assert set(saved["phone"]) == {"+49170"}
 
 
 @pytest.mark.parametrize(
     "extra",
-    [
-        [datetime(2020, 1, day) for day in (4, 2, 3, 1)],
-        ["0.5", "-0", "1e3", "x"],
-        [10**18 + 7, 5, 10**18 + 6, 4],
-    ],
+    [[datetime(2020, 1, day) for day in (4, 2, 3, 1)], ["0.5", "-0", "1e3", "x"], [10**18 + 7, 5, 10**18 + 6, 4]],
 )
 def test_ties_are_told_apart_alike_in_a_file(tmp_path, extra):
     table = pl.DataFrame({"user": [1] * 4, "item": [2] * 4, "timestamp": [3] * 4, "extra": extra})
@@ -359,8 +331,14 @@ def test_long_integer_ids_in_a_file(tmp_path):
 
 def test_counts_over_all_three_parts_are_found():
     rng = np.random.default_rng(0)
-    table = pl.DataFrame({"user": rng.integers(0, 20, 200), "item": rng.integers(0, 9, 200),
-                          "timestamp": range(200), "rating": rng.integers(1, 6, 200)})  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "user": rng.integers(0, 20, 200),
+            "item": rng.integers(0, 9, 200),
+            "timestamp": range(200),
+            "rating": rng.integers(1, 6, 200),
+        }
+    )
     split = splits.GlobalTime(share=0.2, validation=splits.GlobalTime(share=0.2)).split(table)
     means = table.group_by("item").agg(mean=pl.col("rating").mean().round(2).cast(pl.Float32))
     for items in (table.group_by("item").len("pop"), means):
@@ -370,9 +348,7 @@ def test_counts_over_all_three_parts_are_found():
 
 
 def test_odd_ids_in_any_column_order(tmp_path):
-    table = TABLE.select(
-        "timestamp", pl.lit('a "title"').alias("title"), "item", user=pl.lit(" ann ")
-    )
+    table = TABLE.select("timestamp", pl.lit('a "title"').alias("title"), "item", user=pl.lit(" ann "))
     with pytest.raises(OutputError, match="column 'user'"):
         splits.Holdout(0.5).split(table).save(tmp_path / "out", format="csv")
     fine = table.with_columns(user=pl.col("user").str.strip_chars())
@@ -412,9 +388,7 @@ def test_cards_of_numpy_parameters_are_written(tmp_path):
     for at, rule in enumerate(rules):
         split = rule.split(DAYS)
         split.save(tmp_path / str(at))
-        again = splits.from_dict(
-            json.loads((tmp_path / str(at) / "split.json").read_text())["rule"]
-        )
+        again = splits.from_dict(json.loads((tmp_path / str(at) / "split.json").read_text())["rule"])
         assert again.split(DAYS).card["id"] == split.card["id"]
 
 

@@ -41,9 +41,7 @@ def test_cold_rows_dropped_kept_or_alone():
 
     def test_users(**options):
         split = splits.GlobalTime(at=5, **options).split(table)
-        return split.test["user"].to_list(), {
-            k: v for k, v in split.found.items() if "dropped" in k
-        }
+        return split.test["user"].to_list(), {k: v for k, v in split.found.items() if "dropped" in k}
 
     assert test_users() == ([1, 3], {})
     assert test_users(cold_users="drop") == ([1], {"test_rows_of_cold_users_dropped": 1})
@@ -75,17 +73,9 @@ def test_filters_look_at_training_unless_told_otherwise():
 
 def test_duplicates():
     table = pl.DataFrame(
-        {
-            "user": [1, 1, 1, 2],
-            "item": [1, 1, 1, 1],
-            "timestamp": [5, 3, 9, 1],
-            "rating": [1, 4, 2, 3],
-        }
+        {"user": [1, 1, 1, 2], "item": [1, 1, 1, 1], "timestamp": [5, 3, 9, 1], "rating": [1, 4, 2, 3]}
     )
-    kept = {
-        how: splits.Deduplicate(how).apply(table)["rating"].to_list()
-        for how in ("first", "last", "highest")
-    }
+    kept = {how: splits.Deduplicate(how).apply(table)["rating"].to_list() for how in ("first", "last", "highest")}
     assert kept == {"first": [4, 3], "last": [2, 3], "highest": [4, 3]}
     assert splits.Deduplicate().apply(table.to_pandas())["rating"].to_list() == [4, 3]
     with pytest.raises(ColumnError, match="the rating"):
@@ -94,10 +84,7 @@ def test_duplicates():
 
 def test_lengths_of_time():
     table = days("2013-01-31", "2013-02-27", "2013-02-28T12:00", "2013-03-31")
-    at = {
-        last: splits.GlobalTime(last=last).split(table).found["moment"]
-        for last in ("1mo", "31d", "4w")
-    }
+    at = {last: splits.GlobalTime(last=last).split(table).found["moment"] for last in ("1mo", "31d", "4w")}
     # A microsecond after the last row; the end of February has no 31st.
     assert at == {
         "1mo": "2013-02-28T00:00:00.000001",
@@ -126,14 +113,9 @@ def test_windows_of_the_calendar():
 
 def test_windows_on_numbers_have_the_calendar_too():
     start = int(datetime.fromisoformat("2013-01-01T00:00:00+00:00").timestamp())
-    table = pl.DataFrame(
-        {"user": [1] * 90, "item": range(90), "ts": [start + d * 86400 for d in range(90)]}
-    )
+    table = pl.DataFrame({"user": [1] * 90, "item": range(90), "ts": [start + d * 86400 for d in range(90)]})
     folds = splits.TimeWindows("1mo", 2, align="month").split(table)
-    assert [split.test["item"].to_list() for split in folds] == [
-        list(range(31, 59)),
-        list(range(59, 90)),
-    ]
+    assert [split.test["item"].to_list() for split in folds] == [list(range(31, 59)), list(range(59, 90))]
 
 
 def test_leave_p_out_takes_every_set_once():
@@ -158,8 +140,7 @@ def test_folds_of_a_large_table_cost_what_they_hold():
     """The number of sets has 90,000 digits: nothing may compute it, nor go through the sets."""
     large = pl.DataFrame({"user": [1] * 300_000, "item": range(300_000)})
     one, again, other = (
-        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"]
-        for seed in (1, 1, 2)
+        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"] for seed in (1, 1, 2)
     )
     assert one.sum() == 150_000
     assert (one == again).all()
@@ -273,18 +254,19 @@ def test_leave_one_out_refuses(error, matrix, said):
         (lambda: splits.TimeWindows("7d", 0), "n_splits must be"),
         (lambda: splits.TimeWindows("7d", align="fortnight"), "align must be one of"),
         (lambda: splits.GlobalTime(share=0.2, validation=splits.KFold(2)), "gives one split"),
-        (lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
-         "belong to the outer rule"),
+        (
+            lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
+            "belong to the outer rule",
+        ),
         (lambda: splits.UserHoldout(fold_in=splits.KFold(2)), "gives one split"),
         (lambda: splits.UserHoldout(fold_in=splits.UserHoldout()), "only cuts rows in two"),
-        (lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")),
-         "only cuts rows in two"),
+        (lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")), "only cuts rows in two"),
         (lambda: splits.UserHoldout(fold_in=splits.TwoStage(at=3)), "only cuts rows in two"),
         (lambda: splits.TwoStage(last="7d", validation=splits.LeaveOut()), "parts of their own"),
         (lambda: splits.KCore(0), "k must be a whole number"),
         (lambda: splits.LeaveOut(cold_users="both"), "cold_users must be one of"),
     ],
-)  # fmt: skip
+)
 def test_rules_that_make_no_sense(make, said):
     with pytest.raises(ParameterError) as caught:
         make()
@@ -320,7 +302,7 @@ def test_rules_that_make_no_sense(make, said):
         (splits.GlobalTime(share=0.2), TABLE.head(0), "empty"),
         (splits.LeaveOut(1), TABLE.with_columns(user=pl.lit(None, pl.Int64)), "id is null"),
     ],
-)  # fmt: skip
+)
 def test_tables_that_cannot_be_split(rule, table, said):
     with pytest.raises((InputError, ParameterError)) as caught:
         every(rule.split(table))

@@ -50,8 +50,7 @@ def rows_of(rule, table):
     except RankwiseError as error:
         return error.what
     return [
-        {name: plain.held(table, mask) for name, mask in split.masks.items()}
-        | {"id": split.card["id"]}
+        {name: plain.held(table, mask) for name, mask in split.masks.items()} | {"id": split.card["id"]}
         for split in made
     ]
 
@@ -77,15 +76,9 @@ DATES = TABLE.with_columns(pl.from_epoch("timestamp", time_unit="s"))
 
 def test_order_of_rows_of_equal_ids_and_time():
     """Rows that differ in other columns alone are told apart by these."""
-    table = pl.DataFrame(
-        {"user": [1] * 6, "item": [2] * 6, "timestamp": [3] * 6, "note": list("abcdef")}
-    )
+    table = pl.DataFrame({"user": [1] * 6, "item": [2] * 6, "timestamp": [3] * 6, "note": list("abcdef")})
     for rule in (splits.LeaveOut(2), splits.LeaveOut(2, "random"), splits.Holdout(0.4)):
-        assert (
-            rule.split(table)
-            .test.sort("note")
-            .equals(rule.split(table.reverse()).test.sort("note"))
-        )
+        assert rule.split(table).test.sort("note").equals(rule.split(table.reverse()).test.sort("note"))
 
 
 @pytest.mark.parametrize("rule", RULES + FOLDS, ids=repr)
@@ -103,8 +96,7 @@ def test_libraries(rule):
         made = rule.split(other)
         made = list(made) if isinstance(made, splits.Folds) else [made]
         found = [
-            {part: plain.held(TABLE, mask) for part, mask in split.masks.items()}
-            | {"id": split.card["id"]}
+            {part: plain.held(TABLE, mask) for part, mask in split.masks.items()} | {"id": split.card["id"]}
             for split in made
         ]
         assert found == expected, name
@@ -129,10 +121,7 @@ def test_dates_in_any_unit_and_zone(unit):
     for column in (
         pl.col("timestamp").cast(kind),
         pl.col("timestamp").cast(kind).dt.replace_time_zone("UTC"),
-        pl.col("timestamp")
-        .cast(kind)
-        .dt.replace_time_zone("UTC")
-        .dt.convert_time_zone("Asia/Tokyo"),
+        pl.col("timestamp").cast(kind).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
     ):
         other = rule.split(DATES.with_columns(column))
         found = {name: plain.held(DATES, mask) for name, mask in other.masks.items()}
@@ -169,10 +158,14 @@ def test_text_files_and_text_dates(tmp_path):
 
 def test_moments_may_be_said_in_any_way():
     moment = datetime.fromtimestamp(1_000_015, UTC)
-    numbers = [splits.GlobalTime(at=at).split(TABLE).card["id"]
-               for at in (1_000_015, 1_000_015.0, moment, "1970-01-12T13:46:55")]  # fmt: skip
-    dates = [splits.GlobalTime(at=at).split(DATES).card["id"]
-             for at in (moment, moment.replace(tzinfo=None), "1970-01-12T13:46:55Z")]  # fmt: skip
+    numbers = [
+        splits.GlobalTime(at=at).split(TABLE).card["id"]
+        for at in (1_000_015, 1_000_015.0, moment, "1970-01-12T13:46:55")
+    ]
+    dates = [
+        splits.GlobalTime(at=at).split(DATES).card["id"]
+        for at in (moment, moment.replace(tzinfo=None), "1970-01-12T13:46:55Z")
+    ]
     assert len(set(numbers)) == len(set(dates)) == 1
     with pytest.raises(RankwiseError, match="at is not a moment"):
         splits.GlobalTime(at=1_000_015).split(DATES)
@@ -195,7 +188,6 @@ def test_other_seeds_give_other_splits():
 
 def test_chance_is_even():
     """Of many seeds every row is tested about equally often."""
-    times = sum(splits.Holdout(0.3, seed=seed).split(TABLE).masks["test"].astype(int)
-                for seed in range(400))  # fmt: skip
+    times = sum(splits.Holdout(0.3, seed=seed).split(TABLE).masks["test"].astype(int) for seed in range(400))
     assert times.mean() == pytest.approx(120)
     assert abs(times - 120).max() < 5 * (400 * 0.3 * 0.7) ** 0.5

@@ -58,9 +58,7 @@ def test_sign_flip_near_exact_and_near_t():
     drawn = stats.sign_flip(x, y, n_resamples=100_000)
     assert drawn.p == pytest.approx(exact.pvalue, abs=0.006)
     x, y = scores(3000, seed=4).T
-    assert stats.sign_flip(x, y, n_resamples=20_000).p == pytest.approx(
-        stats.paired_t(x, y).p, abs=0.02
-    )
+    assert stats.sign_flip(x, y, n_resamples=20_000).p == pytest.approx(stats.paired_t(x, y).p, abs=0.02)
 
 
 @given(PAIRS.filter(differ))
@@ -76,8 +74,7 @@ def test_wilcoxon_and_sign(pairs):
 
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
-THEIRS = {"bonferroni": "bonferroni", "holm": "holm", "hochberg": "simes-hochberg",
-          "bh": "fdr_bh", "by": "fdr_by"}  # fmt: skip
+THEIRS = {"bonferroni": "bonferroni", "holm": "holm", "hochberg": "simes-hochberg", "bh": "fdr_bh", "by": "fdr_by"}
 
 
 @given(P_VALUES, st.sampled_from(list(THEIRS)))
@@ -90,8 +87,7 @@ def test_corrections(p, method):
     assert np.isnan(found[1::2]).all()
 
 
-@given(st.lists(st.floats(0.01, 1), min_size=15, max_size=40), st.floats(-0.2, 0.2),
-       st.floats(0.01, 3))  # fmt: skip
+@given(st.lists(st.floats(0.01, 1), min_size=15, max_size=40), st.floats(-0.2, 0.2), st.floats(0.01, 3))
 def test_equivalence(values, shift, margin):
     """Of differences without skew it is the textbook's pair of one-sided t tests."""
     d = np.array([*values, *(-v for v in values)]) + shift
@@ -108,9 +104,7 @@ def test_equivalence(values, shift, margin):
 @pytest.mark.parametrize("effect", [0.1, 0.4, 1.0])
 def test_power(n, effect):
     solver = TTestPower()
-    assert stats.power_of(n, effect) == pytest.approx(
-        solver.power(effect, n, 0.05, alternative="two-sided"), abs=1e-9
-    )
+    assert stats.power_of(n, effect) == pytest.approx(solver.power(effect, n, 0.05, alternative="two-sided"), abs=1e-9)
     needed = stats.users_needed(effect)
     assert needed == int(np.ceil(solver.solve_power(effect, power=0.8, alpha=0.05)))
     assert stats.minimum_detectable(n) == pytest.approx(
@@ -140,9 +134,7 @@ def test_weights_of_many_users_are_as_good_as_exact_ones():
 @given(st.lists(st.tuples(*[NUMBERS] * 4), min_size=3, max_size=30).map(np.array), st.data())
 def test_all_pairs_at_once(values, data):
     if data.draw(st.booleans()):
-        gaps = np.array(
-            data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size))
-        )
+        gaps = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)))
         values = np.where(gaps.reshape(values.shape), np.nan, values)
     found = stats.paired_t_of_all(values)
     for i, j in product(range(4), repeat=2):
@@ -172,9 +164,7 @@ def test_blocked_and_randomised_tukey():
     blocked = stats.tukey(values, method="blocked")
     assert blocked[0, 2] == pytest.approx(scipy.studentized_range.sf(q, k, (n - 1) * (k - 1)))
     rng = np.random.default_rng(0)
-    largest = np.array([
-        np.ptp(rng.permuted(values, axis=1).mean(axis=0)) for _ in range(4000)
-    ])  # fmt: skip
+    largest = np.array([np.ptp(rng.permuted(values, axis=1).mean(axis=0)) for _ in range(4000)])
     found = stats.tukey(values)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         apart = abs(values[:, i].mean() - values[:, j].mean())
@@ -235,7 +225,5 @@ def test_all_pairs_by_the_same_signs():
             one = stats.sign_flip(values[:, at, i], values[:, at, j], n_resamples=700, seed=3)
             assert found[at, i, j] == found[at, j, i] == pytest.approx(one.p)
         d = np.stack([values[:, at, i] - values[:, at, j] for i, j in upper], axis=1)
-        assert [together[at, i, j] for i, j in upper] == pytest.approx(
-            stats.max_t(d, n_resamples=700, seed=3)
-        )
+        assert [together[at, i, j] for i, j in upper] == pytest.approx(stats.max_t(d, n_resamples=700, seed=3))
     assert (stats.sign_flip_of_all(values[:, 0], n_resamples=700, seed=3) == found[0]).all()

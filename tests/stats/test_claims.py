@@ -135,9 +135,7 @@ def test_nothing_known_is_not_equivalent():
     nothing = [0.0] * 30
     assert not stats.equivalence(nothing, nothing, margin=0.05, largest=1.0).equivalent
     assert stats.equivalence(nothing * 10, nothing * 10, margin=0.05, largest=1.0).equivalent
-    assert not stats.equivalence(
-        nothing * 10, nothing * 10, margin=0.05
-    ).equivalent  # range unknown
+    assert not stats.equivalence(nothing * 10, nothing * 10, margin=0.05).equivalent  # range unknown
 
 
 @pytest.mark.slow
@@ -147,19 +145,17 @@ def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
     rng = np.random.default_rng(7)
     runs, found = 120, {"primary": 0, "exploratory": 0}
     deviation = float(np.std(ndcg(200_000, rng), ddof=1))
-    sizes = {"primary": stats.minimum_detectable(n) * deviation,
-             "exploratory": stats.minimum_detectable(n, alpha=0.05 / 5) * deviation}  # fmt: skip
+    sizes = {
+        "primary": stats.minimum_detectable(n) * deviation,
+        "exploratory": stats.minimum_detectable(n, alpha=0.05 / 5) * deviation,
+    }
     for _ in range(runs):
         columns = {f"m{at}": ndcg(n, rng) for at in range(5)}
         columns["m0"] = columns["m0"] + sizes["exploratory"]
         main = ndcg(n, rng) + sizes["primary"]
-        one = pl.DataFrame(
-            {"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n))
-        )
+        one = pl.DataFrame({"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n)))
         other = pl.DataFrame({"user": range(n), "main": main} | columns)
-        table = rw.compare(
-            rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t"
-        ).table
+        table = rw.compare(rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t").table
         verdicts = dict(zip(table["measure"], table["p_adjusted"], strict=True))
         found["primary"] += verdicts["main"] < 0.05
         found["exploratory"] += verdicts["m0"] < 0.05
@@ -169,12 +165,10 @@ def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
 
 def test_printed_detectable_differences_are_of_the_level_that_decides():
     rng = np.random.default_rng(8)
-    frames = [pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)})
-              for _ in range(3)]  # fmt: skip
+    frames = [pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)}) for _ in range(3)]
     table = rw.compare(dict(zip("abc", map(rw.from_per_user, frames), strict=True))).table
     for row in table.iter_rows(named=True):
-        one, other = (frames["abc".index(row[side])][row["measure"]].to_numpy()
-                      for side in ("baseline", "system"))  # fmt: skip
+        one, other = (frames["abc".index(row[side])][row["measure"]].to_numpy() for side in ("baseline", "system"))
         tests = 3 if row["primary"] else 15
         expected = stats.minimum_detectable(500, alpha=0.05 / tests) * (other - one).std(ddof=1)
         assert row["minimum_detectable"] == pytest.approx(expected)
@@ -229,9 +223,7 @@ def test_intervals_of_all_pairs_together_are_wider():
 def test_margins_as_shares_of_the_baseline():
     rng = np.random.default_rng(12)
     old = rng.random(3000)
-    frames = [
-        pl.DataFrame({"user": range(3000), "z@5": v}) for v in (old, old + rng.normal(0, 0.1, 3000))
-    ]
+    frames = [pl.DataFrame({"user": range(3000), "z@5": v}) for v in (old, old + rng.normal(0, 0.1, 3000))]
     results = [rw.from_per_user(frame) for frame in frames]
     share = rw.compare(*results, margin="2%")["B"]
     number = rw.compare(*results, margin=0.02 * float(old.mean()))["B"]
@@ -243,11 +235,12 @@ def test_margins_as_shares_of_the_baseline():
 
 def test_every_verdict_names_the_error_rate_that_it_controls():
     rng = np.random.default_rng(13)
-    frames = [pl.DataFrame({"user": range(300), "a": rng.random(300), "b": rng.random(300)})
-              for _ in range(2)]  # fmt: skip
+    frames = [pl.DataFrame({"user": range(300), "a": rng.random(300), "b": rng.random(300)}) for _ in range(2)]
     results = [rw.from_per_user(frame) for frame in frames]
-    rates = {correction: rw.compare(*results, correction=correction).table["error_rate"].to_list()
-             for correction in ("holm", "none", "bh")}  # fmt: skip
+    rates = {
+        correction: rw.compare(*results, correction=correction).table["error_rate"].to_list()
+        for correction in ("holm", "none", "bh")
+    }
     assert rates == {
         "holm": ["family-wise", "false discovery rate"],
         "none": ["per comparison", "false discovery rate"],

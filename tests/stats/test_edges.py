@@ -215,8 +215,7 @@ def test_paired_t_test_by_hand():
 def test_paired_t_test_is_a_mapping_too():
     """Code written for a dict of results takes the same values by name."""
     found = stats.paired_t_test(np.array([0.1, 0.2, 0.3, 0.2]), np.array([0.3, 0.3, 0.6, 0.4]))
-    names = ["mean_improvement", "p_value", "significant", "t_statistic", "cohens_d",
-             "interpretation"]  # fmt: skip
+    names = ["mean_improvement", "p_value", "significant", "t_statistic", "cohens_d", "interpretation"]
     assert list(found) == names
     assert dict(found) == found == {name: getattr(found, name) for name in names}
     assert json.loads(json.dumps(dict(found))) == found
@@ -254,9 +253,7 @@ def test_clusters_by_hand():
     error = (residuals**2 / (1 - np.array([0.5, 0.25, 0.25]))).sum() ** 0.5 / 4
     freedom = (16 / 3) ** 2 / (160 / 9)  # tr(K)² / tr(K²), of K = [3, …], [7/6, -1/6], … by hand
     assert found.estimate == 0.75
-    assert found.high - found.estimate == pytest.approx(
-        t_quantile.ppf(0.975, freedom) * error, rel=1e-5
-    )
+    assert found.high - found.estimate == pytest.approx(t_quantile.ppf(0.975, freedom) * error, rel=1e-5)
 
 
 def test_a_sample_of_a_known_whole():
@@ -307,8 +304,9 @@ def test_what_is_refused(go, said):
         go()
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.sampled_from(
-    ["bonferroni", "holm", "hochberg", "bh", "by"]))  # fmt: skip
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=20), st.sampled_from(["bonferroni", "holm", "hochberg", "bh", "by"])
+)
 def test_adjusted_p_values_keep_their_order(p, method):
     found = stats.adjust(p, method)
     order = np.argsort(p, kind="stable")

@@ -14,9 +14,9 @@ def metrics(n):
     """Hit rate and nDCG at 10, hit rate at 50, and AUC of one relevant item at each of n ranks."""
     rank = np.arange(1, n + 1)
     gain = 1 / np.log2(rank + 1)
-    return np.stack(
-        [rank <= 10, np.where(rank <= 10, gain, 0), rank <= 50, 1 - (rank - 1) / (n - 1)], axis=1
-    ).astype(float)
+    return np.stack([rank <= 10, np.where(rank <= 10, gain, 0), rank <= 50, 1 - (rank - 1) / (n - 1)], axis=1).astype(
+        float
+    )
 
 
 def exactly(ranks, probabilities, users=4000):

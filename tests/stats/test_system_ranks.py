@@ -114,16 +114,19 @@ def test_what_never_varies_shows_nothing():
     assert stats.rank_systems(np.repeat(x[:1], 60, axis=0)).low.tolist() == [2, 2, 1]
 
 
-@pytest.mark.parametrize(("go", "kind", "said"), [
-    (lambda: stats.rank_systems([[1.0, np.nan], [1.0, 2.0]]), InputError, "1 NaN"),
-    (lambda: stats.rank_systems([[1.0], [2.0]]), InputError, "two or more of each"),
-    (lambda: stats.rank_systems([1.0, 2.0]), InputError, "two or more of each"),
-    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, confidence=95), ParameterError, "between 0 and 1"),
-    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, seed=-1), ParameterError, "seed"),
-    (lambda: stats.max_t_quantile([]), InputError, "max-T needs"),
-    (lambda: stats.max_t_quantile([[1.0, np.nan]] * 3), InputError, "max-T needs"),
-    (lambda: stats.rank_systems([[1.0, 2.0]] * 3, n_resamples=0), ParameterError, "n_resamples"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("go", "kind", "said"),
+    [
+        (lambda: stats.rank_systems([[1.0, np.nan], [1.0, 2.0]]), InputError, "1 NaN"),
+        (lambda: stats.rank_systems([[1.0], [2.0]]), InputError, "two or more of each"),
+        (lambda: stats.rank_systems([1.0, 2.0]), InputError, "two or more of each"),
+        (lambda: stats.rank_systems([[1.0, 2.0]] * 3, confidence=95), ParameterError, "between 0 and 1"),
+        (lambda: stats.rank_systems([[1.0, 2.0]] * 3, seed=-1), ParameterError, "seed"),
+        (lambda: stats.max_t_quantile([]), InputError, "max-T needs"),
+        (lambda: stats.max_t_quantile([[1.0, np.nan]] * 3), InputError, "max-T needs"),
+        (lambda: stats.rank_systems([[1.0, 2.0]] * 3, n_resamples=0), ParameterError, "n_resamples"),
+    ],
+)
 def test_what_is_refused(go, kind, said):
     with pytest.raises(kind, match=said):
         go()

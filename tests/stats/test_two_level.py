@@ -24,9 +24,7 @@ SAMPLES = 2_000  # a share of 0.95 has an error of 0.005
 
 def crossed(rng, m, n, *, users, seeds, rest):
     """Values of m seeds for n users, of mean 0, from standard deviations of the three parts."""
-    return (
-        rng.normal(0, users, n) + rng.normal(0, seeds, (m, 1)) + rng.normal(0, rest, (m, n))
-    )  # fmt: skip
+    return rng.normal(0, users, n) + rng.normal(0, seeds, (m, 1)) + rng.normal(0, rest, (m, n))
 
 
 def interval(x, y=None):
@@ -38,9 +36,12 @@ def interval(x, y=None):
 
 
 WORLDS = {  # standard deviations between users, between seeds, and of a user's value over seeds
-    "users": (1.0, 0.0, 0.3), "both": (1.0, 0.1, 0.5), "seeds": (0.2, 0.5, 0.5),
-    "noise": (0.0, 0.0, 1.0), "rarely more than noise": (0.1, 0.08, 1.0),
-}  # fmt: skip
+    "users": (1.0, 0.0, 0.3),
+    "both": (1.0, 0.1, 0.5),
+    "seeds": (0.2, 0.5, 0.5),
+    "noise": (0.0, 0.0, 1.0),
+    "rarely more than noise": (0.1, 0.08, 1.0),
+}
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -108,25 +109,20 @@ def test_balanced_designs_agree_with_mixed_models():
 
     rng = np.random.default_rng(3)
     values = crossed(rng, 6, 25, users=1.0, seeds=0.6, rest=0.7) + 0.4
-    frame = pd.DataFrame({
-        "y": values.ravel(), "seed": np.repeat(np.arange(6), 25), "user": np.tile(np.arange(25), 6),
-        "all": 1,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {"y": values.ravel(), "seed": np.repeat(np.arange(6), 25), "user": np.tile(np.arange(25), 6), "all": 1}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of a single group, which crossing needs
         fitted = MixedLM.from_formula(
-            "y ~ 1", groups="all", data=frame, re_formula="0",
-            vc_formula={"user": "0 + C(user)", "seed": "0 + C(seed)"},
-        ).fit(reml=True)  # fmt: skip
+            "y ~ 1", groups="all", data=frame, re_formula="0", vc_formula={"user": "0 + C(user)", "seed": "0 + C(seed)"}
+        ).fit(reml=True)
     ours = variance_of_means(values.mean(axis=0), [values])
     assert float(fitted.fe_params.iloc[0]) == pytest.approx(values.mean(), abs=1e-8)
     assert ours.error == pytest.approx(float(fitted.bse_fe.iloc[0]), rel=1e-3)
 
 
-@given(
-    st.floats(1e-6, 1e3), st.floats(0, 1e3), st.integers(1, 40), st.integers(2, 5000),
-    st.floats(-50, 50),
-)  # fmt: skip
+@given(st.floats(1e-6, 1e3), st.floats(0, 1e3), st.integers(1, 40), st.integers(2, 5000), st.floats(-50, 50))
 def test_p_and_interval_never_disagree(users, seeds, freedom, n, size):
     variance = Variance((users, float(n)), ((seeds, float(freedom)),))
     difference = size * variance.error
@@ -172,8 +168,10 @@ def test_more_seeds_halve_the_interval_as_promised():
     more = stats.two_level(x, y).seeds_to_halve
     assert more is not None
     variance = variance_of_means(x.mean(axis=0) - y.mean(axis=0), [x, y])
-    widths = {count: variance.with_more(count).quantile(0.025) * variance.with_more(count).error
-              for count in (0, more - 1, more)}  # fmt: skip
+    widths = {
+        count: variance.with_more(count).quantile(0.025) * variance.with_more(count).error
+        for count in (0, more - 1, more)
+    }
     assert widths[more] <= widths[0] / 2 < widths[more - 1]
 
 
@@ -204,17 +202,20 @@ def test_data_sets_are_a_t_test_and_tau_is_what_errors_leave():
     assert math.isnan(stats.over_data_sets([0.0, 0.0]).interval.low)
 
 
-@pytest.mark.parametrize(("go", "said"), [
-    (lambda: stats.two_level([[1.0, np.nan], [1.0, 2.0]]), "no NaN"),
-    (lambda: stats.two_level([1.0, 2.0]), "one row per seed"),
-    (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0]] * 2), "value of every user"),
-    (lambda: stats.two_level([[1.0]] * 3), "value of every user"),
-    (lambda: stats.two_level([[1.0, 2.0]], [[1.0, 3.0]]), "two seeds or more"),
-    (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0, 3.0]] * 3, paired=True), "as many on both"),
-    (lambda: stats.over_data_sets([]), "every data set"),
-    (lambda: stats.over_data_sets([1.0, np.nan]), "every data set"),
-    (lambda: stats.over_data_sets([1.0, 2.0], [1.0]), "every data set"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("go", "said"),
+    [
+        (lambda: stats.two_level([[1.0, np.nan], [1.0, 2.0]]), "no NaN"),
+        (lambda: stats.two_level([1.0, 2.0]), "one row per seed"),
+        (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0]] * 2), "value of every user"),
+        (lambda: stats.two_level([[1.0]] * 3), "value of every user"),
+        (lambda: stats.two_level([[1.0, 2.0]], [[1.0, 3.0]]), "two seeds or more"),
+        (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0, 3.0]] * 3, paired=True), "as many on both"),
+        (lambda: stats.over_data_sets([]), "every data set"),
+        (lambda: stats.over_data_sets([1.0, np.nan]), "every data set"),
+        (lambda: stats.over_data_sets([1.0, 2.0], [1.0]), "every data set"),
+    ],
+)
 def test_what_is_refused(go, said):
     with pytest.raises(InputError, match=said):
         go()

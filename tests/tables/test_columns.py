@@ -16,8 +16,7 @@ GRADES = [1, 0, 1]
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["predicted_score", "yhat", "y_pred", "probability", "logit", "prediction", "Score", "est"],
+    "name", ["predicted_score", "yhat", "y_pred", "probability", "logit", "prediction", "Score", "est"]
 )
 def test_names_of_scores(name):
     lists = LISTS.with_columns(pl.Series(name, SCORES))
@@ -121,9 +120,7 @@ def test_relevance_may_be_written_as_true_and_false(tmp_path):
 
 def test_what_an_evaluation_reads_of_a_split():
     """A split has no need of a relevance; the ground truth does, and asks for it."""
-    rows = pl.DataFrame(
-        {"user": [1] * 4, "item": [7, 8, 5, 6], "weight": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
-    )
+    rows = pl.DataFrame({"user": [1] * 4, "item": [7, 8, 5, 6], "weight": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]})
     split = rw.splits.GlobalTime(share=0.5).split(rows)
     result = rw.evaluate({1: [5, 6]}, split, "mrr")
     assert result["mrr"] == 0.5
@@ -138,9 +135,7 @@ def test_what_an_evaluation_reads_of_a_split():
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_what_an_evaluation_reads_of_a_saved_split(form, tmp_path):
-    rows = pl.DataFrame(
-        {"uid": [1] * 4, "item": [7, 8, 5, 6], "liked": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
-    )
+    rows = pl.DataFrame({"uid": [1] * 4, "item": [7, 8, 5, 6], "liked": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]})
     split = rw.splits.GlobalTime(share=0.5).split(rows, columns={"user": "uid"})
     split.save(tmp_path / "split", format=form)
     with pytest.raises(ColumnError, match="'liked' could be it"):

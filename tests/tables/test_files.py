@@ -64,7 +64,7 @@ RUNS = {
     "tagged.trec": TREC.encode(),
     "input.BM25": TREC.encode(),
     "commas.trec": TREC.replace("my best", "my,best").encode(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -73,9 +73,7 @@ def test_runs(name, tmp_path, expected):
     assert rw.evaluate(tmp_path / name, TRUTH, CELLS).values == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"]
-)
+@pytest.mark.parametrize("name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"])
 def test_judgements_as_nist_names_them(name, tmp_path, expected):
     (tmp_path / name).write_text("# topic 1\n1 0 1 2  # sure\n\n2 0 2 1\n# topic 2\n2 0 3 3\n")
     assert rw.evaluate({1: [3, 1], 2: [2]}, tmp_path / name, CELLS).values == expected
@@ -104,21 +102,21 @@ BAD = {
     "both.jsonl": (b'{"user": 1, "item": 2, "items": [3]}\n', "two columns could be the item"),
     "ids.csv": (b"user,item\na,1\na ,2\n", "two ids differ only by blanks"),
     "large.csv": (b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n", "told apart"),
-    "mixed.csv": (
-        b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n1,4,.5\n", "told apart"
-    ),
+    "mixed.csv": (b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n1,4,.5\n", "told apart"),
     "latin.csv": (b"user\xe1,item\n1,2\n", "line is malformed: not in UTF-8"),
     "latin.trec": (b"1 Q0 2 1 1 t\n\xe1 Q0 3 1 1 t\n", "line is malformed: not in UTF-8"),
     "name.csv": (b"user,item," + b"x" * 200_000 + b"\n1,2,3\n", "the first line is no header"),
     "long.csv": (b"user,item,score\n" + b"x" * 200_000 + b",1,z\n", "column 'score' is not a number"),
     "cut.csv": (b"user,item,score\n" + b"x" * 200_000 + b",1,2\n1,2\n", "score"),
     "head.csv": (b'us"er,item\n1,2\n1,3\n', "a quotation mark inside a field"),
-    "lines.inter": ("user_id:token\tx\u2028y:token\titem_id:token\trating:float\n1\t5\t6\n".encode(),
-                    "a line is malformed: 4 fields are expected"),
+    "lines.inter": (
+        "user_id:token\tx\u2028y:token\titem_id:token\trating:float\n1\t5\t6\n".encode(),
+        "a line is malformed: 4 fields are expected",
+    ),
     "keys.jsonl": (b'{"user": 1, "item": 2, "item": 3}\n', "duplicate key 'item'"),
     "nan.jsonl": (b'{"user": 1, "item": 2, "score": NaN}\n', "not JSON"),
     "name.zip": (zipped(CSV).replace(b"run.csv", b"\0un.csv"), "damaged or cut short"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -146,9 +144,7 @@ def test_a_path_is_no_pattern(name, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [None, 10])
-@pytest.mark.parametrize(
-    "address", ["http://169.254.169.254/x.parquet", "s3://bucket/x.parquet", "gs://b/x.parquet"]
-)
+@pytest.mark.parametrize("address", ["http://169.254.169.254/x.parquet", "s3://bucket/x.parquet", "gs://b/x.parquet"])
 def test_addresses_are_never_opened(address, rows, monkeypatch):
     monkeypatch.setattr(pl, "scan_parquet", lambda *_, **__: pytest.fail("opened"))
     monkeypatch.setattr(pl, "read_parquet", lambda *_, **__: pytest.fail("opened"))

@@ -60,10 +60,7 @@ CONTAINERS = {
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_recommendations(name):
-    assert (
-        rw.evaluate(CONTAINERS[name], TRUTH, CELLS).values
-        == rw.evaluate(LISTS, TRUTH, CELLS).values
-    )
+    assert rw.evaluate(CONTAINERS[name], TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
 
 
 JUDGED = [("a", "y", 2), ("b", "z", 1.0), ("b", "x", 3)]
@@ -78,7 +75,7 @@ JUDGED = [("a", "y", 2), ("b", "z", 1.0), ("b", "x", 3)]
         pd.DataFrame(JUDGED, columns=["user", "item", "x"]).set_index(["user", "item"])["x"].rename("rating"),
         {"user": ["a", "b", "b"], "item": ["y", "z", "x"], "relevance": [2, 1, 3]},
     ],
-)  # fmt: skip
+)
 def test_truth(truth):
     assert rw.evaluate(LISTS, truth, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
 
@@ -127,14 +124,8 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
         (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
         (5, "not understood"),
-        (
-            pa.table({"user": [1], "item": [2], "score": pa.array([1], pa.decimal256(50, 0))}),
-            "fails",
-        ),
-        (
-            pd.DataFrame({"user": [1], "item": [2], "score": pd.arrays.SparseArray([0])}),
-            "cannot be read",
-        ),
+        (pa.table({"user": [1], "item": [2], "score": pa.array([1], pa.decimal256(50, 0))}), "fails"),
+        (pd.DataFrame({"user": [1], "item": [2], "score": pd.arrays.SparseArray([0])}), "cannot be read"),
     ],
 )
 def test_refused(source, match):
@@ -163,11 +154,15 @@ def test_a_damaged_sparse_matrix():
         {1: [(5, 2**53), (6, 2**53 + 1)]},
         [(1, 5, 2**53), (1, 6, 2**53 + 1)],
         sparse.csr_array(np.array([[0, 0], [2**53, 2**53 + 1]])),
-        pl.DataFrame({"user": [1, 1], "item": [5, 6],
-                      "score": pl.Series(["0.1000000000000000000", "0.1000000000000000001"])
-                      .cast(pl.Decimal(38, 19))}),
+        pl.DataFrame(
+            {
+                "user": [1, 1],
+                "item": [5, 6],
+                "score": pl.Series(["0.1000000000000000000", "0.1000000000000000001"]).cast(pl.Decimal(38, 19)),
+            }
+        ),
     ],
-)  # fmt: skip
+)
 def test_numbers_with_more_digits_than_floats_are_refused_where_they_become_equal(lists):
     with pytest.raises(ScoreError, match="too many digits to be told apart"):
         rw.evaluate(lists, {1: {6}})
@@ -194,9 +189,7 @@ def test_ids_of_users_tables_are_compared_as_they_are_written():
 @pytest.mark.parametrize("first", [(5, 3.5), (3.5, 4), (4, 4)])
 def test_ratings_may_be_whole_or_decimal_in_any_order(first):
     source = {"ann": [first, (3.5, 4), (5, 3.5)]}
-    assert rw.evaluate_ratings(source, "mae")["mae"] == pytest.approx(
-        (abs(first[0] - first[1]) + 0.5 + 1.5) / 3
-    )
+    assert rw.evaluate_ratings(source, "mae")["mae"] == pytest.approx((abs(first[0] - first[1]) + 0.5 + 1.5) / 3)
     predictions = [("u", n, true, est, {}) for n, (est, true) in enumerate(source["ann"])]
     assert rw.evaluate_ratings(predictions, "mae")["mae"] > 0
 

@@ -42,10 +42,7 @@ def test_parts_make_the_whole(tmp_path, monkeypatch, rows, group):
     monkeypatch.setattr(parquet, "_ROWS", rows)
     whole = table()
     whole.write_parquet(tmp_path / "table.parquet", row_group_size=group)
-    for source in (
-        tmp_path / "table.parquet",
-        io.BytesIO((tmp_path / "table.parquet").read_bytes()),
-    ):
+    for source in (tmp_path / "table.parquet", io.BytesIO((tmp_path / "table.parquet").read_bytes())):
         found, names = read_parquet(source, "table")
         assert_frame_equal(found, whole)
         assert names == tuple(whole.columns)
@@ -59,9 +56,15 @@ def test_no_rows_and_no_columns(tmp_path):
 
 
 WIDE = pl.DataFrame(
-    {"title": ["x"] * 4, "user_id": [1, 1, 2, 2], "note": [None] * 4, "item": [3, 4, 3, 5],
-     "score": [0.9, 0.4, 0.8, 0.1], "vector": [[1.0], [2.0], [3.0], [4.0]]}
-)  # fmt: skip
+    {
+        "title": ["x"] * 4,
+        "user_id": [1, 1, 2, 2],
+        "note": [None] * 4,
+        "item": [3, 4, 3, 5],
+        "score": [0.9, 0.4, 0.8, 0.1],
+        "vector": [[1.0], [2.0], [3.0], [4.0]],
+    }
+)
 
 
 def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
@@ -69,10 +72,10 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     wide.write_parquet(tmp_path / "run.parquet")
     read = []
     monkeypatch.setattr(
-        parquet.pl, "scan_parquet", lambda *args, scan=pl.scan_parquet, **options: (
-            read.append(scan(*args, **options)) or read[-1]
-        )
-    )  # fmt: skip
+        parquet.pl,
+        "scan_parquet",
+        lambda *args, scan=pl.scan_parquet, **options: read.append(scan(*args, **options)) or read[-1],
+    )
     got = read_table(tmp_path / "run.parquet", "recommendations")
     assert got.frame.columns == ["user", "item", "score"]
     assert got.unread == ("title", "note")
@@ -85,22 +88,30 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     assert len(read) == 2
 
 
-@pytest.mark.parametrize(
-    "role", ["recommendations", "truth", "train", "baseline", "items", "users", "interactions"]
-)
+@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "baseline", "items", "users", "interactions"])
 @pytest.mark.parametrize(
     "names",
     [
-        {}, {"score": "pred"}, {"score": "x1"}, {"item": "items"}, {"user_id": "who"}, {"note": "rating"},
-        {"score": "rating", "title": "score"}, {"note": "timestamp", "title": "weight"},
-        {"score": "^x$"}, {"score": "*"}, {"title": "^x$", "note": "*"}, {"title": ""}, {"score": ""},
-        {"title": "column_0", "note": ""}, {"user_id": "^who$"}, {"title": "^.*$"},
+        {},
+        {"score": "pred"},
+        {"score": "x1"},
+        {"item": "items"},
+        {"user_id": "who"},
+        {"note": "rating"},
+        {"score": "rating", "title": "score"},
+        {"note": "timestamp", "title": "weight"},
+        {"score": "^x$"},
+        {"score": "*"},
+        {"title": "^x$", "note": "*"},
+        {"title": ""},
+        {"score": ""},
+        {"title": "column_0", "note": ""},
+        {"user_id": "^who$"},
+        {"title": "^.*$"},
     ],
     ids=str,
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "columns", [None, {"user": "who"}, {"recommendations.score": None}], ids=str
 )
+@pytest.mark.parametrize("columns", [None, {"user": "who"}, {"recommendations.score": None}], ids=str)
 def test_a_file_is_read_like_the_table_in_it(tmp_path, role, names, columns):
     """The same table, unread columns and errors, wherever names are recognised, or not."""
     frame = WIDE.drop("vector").rename(names)
@@ -133,9 +144,7 @@ def test_names_that_are_patterns_elsewhere(tmp_path, name, monkeypatch):
             with pytest.raises(ColumnError, match="could be it"):
                 rw.evaluate(tmp_path / "run.parquet", {1: {4}}, "mrr", chunk_rows=rows)
         ordered = {"recommendations.score": name}
-        result = rw.evaluate(
-            tmp_path / "run.parquet", {1: {4}}, "mrr", columns=ordered, chunk_rows=rows
-        )
+        result = rw.evaluate(tmp_path / "run.parquet", {1: {4}}, "mrr", columns=ordered, chunk_rows=rows)
         assert result["mrr"] == 0.5
 
 
@@ -146,8 +155,7 @@ def test_chunks_read_what_a_whole_file_reads(tmp_path):
     chunks = Chunks(path, 2, None)
     assert {tuple(chunk.frame.columns) for chunk in chunks} == {("user", "item", "score")}
     cards = [
-        rw.evaluate(path, truth, "mrr", chunk_rows=rows).provenance["inputs"]["recommendations"]
-        for rows in (None, 2)
+        rw.evaluate(path, truth, "mrr", chunk_rows=rows).provenance["inputs"]["recommendations"] for rows in (None, 2)
     ]
     assert cards[0]["unread"] == cards[1]["unread"] == ["title", "note"]
 
@@ -172,9 +180,7 @@ def test_a_part_that_is_shorter_than_the_file_says(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_ROWS", 10)
     pl.DataFrame({"user": range(25), "item": range(25)}).write_parquet(tmp_path / "run.parquet")
     cut = pl.LazyFrame.slice
-    monkeypatch.setattr(
-        pl.LazyFrame, "slice", lambda file, first, n=None: cut(file, first, n and n - 1)
-    )
+    monkeypatch.setattr(pl.LazyFrame, "slice", lambda file, first, n=None: cut(file, first, n and n - 1))
     with pytest.raises(FileError, match="damaged or cut short"):
         read_table(tmp_path / "run.parquet", "recommendations")
 

@@ -49,7 +49,7 @@ LISTS = {
     "other names": FRAME.rename({"user": "userId", "item": "movieId", "score": "prediction"}),
     "dense with padding": np.array([[-1, -1], [3, 1], [2, -1]]),
     "list of lists": [[-1, -1], [3, 1], [2, -1]],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -81,9 +81,7 @@ def test_columns_by_hand(expected):
     columns = {"recommendations.user": "who", "recommendations.item": "what", "score": "how"}
     result = rw.evaluate(lists, TRUTH, CELLS, columns=columns)
     assert result.values == expected
-    assert result.provenance["inputs"]["recommendations"]["columns"] == {
-        "user": "who", "item": "what", "score": "how",
-    }  # fmt: skip
+    assert result.provenance["inputs"]["recommendations"]["columns"] == {"user": "who", "item": "what", "score": "how"}
 
 
 def test_a_column_left_unused():
@@ -105,8 +103,7 @@ TEXT = {
     "run": "1 Q0 3 1 0.9 me\n1 Q0 1 2 0.2 me\n2 Q0 2 1 0.5 me\n",
     "rows.jsonl": "".join(json.dumps(row) + "\n" for row in FRAME.to_dicts()),
     "lists.jsonl": '{"user": 1, "items": [3, 1]}\n{"user": 2, "items": [2]}\n',
-    "scores.ndjson": '{"user": 1, "items": [1, 3], "scores": [0.2, 0.9]}\n'
-    '{"user": 2, "items": [2], "scores": [1]}\n',
+    "scores.ndjson": '{"user": 1, "items": [1, 3], "scores": [0.2, 0.9]}\n{"user": 2, "items": [2], "scores": [1]}\n',
 }
 
 

@@ -20,8 +20,30 @@ from rankwise.tables.read import read_table
 from rankwise.tables.typed_columns import expected_types, is_odd, look_at
 
 PLAIN = [str(number) for number in (0, 1, 7, 10, -3, 123456789, 999999999999999999)]
-ODD = ["007", "+7", "-0", " 8", "8 ", "", "x", "1.5", "1e3", ".5", "5.", "nan", "inf", "true",
-       "9007199254740993", "1234567890123456789", "9999999999999999999", '"9"', "1,5", "é", "1_0", "0x1"]  # fmt: skip
+ODD = [
+    "007",
+    "+7",
+    "-0",
+    " 8",
+    "8 ",
+    "",
+    "x",
+    "1.5",
+    "1e3",
+    ".5",
+    "5.",
+    "nan",
+    "inf",
+    "true",
+    "9007199254740993",
+    "1234567890123456789",
+    "9999999999999999999",
+    '"9"',
+    "1,5",
+    "é",
+    "1_0",
+    "0x1",
+]
 
 
 def field(*, odd):
@@ -70,9 +92,7 @@ def whole(text, block=1 << 19):
 
 
 @needs_kernels
-@given(
-    st.lists(st.tuples(field(odd=True), field(odd=True), st.text("ab1. -", max_size=4)), min_size=1)
-)
+@given(st.lists(st.tuples(field(odd=True), field(odd=True), st.text("ab1. -", max_size=4)), min_size=1))
 def test_whole_columns_are_those_in_which_every_field_is(rows):
     rows = [tuple(part.replace('"', "").replace(",", "") for part in row) for row in rows]
     text = "user,item,note\n" + "".join(",".join(row) + "\n" for row in rows)
@@ -107,9 +127,7 @@ def test_a_look_in_blocks_of_lines(block, end):
 
 
 @needs_kernels
-@pytest.mark.parametrize(
-    "odd", ["01", "+1", "-0", " 1", "1 ", "1\t", "1\r", '"1"', "x", "1234567890123456789"]
-)
+@pytest.mark.parametrize("odd", ["01", "+1", "-0", " 1", "1 ", "1\t", "1\r", '"1"', "x", "1234567890123456789"])
 def test_behind_the_sample(tmp_path, odd):
     lines = ["user,item,score", *(f"{number},{number % 7},0.5" for number in range(200))]
     for at in (1, 2, 3, 150, 199, 200):
@@ -144,9 +162,12 @@ LETTERS = [*"017+-.e_x '\t\r\v\f/", "\xa0", "\u0660"]
 def test_what_polars_reads_as_a_whole_number_is_written_as_one_or_is_odd():
     fields = ["".join(some) for n in (1, 2, 3) for some in itertools.product(LETTERS, repeat=n)]
     read = pl.read_csv(
-        io.BytesIO("".join(f"{field};1\n" for field in fields).encode()), separator=";",
-        has_header=False, schema={"id": pl.Int64, "one": pl.Int64}, ignore_errors=True,
-    )["id"].to_list()  # fmt: skip
+        io.BytesIO("".join(f"{field};1\n" for field in fields).encode()),
+        separator=";",
+        has_header=False,
+        schema={"id": pl.Int64, "one": pl.Int64},
+        ignore_errors=True,
+    )["id"].to_list()
     assert len(read) == len(fields)
     for field, number in zip(fields, read, strict=True):
         text = f"\n{field};1\n".encode()
@@ -203,10 +224,6 @@ def test_text_is_parsed_as_numbers_once(tmp_path, monkeypatch, first, last, read
     middle = "".join(f"{n},7,0.25\n" for n in range(10_000))  # more than the first 64 KiB
     path.write_text(f"user,item,score\n{first}\n{middle}{last}\n")
     read = pl.read_csv
-    monkeypatch.setattr(
-        delimited.pl,
-        "read_csv",
-        lambda *args, **options: parsed.append(1) or read(*args, **options),
-    )
+    monkeypatch.setattr(delimited.pl, "read_csv", lambda *args, **options: parsed.append(1) or read(*args, **options))
     outcome(path)
     assert len(parsed) == reads

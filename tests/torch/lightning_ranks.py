@@ -35,9 +35,16 @@ class Fixed(LightningModule):
 def main(size: int) -> None:
     warnings.simplefilter("ignore")  # Lightning's own
     evaluation = Evaluation(Collection(["ndcg@10", "recall@5", "gini@5"], n_items=N_ITEMS))
-    trainer = Trainer(accelerator="cpu", devices=size, strategy="ddp" if size > 1 else "auto",
-                      logger=False, enable_progress_bar=False, enable_model_summary=False,
-                      default_root_dir=Path(sys.argv[2]), callbacks=[evaluation])  # fmt: skip
+    trainer = Trainer(
+        accelerator="cpu",
+        devices=size,
+        strategy="ddp" if size > 1 else "auto",
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=Path(sys.argv[2]),
+        callbacks=[evaluation],
+    )
     users = DataLoader(TensorDataset(torch.arange(N_USERS)), batch_size=4)
     trainer.validate(Fixed(), users, verbose=False)
     result = evaluation.results["val"][0]

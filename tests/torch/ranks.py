@@ -48,13 +48,16 @@ def outcome(metrics):
         result = metrics.result()
     except rw.RankwiseError as error:
         return f"{type(error).__name__}: {error}"
-    return {"values": dict(result.values), "per_user": result.per_user,
-            "counts": dict(result.counts), "slices": result.slices}  # fmt: skip
+    return {
+        "values": dict(result.values),
+        "per_user": result.per_user,
+        "counts": dict(result.counts),
+        "slices": result.slices,
+    }
 
 
 def sampled(rank, size, *, shuffle):
-    sampler = DistributedSampler(TensorDataset(torch.arange(N_USERS)), size, rank,
-                                 shuffle=shuffle, seed=3)  # fmt: skip
+    sampler = DistributedSampler(TensorDataset(torch.arange(N_USERS)), size, rank, shuffle=shuffle, seed=3)
     return list(sampler)
 
 
@@ -83,8 +86,7 @@ def cases(rank, size):
 
 
 def main(rank, size, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank,
-                            world_size=size)  # fmt: skip
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
     results = dict(cases(rank, size))
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(results))
     dist.barrier()

@@ -12,14 +12,31 @@ import rankwise as rw
 from rankwise.measures import registry
 from strategies import ITEMS, World
 
-MORE = ["precision(denominator=length)@3", "recall@[1,2]", "map(normaliser=hits)@3",
-        "dcg(gain=exponential)@3", "ndcg(gain=exponential)@[2,5]", "ndcg(ideal=full)@3",
-        "bpref(without_judged=undefined)", "auc(seen=included)", "mrr", "ndcg", "rbp",
-        "partial_auc(positives=top)@3", "efd(relevance=discounted)@3", "novelty(discount=log)@3",
-        "serendipity(form=history)@3", "serendipity(form=history,similarity=features)@3",
-        "ild(distance=jaccard)@3", "ild(distance=euclidean)@3", "srecall(of=hits)@3",
-        "pop_rsp(denominator=available)@3", "overlap(denominator=union)@3",
-        "ips_recall(propensity=given)@3", "bias_disparity(interactions=truth)@3"]  # fmt: skip
+MORE = [
+    "precision(denominator=length)@3",
+    "recall@[1,2]",
+    "map(normaliser=hits)@3",
+    "dcg(gain=exponential)@3",
+    "ndcg(gain=exponential)@[2,5]",
+    "ndcg(ideal=full)@3",
+    "bpref(without_judged=undefined)",
+    "auc(seen=included)",
+    "mrr",
+    "ndcg",
+    "rbp",
+    "partial_auc(positives=top)@3",
+    "efd(relevance=discounted)@3",
+    "novelty(discount=log)@3",
+    "serendipity(form=history)@3",
+    "serendipity(form=history,similarity=features)@3",
+    "ild(distance=jaccard)@3",
+    "ild(distance=euclidean)@3",
+    "srecall(of=hits)@3",
+    "pop_rsp(denominator=available)@3",
+    "overlap(denominator=union)@3",
+    "ips_recall(propensity=given)@3",
+    "bias_disparity(interactions=truth)@3",
+]
 SPECIAL = {"err": {"max_relevance": 4.0}}
 
 
@@ -66,8 +83,7 @@ def sparse(truth: torch.Tensor) -> torch.Tensor:
     edges = torch.cat([torch.zeros(1, dtype=torch.int64), (~truth.isnan()).sum(1).cumsum(0)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls its sparse tensors a beta, once
-        return torch.sparse_csr_tensor(edges, item, truth[row, item], truth.shape,
-                                       check_invariants=True)  # fmt: skip
+        return torch.sparse_csr_tensor(edges, item, truth[row, item], truth.shape, check_invariants=True)
 
 
 def around(world: World) -> dict:

@@ -18,14 +18,7 @@ from strategies import worlds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from tensor_worlds import (  # noqa: E402
-    EVERY,
-    around,
-    differences,
-    evaluated,
-    sparse,
-    tensors_of,
-)
+from tensor_worlds import EVERY, around, differences, evaluated, sparse, tensors_of  # noqa: E402
 
 from rankwise.torch import Collection  # noqa: E402
 
@@ -45,21 +38,36 @@ def collected(tensors, *args, batch=2, population="all", **options):
 @given(SCORED, st.sampled_from(TIES), st.booleans(), st.integers(1, 4))
 def test_scores_like_lists(world, ties, tied, batch):
     tensors = tensors_of(world, ties=tied)
-    metrics = collected(tensors, EVERY, batch=batch, ties=ties, list_length=12, by="group",
-                        **around(world))  # fmt: skip
+    metrics = collected(tensors, EVERY, batch=batch, ties=ties, list_length=12, by="group", **around(world))
     lists = {user: own for user, own in tensors.lists.items() if own}
     theirs = evaluated(world, lists, EVERY, ties=ties, population="all", by="group")
     assert not differences(metrics.result(), theirs)
 
 
 @settings(max_examples=12)
-@given(SCORED, st.sampled_from(get_args(Population)), st.sampled_from(["skip", "zero", "nan"]),
-       st.sampled_from([None, 2]), st.sampled_from(["skip", "zero"]))  # fmt: skip
+@given(
+    SCORED,
+    st.sampled_from(get_args(Population)),
+    st.sampled_from(["skip", "zero", "nan"]),
+    st.sampled_from([None, 2]),
+    st.sampled_from(["skip", "zero"]),
+)
 def test_who_is_evaluated(world, population, undefined, threshold, without_list):
-    names = ["ndcg@3", "tn@3", "novelty@3", "gini@3", "rmse", "ild(distance=jaccard)@3",
-             "serendipity(form=history,similarity=features)@3"]  # fmt: skip
-    rules = {"population": population, "undefined": undefined, "relevance_threshold": threshold,
-             "without_list": without_list}  # fmt: skip
+    names = [
+        "ndcg@3",
+        "tn@3",
+        "novelty@3",
+        "gini@3",
+        "rmse",
+        "ild(distance=jaccard)@3",
+        "serendipity(form=history,similarity=features)@3",
+    ]
+    rules = {
+        "population": population,
+        "undefined": undefined,
+        "relevance_threshold": threshold,
+        "without_list": without_list,
+    }
     tensors = tensors_of(world, ties=False)
     lists = {user: own for user, own in tensors.lists.items() if own}
     try:
@@ -93,8 +101,7 @@ SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_be
 def test_scores_cut_at_k(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
     metrics = collected(tensors, SHALLOW, ties=ties, **around(world))
-    ranking = rw.rank(tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(),
-                      ties=ties)  # fmt: skip
+    ranking = rw.rank(tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(), ties=ties)
     theirs = evaluated(world, ranking, SHALLOW, population="all")
     assert not differences(metrics.result(), theirs)
 
@@ -103,8 +110,22 @@ def test_scores_cut_at_k(world, ties, tied):
 @given(SCORED, st.sampled_from(["expected", "optimistic", "pessimistic"]), st.booleans())
 def test_complete_rankings(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
-    names = ["auc", "gauc", "lauc@3", "mrr", "ndcg", "map", "recall@5", "rmse", "bpref", "fcp",
-             "partial_auc@3", "r_precision", "err(max_relevance=4)", "ips(of=auc)"]  # fmt: skip
+    names = [
+        "auc",
+        "gauc",
+        "lauc@3",
+        "mrr",
+        "ndcg",
+        "map",
+        "recall@5",
+        "rmse",
+        "bpref",
+        "fcp",
+        "partial_auc@3",
+        "r_precision",
+        "err(max_relevance=4)",
+        "ips(of=auc)",
+    ]
     metrics = collected(tensors, names, ties=ties, population="truth", **around(world))
     truth = {u: own for u, own in world.truth.items() if own}
     ranks = rw.rank_relevant(tensors.scores.numpy(), truth=truth, user_ids=tensors.users.tolist())
@@ -132,9 +153,7 @@ def test_ready_lists(world, batch):
     names = [n for n in names if not any("scores" in p.reads.rows for p in rw.parse(n).parts)]
     users = sorted({*world.lists, *world.truth})
     width = max(map(len, world.lists.values()))
-    lists = torch.tensor([
-        [*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users
-    ])  # fmt: skip
+    lists = torch.tensor([[*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users])
     full = tensors_of(replace(world, lists={u: {} for u in world.lists}), ties=False).truth
     metrics = Collection(names, population="all", **around(world))
     for first in range(0, len(users), batch):

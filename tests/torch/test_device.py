@@ -20,8 +20,18 @@ from rankwise.torch import Collection  # noqa: E402
 
 N_ITEMS, N_USERS = 30, 16
 # These go through lists step by step, where the next step depends on what is there.
-STEPWISE = ("alpha_ndcg", "bpref", "calibration_error", "err", "fcp", "subtopic_recall",
-            "srecall", "serendipity(form=history", "category_", "rbo")  # fmt: skip
+STEPWISE = (
+    "alpha_ndcg",
+    "bpref",
+    "calibration_error",
+    "err",
+    "fcp",
+    "subtopic_recall",
+    "srecall",
+    "serendipity(form=history",
+    "category_",
+    "rbo",
+)
 TOGETHER = [name for name in EVERY if not name.startswith(STEPWISE)]
 CUT = [name for name in TOGETHER if "@" in name and not rw.parse(name).reads_below_k]
 
@@ -30,10 +40,7 @@ def known():
     generator = torch.Generator().manual_seed(0)
     items = range(N_ITEMS)
     return {
-        "train": {
-            user: torch.randperm(N_ITEMS, generator=generator)[:4].tolist()
-            for user in range(N_USERS)
-        },
+        "train": {user: torch.randperm(N_ITEMS, generator=generator)[:4].tolist() for user in range(N_USERS)},
         "items": {
             "item": list(items),
             "genres": [["war", "drama", "noir"][i % 3] for i in items],

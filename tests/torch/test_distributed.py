@@ -23,10 +23,14 @@ def outcomes(request, tmp_path_factory):
     size, folder = request.param, tmp_path_factory.mktemp(f"ranks{request.param}")
     command = [sys.executable, "-W", "error::UserWarning:rankwise", ranks.__file__]
     running = [
-        subprocess.Popen([*command, str(rank), str(size), str(folder)], stderr=subprocess.PIPE,
-                         text=True, cwd=Path(ranks.__file__).parent)
+        subprocess.Popen(
+            [*command, str(rank), str(size), str(folder)],
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(ranks.__file__).parent,
+        )
         for rank in range(size)
-    ]  # fmt: skip
+    ]
     errors = [process.communicate(timeout=240)[1] for process in running]
     assert [process.returncode for process in running] == [0] * size, "\n".join(errors)
     return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(size)]

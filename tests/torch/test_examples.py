@@ -23,8 +23,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name, *options):
-    done = subprocess.run([sys.executable, EXAMPLES / name, *options], capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    done = subprocess.run([sys.executable, EXAMPLES / name, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -69,9 +68,16 @@ def test_lightning_trains_and_logs(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Lightning's own, about workers and coming versions
         lightning.seed_everything(0, verbose=False)
-        trainer = lightning.Trainer(max_epochs=4, accelerator="cpu", devices=1, logger=False,
-                                    enable_checkpointing=False, enable_model_summary=False,
-                                    enable_progress_bar=False, callbacks=[evaluation])  # fmt: skip
+        trainer = lightning.Trainer(
+            max_epochs=4,
+            accelerator="cpu",
+            devices=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            callbacks=[evaluation],
+        )
         trainer.fit(model, DataLoader(TensorDataset(train), batch_size=128, shuffle=True), users)
         results = evaluation.results["val"]
         assert len(results) == 4  # without the sanity check
@@ -87,8 +93,9 @@ def test_lightning_on_two_processes(tmp_path):
     pytest.importorskip("lightning.pytorch", reason="Lightning is not installed")
     script, printed = Path(__file__).with_name("lightning_ranks.py"), []
     for size in ("1", "2"):
-        done = subprocess.run([sys.executable, script, size, tmp_path], capture_output=True,
-                              text=True, check=False, timeout=240)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, script, size, tmp_path], capture_output=True, text=True, check=False, timeout=240
+        )
         assert done.returncode == 0, done.stderr
         printed.append([json.loads(line) for line in done.stdout.splitlines() if line[:2] == "[{"])
     (alone,), both = printed
@@ -100,8 +107,9 @@ def test_lightning_on_two_processes(tmp_path):
 def lists_of(model, metrics, target, n_users):
     metrics.reset()
     model.eval()
-    metrics.update_factors(model.model.users.weight, model.model.items.weight, target,
-                           bias=model.model.bias, users=torch.arange(n_users))  # fmt: skip
+    metrics.update_factors(
+        model.model.users.weight, model.model.items.weight, target, bias=model.model.bias, users=torch.arange(n_users)
+    )
     return metrics.result()
 
 

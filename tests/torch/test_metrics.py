@@ -11,15 +11,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import (
-    DuplicateError,
-    EmptyError,
-    IdError,
-    InputError,
-    MeasureError,
-    ParameterError,
-    ScoreError,
-)
+from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -110,9 +102,7 @@ def test_results_can_be_compared_and_saved(expected, tmp_path):
 def test_a_single_measure_is_a_scalar(expected):
     assert fed(Measure("recall@5")).compute().item() == expected["recall@5"]
     several = fed(Measure("ndcg@[2,5]")).compute()
-    assert {n: v.item() for n, v in several.items()} == {
-        n: expected[n] for n in ("ndcg@2", "ndcg@5")
-    }
+    assert {n: v.item() for n, v in several.items()} == {n: expected[n] for n in ("ndcg@2", "ndcg@5")}
     assert Measure("recall@5").higher_is_better is True
     with pytest.raises(MeasureError, match="one measure"):
         Measure(["ndcg@5", "recall@5"])
@@ -124,8 +114,7 @@ def test_metric_collection_with_a_first_batch_of_zeros():
     collection = torchmetrics.MetricCollection({str(at): m for at, m in enumerate(ours)})
     nothing = torch.tensor([[5.0, 4, 3, 2, 1, 0, 0, 0]])
     collection.update(nothing, torch.tensor([7]))
-    collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]),
-                      torch.tensor([[0, 2]]))  # fmt: skip
+    collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
     values = {name: v.item() for name, v in collection.compute().items()}
     alone = Collection([m.spec.settings.measures[0] for m in ours], n_items=8)
     alone.update(nothing, torch.tensor([7]))
@@ -190,9 +179,7 @@ def test_forward_gives_the_batch_and_adds_it(expected):
     assert metrics.result().values == expected.values
 
 
-@pytest.mark.skipif(
-    not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6"
-)
+@pytest.mark.skipif(not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6")
 def test_merge_state(expected):
     one, other = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)
     for at, (scores, target, users) in enumerate(batches()):
@@ -248,8 +235,7 @@ def forms(target):
         warnings.simplefilter("ignore")
         csr = target.float().to_sparse_csr()
         coo = target.float().to_sparse_coo()
-    return {"bool": target, "float": target.float(), "whole": target.long(), "csr": csr,
-            "coo": coo, "lists": lists}  # fmt: skip
+    return {"bool": target, "float": target.float(), "whole": target.long(), "csr": csr, "coo": coo, "lists": lists}
 
 
 @pytest.mark.parametrize("form", ["bool", "float", "whole", "csr", "coo", "lists"])
@@ -271,8 +257,7 @@ def test_dense_bools_of_every_layout(width):
     generator = torch.Generator().manual_seed(9)
     whole = torch.rand((9, width + 1), generator=generator) < 0.3
     scores = torch.rand((9, width), generator=generator)
-    for target in (whole[:, :width].contiguous(), whole[:, 1:], whole[:, :width],
-                   whole[:, :width].T.contiguous().T):  # fmt: skip
+    for target in (whole[:, :width].contiguous(), whole[:, 1:], whole[:, :width], whole[:, :width].T.contiguous().T):
         results = []
         for form in (target, target.float()):
             metrics = Collection(["ndcg@5", "recall@2"])
@@ -306,8 +291,7 @@ def test_candidates_as_mask_or_as_lists():
 
 def test_sampled_candidates_are_labelled():
     metrics = Collection(["ndcg@5"], negatives=8)
-    metrics.update(torch.rand(4, 9), torch.tensor([0, 1, 2, 3]),
-                   candidates=torch.arange(9).repeat(4, 1))  # fmt: skip
+    metrics.update(torch.rand(4, 9), torch.tensor([0, 1, 2, 3]), candidates=torch.arange(9).repeat(4, 1))
     assert "sampled (m=8" in str(metrics.result())
 
 
@@ -318,8 +302,7 @@ def test_seen_items_are_excluded():
     metrics.update(scores, torch.tensor([3, 2]), users=torch.tensor([0, 1]))
     assert metrics.compute()["recall@1"].item() == 1.0
     lists = Collection(["recall@1", "novelty@1"], n_items=4, train=train, exclude_seen=True)
-    lists.update(scores.argsort(1, descending=True), torch.tensor([3, 2]),
-                 users=torch.tensor([0, 1]))  # fmt: skip
+    lists.update(scores.argsort(1, descending=True), torch.tensor([3, 2]), users=torch.tensor([0, 1]))
     assert lists.result().values == metrics.result().values
     assert lists.result().counts["seen_items_taken_out"] == 3
     metrics.update(scores[:1], torch.tensor([1]), users=torch.tensor([0]) + 7)
@@ -336,24 +319,33 @@ def test_facts_as_tensors():
     group = torch.randint(3, (N_ITEMS,), generator=generator)
     genres = torch.rand((N_ITEMS, 4), generator=generator) < 0.4
     genres[:, 0] = True
-    pairs = torch.stack(
-        [torch.arange(24).repeat(2), torch.randint(N_ITEMS, (48,), generator=generator)], 1
-    )
+    pairs = torch.stack([torch.arange(24).repeat(2), torch.randint(N_ITEMS, (48,), generator=generator)], 1)
     pairs = pairs.unique(dim=0)
     names = ["ild@5", "novelty@5", "reo@5", "subtopic_recall@5", "ndcg@5"]
-    metrics = Collection(names, n_items=N_ITEMS, train=pairs, users={"sex": torch.arange(24) % 2},
-                         items={"features": features, "group": group, "genres": genres},
-                         by="sex")  # fmt: skip
+    metrics = Collection(
+        names,
+        n_items=N_ITEMS,
+        train=pairs,
+        users={"sex": torch.arange(24) % 2},
+        items={"features": features, "group": group, "genres": genres},
+        by="sex",
+    )
     fed(metrics)
     scores = torch.cat([scores for scores, _, _ in batches()])
     theirs = rw.evaluate(
-        rw.rank(scores.numpy(), 5), truth_of(), names, by="sex",
+        rw.rank(scores.numpy(), 5),
+        truth_of(),
+        names,
+        by="sex",
         train=pl.DataFrame({"user": pairs[:, 0].numpy(), "item": pairs[:, 1].numpy()}),
-        items={"item": list(range(N_ITEMS)), "features": features.double().tolist(),
-               "group": group.tolist(),
-               "genres": [[str(i) for i in row.nonzero()[:, 0].tolist()] for row in genres]},
+        items={
+            "item": list(range(N_ITEMS)),
+            "features": features.double().tolist(),
+            "group": group.tolist(),
+            "genres": [[str(i) for i in row.nonzero()[:, 0].tolist()] for row in genres],
+        },
         users={"user": list(range(24)), "sex": [u % 2 for u in range(24)]},
-    )  # fmt: skip
+    )
     assert metrics.result().values == pytest.approx(theirs.values)
     assert metrics.result().slices["group"].to_list() == theirs.slices["group"].to_list()
 
@@ -369,8 +361,7 @@ def test_ids_stand_for_numbers(expected):
 
 
 def test_names_for_loggers():
-    metrics = Collection(["ndcg@2", "reo@2"], n_items=3, safe_names=True,
-                         items={"group": torch.tensor([0, 1, 1])})  # fmt: skip
+    metrics = Collection(["ndcg@2", "reo@2"], n_items=3, safe_names=True, items={"group": torch.tensor([0, 1, 1])})
     metrics.update(torch.rand(4, 3), torch.tensor([0, 1, 2, 0]))
     names = list(metrics.compute())
     assert names[:2] == ["ndcg_at_2", "reo_at_2"]
@@ -466,8 +457,9 @@ def sparse_row(values, width=3):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         edges = torch.tensor([0, len(values)])
-        return torch.sparse_csr_tensor(edges, torch.arange(len(values)), torch.tensor(values),
-                                       (1, width), check_invariants=True)  # fmt: skip
+        return torch.sparse_csr_tensor(
+            edges, torch.arange(len(values)), torch.tensor(values), (1, width), check_invariants=True
+        )
 
 
 def test_stored_zeros():
@@ -487,9 +479,7 @@ def test_stored_zeros():
     assert judged.compute()["bpref"].item() == 0.0
 
 
-@pytest.mark.parametrize(
-    "kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32]
-)
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32])
 def test_whole_numbers_of_every_size(kind):
     scores = torch.zeros(2, 300)
     scores[0, 255] = 1
@@ -507,8 +497,7 @@ def test_scores_of_eight_bits():
 
 def test_exclude_beside_lists_of_candidates():
     candidates, scores = torch.tensor([[5, 7, 9]]), torch.tensor([[0.9, 0.5, 0.1]])
-    for exclude in (torch.tensor([[True, False, False]]), torch.tensor([[5, 6, 11]]),
-                    torch.tensor([[5]])):  # fmt: skip
+    for exclude in (torch.tensor([[True, False, False]]), torch.tensor([[5, 6, 11]]), torch.tensor([[5]])):
         metrics = Collection("recall@1")
         metrics.update(scores, torch.tensor([7]), candidates=candidates, exclude=exclude)
         assert metrics.compute()["recall@1"].item() == 1.0
@@ -520,8 +509,7 @@ def test_ties_in_the_order_of_the_input():
     metrics.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
     assert metrics.compute()["recall@1"].item() == 1.0
     metrics.reset()
-    metrics.update(torch.tensor([[0.5, 0.5]]), torch.tensor([1]),
-                   candidates=torch.tensor([[1, 0]]))  # fmt: skip
+    metrics.update(torch.tensor([[0.5, 0.5]]), torch.tensor([1]), candidates=torch.tensor([[1, 0]]))
     assert metrics.compute()["recall@1"].item() == 1.0
 
 
@@ -585,8 +573,13 @@ def test_rows_without_users_are_different_users():
 def test_who_is_evaluated():
     scores = torch.tensor([[0.9, 0.1], [0.2, 0.3], [-torch.inf, -torch.inf]])
     target = torch.tensor([0, -1, 1])
-    for population, users in (("truth", [0, 2]), ("both", [0]), ("recommended", [0, 1]),
-                              ("judged", [0, 2]), ("all", [0, 1, 2])):  # fmt: skip
+    for population, users in (
+        ("truth", [0, 2]),
+        ("both", [0]),
+        ("recommended", [0, 1]),
+        ("judged", [0, 2]),
+        ("all", [0, 1, 2]),
+    ):
         metrics = Collection("recall@1", population=population)
         metrics.update(scores, target)
         assert metrics.per_user()["user"].to_list() == users
@@ -612,14 +605,24 @@ WRONG = {
     "lists name an item twice": (DuplicateError, torch.tensor([[1, 1], [0, 1]]), TARGET, {}),
     "candidates have the shape": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 3)}),
     "candidates are bools": (InputError, SCORES, TARGET, {"candidates": torch.ones(2, 4)}),
-    "candidates name an item twice": (DuplicateError, SCORES, TARGET,
-                                      {"candidates": torch.ones(2, 4, dtype=torch.int64)}),
-    "candidates go with scores": (InputError, torch.tensor([[1, 2], [0, 1]]), TARGET,
-                                  {"candidates": torch.ones(2, 2, dtype=torch.bool)}),
+    "candidates name an item twice": (
+        DuplicateError,
+        SCORES,
+        TARGET,
+        {"candidates": torch.ones(2, 4, dtype=torch.int64)},
+    ),
+    "candidates go with scores": (
+        InputError,
+        torch.tensor([[1, 2], [0, 1]]),
+        TARGET,
+        {"candidates": torch.ones(2, 2, dtype=torch.bool)},
+    ),
     "two sparse dimensions": (InputError, SCORES, torch.ones(2, 4).to_sparse(1), {}),
     "names an item twice for one user": (
-        DuplicateError, SCORES,
-        torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (2, 4), check_invariants=True), {},
+        DuplicateError,
+        SCORES,
+        torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (2, 4), check_invariants=True),
+        {},
     ),
     "scores is not a tensor": (InputError, None, TARGET, {}),
     "target is not a tensor": (InputError, SCORES, None, {}),
@@ -627,10 +630,14 @@ WRONG = {
     "lists are whole numbers": (InputError, SCORES.to_sparse(), TARGET, {}),
     "one item per user is a whole number": (InputError, SCORES, TARGET.float(), {}),
     "users is not a tensor": (InputError, SCORES, TARGET, {"users": ["ann", "bob"]}),
-    "lists name an item outside": (IdError, torch.tensor([[7, 3], [1, 0]]),
-                                   torch.tensor([[True, False], [True, False]]), {}),
+    "lists name an item outside": (
+        IdError,
+        torch.tensor([[7, 3], [1, 0]]),
+        torch.tensor([[True, False], [True, False]]),
+        {},
+    ),
     "different devices": (InputError, SCORES, TARGET.to("meta"), {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("message", WRONG)
@@ -695,9 +702,7 @@ def test_constant_scores_take_a_bounded_number_of_rows(monkeypatch):
 
     rows = []
     starts = hits.offsets
-    monkeypatch.setattr(
-        hits, "offsets", lambda sizes: rows.append(int(sizes.sum())) or starts(sizes)
-    )
+    monkeypatch.setattr(hits, "offsets", lambda sizes: rows.append(int(sizes.sum())) or starts(sizes))
     monkeypatch.setattr(ranked, "_TIED_RANKS", 300)
     scores, target = torch.zeros(30, 100), torch.zeros(30, 100, dtype=torch.bool)
     target[:, :3] = True
@@ -727,9 +732,7 @@ def test_conventions(name):
     lists = pl.DataFrame({**rows, "score": scores.flatten().numpy()})
     truth = pl.DataFrame({**rows, "relevance": target.flatten().numpy()})
     truth = truth.filter(pl.col("relevance") > 0)
-    expected = rw.evaluate(
-        lists, truth, ["ndcg@3", "recall@3", "map@5"], items=range(N_ITEMS), convention=name
-    )
+    expected = rw.evaluate(lists, truth, ["ndcg@3", "recall@3", "map@5"], items=range(N_ITEMS), convention=name)
     values = {cell: value.item() for cell, value in metrics.compute().items()}
     assert values == dict(expected.values)
     assert metrics.result()["ndcg@3"] == expected["ndcg@3"]

@@ -44,10 +44,10 @@ def as_dict(matrix):
 def test_top_items(factors, pairs, ties, block_size):
     users, items, bias = factors
     seen, _ = pairs
-    theirs = rw.rank(users=users.numpy(), items=items.numpy(), bias=bias.numpy(), k=8, ties=ties,
-                     exclude=as_dict(seen)).frame  # fmt: skip
-    ours = rank(users=users, items=items, bias=bias, k=8, ties=ties, exclude=seen,
-                block_size=block_size)  # fmt: skip
+    theirs = rw.rank(
+        users=users.numpy(), items=items.numpy(), bias=bias.numpy(), k=8, ties=ties, exclude=as_dict(seen)
+    ).frame
+    ours = rank(users=users, items=items, bias=bias, k=8, ties=ties, exclude=seen, block_size=block_size)
     assert ours.items.ravel().tolist() == theirs["item"].to_list()
     assert ours.scores.ravel().tolist() == theirs["score"].to_list()
     of_scores = rank(users @ items.T + bias, 8, ties=ties, exclude=seen)
@@ -59,10 +59,10 @@ def test_top_items(factors, pairs, ties, block_size):
 def test_ranks_of_relevant_items(factors, pairs, block_size):
     users, items, bias = factors
     seen, target = pairs
-    theirs = rw.rank_relevant(users=users.numpy(), items=items.numpy(), bias=bias.numpy(),
-                              truth=as_dict(target), exclude=as_dict(seen))  # fmt: skip
-    ours = rank_relevant(users=users, items=items, bias=bias, target=target, exclude=seen, k=5,
-                         block_size=block_size)  # fmt: skip
+    theirs = rw.rank_relevant(
+        users=users.numpy(), items=items.numpy(), bias=bias.numpy(), truth=as_dict(target), exclude=as_dict(seen)
+    )
+    ours = rank_relevant(users=users, items=items, bias=bias, target=target, exclude=seen, k=5, block_size=block_size)
     frame = theirs.frame.sort("user", "item")
     for name in ("user", "item", "first", "last", "score"):
         assert getattr(ours, name).tolist() == frame[name].to_list(), name
@@ -117,8 +117,7 @@ def test_users_without_candidates(factors):
     everything = torch.ones((N_USERS, N_ITEMS), dtype=torch.bool)
     top = rank(users=users, items=items, k=3, exclude=everything)
     assert top.items.unique().tolist() == [-1]
-    ranks = rank_relevant(users=users, items=items, exclude=everything,
-                          target=torch.zeros(N_USERS, dtype=torch.int64))  # fmt: skip
+    ranks = rank_relevant(users=users, items=items, exclude=everything, target=torch.zeros(N_USERS, dtype=torch.int64))
     assert ranks.first.unique().tolist() == [0]
     assert bool(ranks.score.isnan().all())
     assert rank(users @ items.T, N_ITEMS + 5).items.shape == (N_USERS, N_ITEMS)

@@ -8,8 +8,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-_SIZES = {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
-          "aten::unique_consecutive", "aten::bincount"}  # fmt: skip
+_SIZES = {
+    "aten::nonzero",
+    "aten::masked_select",
+    "aten::_unique2",
+    "aten::unique_dim",
+    "aten::unique_consecutive",
+    "aten::bincount",
+}
 _COPIES = {torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.cpu}
 
 
@@ -25,9 +31,7 @@ class Waits(TorchDispatchMode):
         name = func._schema.name
         if name == "aten::_local_scalar_dense":
             self.counts["scalar"] += 1
-        elif name in _SIZES or (
-            name == "aten::repeat_interleave" and kwargs.get("output_size") is None
-        ):
+        elif name in _SIZES or (name == "aten::repeat_interleave" and kwargs.get("output_size") is None):
             self.counts[name] += 1
         elif name in ("aten::index", "aten::index_put_", "aten::index_put"):
             index = [x for x in args[1] if isinstance(x, torch.Tensor)]

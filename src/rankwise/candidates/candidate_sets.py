@@ -219,12 +219,9 @@ def sampled(
     if n is None or seed is None:
         raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
     if replacement and n > _MOST:  # without replacement, the catalogue is the bound
-        raise ParameterError(f"at most {_MOST:,} negatives are drawn with replacement",
-                             found=f"n={n}")  # fmt: skip
+        raise ParameterError(f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}")
     if by == "popularity" and train is None:
-        raise ParameterError(
-            "drawing by popularity needs training interactions", hint="pass train="
-        )
+        raise ParameterError("drawing by popularity needs training interactions", hint="pass train=")
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
     tables = {

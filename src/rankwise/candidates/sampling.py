@@ -68,9 +68,7 @@ def draw(
     return Drawn(frame, eligible, {"users_with_fewer_negatives": fewer})
 
 
-def _aligned(
-    tables: Mapping[str, Table | None],
-) -> tuple[Table, pl.DataFrame | None, pl.Series]:
+def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | None, pl.Series]:
     """Return the truth, the training interactions and the sorted catalogue, with ids aligned."""
     aligned = [table for table in tables.values() if table is not None]
     for role in ("user", "item"):
@@ -122,9 +120,7 @@ class _Sampler:
         order = np.argsort(user, kind="stable")
         return user[order], item[order]
 
-    def _by_rejection(
-        self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool
-    ) -> tuple[Ints, Ints]:
+    def _by_rejection(self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool) -> tuple[Ints, Ints]:
         """Draw n items per user: draw in rounds, reject known items, and keep the first n others.
 
         Rejecting repeated items is exactly drawing without replacement, also for unequal weights.
@@ -157,8 +153,7 @@ class _Sampler:
         user, item = users[drawn // width], drawn % width
         if missing.any():  # the eligible items have small weights: too many rejections
             rest = np.flatnonzero(missing)
-            more = self._from_dense(users[rest], missing[rest], rng, drawn=(user, item),
-                                    replacement=replacement)  # fmt: skip
+            more = self._from_dense(users[rest], missing[rest], rng, drawn=(user, item), replacement=replacement)
             user, item = (np.concatenate(pair) for pair in zip((user, item), more, strict=True))
         return user, item
 

@@ -29,28 +29,19 @@ __all__ = ["command"]
 @click.argument("test", required=False)
 @click.option("--validation", metavar="FILE", help="The validation part.")
 @click.option("--recommendations", metavar="FILE", help="Recommendation lists of the test users.")
-@choice_option(
-    "--claim",
-    kind=Claim,
-    help="What the split claims; a violated claim fails.  [default: from its card]",
-)
+@choice_option("--claim", kind=Claim, help="What the split claims; a violated claim fails.  [default: from its card]")
 @click.option("--repeats", is_flag=True, help="Users may consume an item more than once.")
 @click.option("--items", metavar="FILE", help="Item features that models use.")
 @click.option("--users", metavar="FILE", help="User features that models use.")
-@click.option(
-    "--features", metavar="FILE", help="Features with the time at which each became known."
-)
-@click.option(
-    "--candidates", metavar="FILE", help="Candidate sets in the order in which they are scored."
-)
+@click.option("--features", metavar="FILE", help="Features with the time at which each became known.")
+@click.option("--candidates", metavar="FILE", help="Candidate sets in the order in which they are scored.")
 @click.option("--runs", metavar="FILE", help="A log with columns run, part and purpose.")
 @click.option(
     "--stage",
     "stages",
     multiple=True,
     metavar="NAME=FILE",
-    help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be "
-    "repeated.",
+    help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be repeated.",
 )
 @column_option
 @time_unit_option
@@ -70,7 +61,7 @@ def command(
     """Check the split into TRAIN and TEST for leakage; TRAIN may be a folder that holds both.
 
     Exit code 1 if a check fails.
-    """  # fmt: skip
+    """
     import polars as pl
 
     from rankwise.splits.audit.audit import audit
@@ -83,9 +74,7 @@ def command(
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
-        text = [
-            pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested
-        ]
+        text = [pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested]
         click.echo(failing.with_columns(text).write_csv(), nl=False)
     elif form == "table":
         click.echo(repr(report))
@@ -98,7 +87,5 @@ def _respelled(ctx: click.Context, report: Audit) -> Audit:
     """Return an audit whose findings name options as the command line does."""
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
-    checks = (
-        replace(check, said=in_options(check.said, ctx.command, group)) for check in report.checks
-    )
+    checks = (replace(check, said=in_options(check.said, ctx.command, group)) for check in report.checks)
     return replace(report, checks=tuple(checks))

@@ -26,7 +26,7 @@ def command(ctx: click.Context, /, config: Path | None, *, schema: bool) -> None
 
     Exit code 2 if it has mistakes: each is listed with its line, its key, and what was probably
     meant.
-    """  # fmt: skip
+    """
     if schema == (config is not None):
         raise click.UsageError("give a CONFIG, or --schema", ctx)
     if config is None:

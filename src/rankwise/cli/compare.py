@@ -45,13 +45,9 @@ __all__ = ["command"]
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
 @click.option("--users", metavar="FILE", help="With --truth: one row per user, for --by.")
 @click.option(
-    "--by",
-    metavar="COLUMN",
-    help="Compare within each group of users. Saved results need to be evaluated with --by.",
+    "--by", metavar="COLUMN", help="Compare within each group of users. Saved results need to be evaluated with --by."
 )
-@click.option(
-    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
-)
+@click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
 @click.option(
     "--no-regression",
     "gate",
@@ -79,10 +75,7 @@ __all__ = ["command"]
     help="Test of each pair; auto: the paired t test from 1,000 users, sign flips below.",
 )
 @choice_option(
-    "--correction",
-    kind=Family,
-    default="holm",
-    help="Correction for the number of pairs, on the primary metric.",
+    "--correction", kind=Family, default="holm", help="Correction for the number of pairs, on the primary metric."
 )
 @click.option(
     "--margin",
@@ -120,17 +113,12 @@ __all__ = ["command"]
     type=click.IntRange(1),
     help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling."
-)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling.")
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
 @output_options
 @click.option(
-    "--save",
-    type=PATH,
-    metavar="DIR",
-    help="Save the comparison and its results in a folder, for `rankwise report`.",
+    "--save", type=PATH, metavar="DIR", help="Save the comparison and its results in a folder, for `rankwise report`."
 )
 @click.pass_context
 def command(
@@ -164,14 +152,19 @@ def command(
 
     With --no-regression the exit code is 0 only if every system is shown to lose less than the
     margin against the baseline; without a margin, only if it is shown to be better.
-    """  # fmt: skip
+    """
     groups = tuple(filter(None, (by, options["clusters"])))
-    read = partial(_read, measures=measures, train=train, users=users, by=groups, columns=columns,
-                   relevance_threshold=relevance_threshold)  # fmt: skip
+    read = partial(
+        _read,
+        measures=measures,
+        train=train,
+        users=users,
+        by=groups,
+        columns=columns,
+        relevance_threshold=relevance_threshold,
+    )
     if (looks is not None and gate is None) or (planned_users is not None and looks is None):
-        raise click.UsageError(
-            "--looks needs --no-regression, and --planned-users needs --looks", ctx
-        )
+        raise click.UsageError("--looks needs --no-regression, and --planned-users needs --looks", ctx)
     results = read_systems(ctx, systems, partial(read, truth=truth))
     if truth is not None and any(isinstance(r, dict) for r in results.values()):
         raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
@@ -184,8 +177,7 @@ def command(
     from rankwise.results.compare import compare
 
     primary = measures[0] if measures else None
-    comparison = compare(results, baseline=baseline, primary=primary, by=by,
-                         measures=list(measures) or None, **options)  # fmt: skip
+    comparison = compare(results, baseline=baseline, primary=primary, by=by, measures=list(measures) or None, **options)
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
@@ -212,8 +204,10 @@ def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tup
     """Return outcome, pair and reason of every system in this look, valid at all looks."""
     from rankwise.results.looks import look_again
 
-    return [(look.outcome, f"{look.system} against {look.baseline} in {look.measure}", look.why)
-            for look in look_again(comparison, file, planned=planned)]  # fmt: skip
+    return [
+        (look.outcome, f"{look.system} against {look.baseline} in {look.measure}", look.why)
+        for look in look_again(comparison, file, planned=planned)
+    ]
 
 
 def _held(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -248,8 +242,5 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
         hint = "pass --margin, the largest loss that does not matter"
         return "not shown", f"it is not shown to be better: {means}; {hint}"
     needed = row["users_needed"]
-    more = (
-        "" if needed is None
-        else f"; about {needed:,} users would show it if this is the true difference"
-    )  # fmt: skip
+    more = "" if needed is None else f"; about {needed:,} users would show it if this is the true difference"
     return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}{more}"

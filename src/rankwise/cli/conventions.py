@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(
-    "conventions",
-    epilog=examples("rankwise conventions", "rankwise conventions recbole"),
-)
+@click.command("conventions", epilog=examples("rankwise conventions", "rankwise conventions recbole"))
 @click.argument("name", required=False)
 def command(name: str | None) -> int:
     """List the conventions, or every choice of the one called NAME.

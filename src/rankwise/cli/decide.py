@@ -13,9 +13,7 @@ from rankwise.core.choices import Missing
 __all__ = ["command"]
 
 
-def _margins(
-    _ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
-) -> dict[str, float | str]:
+def _margins(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, float | str]:
     margins: dict[str, float | str] = {}
     for text in given:
         measure, equals, size = text.rpartition("=")
@@ -36,32 +34,48 @@ def _margins(
 )
 @click.argument("baseline", metavar="[NAME=]BASELINE")
 @click.argument("system", metavar="[NAME=]SYSTEM")
-@click.option("--success", multiple=True, required=True, metavar="MEASURE",
-              help="Success metric, of which one has to improve; may be repeated.")  # fmt: skip
-@click.option("--guardrail", "guardrails", multiple=True, metavar="MEASURE=MARGIN",
-              callback=_margins, help="Metric that must lose less than its margin: "
-              "'recall@10=1%', 'mrr@10=0.002'; may be repeated.")  # fmt: skip
-@click.option("--deterioration", multiple=True, metavar="MEASURE",
-              help="Metric that must not get significantly worse; may be repeated.")  # fmt: skip
-@click.option("--slices", multiple=True, metavar="COLUMN",
-              help="Also check each group of users; results need --by.")  # fmt: skip
-@click.option("--min-slice-size", type=click.IntRange(2), default=100, show_default=True,
-              help="Groups with fewer users are listed but not checked.")  # fmt: skip
+@click.option(
+    "--success",
+    multiple=True,
+    required=True,
+    metavar="MEASURE",
+    help="Success metric, of which one has to improve; may be repeated.",
+)
+@click.option(
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="MEASURE=MARGIN",
+    callback=_margins,
+    help="Metric that must lose less than its margin: 'recall@10=1%', 'mrr@10=0.002'; may be repeated.",
+)
+@click.option(
+    "--deterioration",
+    multiple=True,
+    metavar="MEASURE",
+    help="Metric that must not get significantly worse; may be repeated.",
+)
+@click.option("--slices", multiple=True, metavar="COLUMN", help="Also check each group of users; results need --by.")
+@click.option(
+    "--min-slice-size",
+    type=click.IntRange(2),
+    default=100,
+    show_default=True,
+    help="Groups with fewer users are listed but not checked.",
+)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
-@choice_option("--missing", kind=Missing, default="error",
-               help="What to do with users who have a value in one result only.")  # fmt: skip
-@click.option("--record", type=PATH, metavar="FILE",
-              help="Write the decision as canonical JSON with a digest.")  # fmt: skip
+@choice_option(
+    "--missing", kind=Missing, default="error", help="What to do with users who have a value in one result only."
+)
+@click.option("--record", type=PATH, metavar="FILE", help="Write the decision as canonical JSON with a digest.")
 @click.pass_context
-def command(
-    ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any
-) -> int:
+def command(ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any) -> int:
     """Decide whether to ship SYSTEM in place of BASELINE.
 
     Both are folders that `rankwise evaluate --save` wrote, or tables of per-user values. Ship if a
     success metric is better and every guardrail is shown to hold; stop if a metric is worse;
     otherwise hold. Exit codes: ship 0, stop 1, hold 2.
-    """  # fmt: skip
+    """
     from rankwise.results.decide import decide
     from rankwise.results.per_user import open_result
 

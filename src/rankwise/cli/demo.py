@@ -28,11 +28,7 @@ NEXT = (
 
 @click.command("demo", epilog=examples("rankwise demo --seed 1 --save other"))
 @click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the data and of the random baseline.",
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the data and of the random baseline."
 )
 @click.option(
     "--save",

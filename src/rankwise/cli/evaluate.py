@@ -110,7 +110,7 @@ def command(
 
     --convention NAME reproduces the values of another library; `rankwise conventions` lists the
     names, and --convention all prints the metrics under every one of them.
-    """  # fmt: skip
+    """
     if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
     _check_outputs(ctx, run, truth, [path for path in (output, per_user) if path], save)
@@ -123,9 +123,7 @@ def command(
         outputs = [*required, save, per_user, master, buckets]
         if engine == "spark" or any(output is not None for output in outputs):
             raise click.UsageError(
-                "with many conventions there is only a table: no --require, --save, --per-user "
-                "or Spark",
-                ctx,
+                "with many conventions there is only a table: no --require, --save, --per-user or Spark", ctx
             )
         write_out(_across(ctx, run, truth, measures, number, options), form, output)
         return 0
@@ -149,9 +147,13 @@ def command(
 
 
 def _across(
-    ctx: click.Context, run: str, truth: str | None, measures: tuple[str, ...], number: str | None,
+    ctx: click.Context,
+    run: str,
+    truth: str | None,
+    measures: tuple[str, ...],
+    number: str | None,
     options: dict[str, Any],
-) -> AcrossConventions:  # fmt: skip
+) -> AcrossConventions:
     """Evaluate under every convention, or find those that give a number."""
     from rankwise.evaluation.across import across_conventions, convention_of
     from rankwise.evaluation.option_sets import TableOptions
@@ -161,9 +163,7 @@ def _across(
     known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
     for name in options:
         if name not in known:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} cannot be used with many conventions", ctx
-            )
+            raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)
     chosen = None if asked.lower() == "all" else [asked]
     if number is None:
         wanted = measures or DEFAULT_MEASURES
@@ -174,9 +174,8 @@ def _across(
 
 
 def _on_spark(
-    run: str, truth: str | None, measures: list[Any], master: str | None, buckets: int | None,
-    options: dict[str, Any],
-) -> Result:  # fmt: skip
+    run: str, truth: str | None, measures: list[Any], master: str | None, buckets: int | None, options: dict[str, Any]
+) -> Result:
     """Evaluate on Spark, in a session of this command."""
     from rankwise.errors import UsageError
 
@@ -187,9 +186,7 @@ def _on_spark(
     return evaluate(run, truth, measures, spark=session(master), buckets=buckets, **options)
 
 
-def _check_outputs(
-    ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None
-) -> None:
+def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None) -> None:
     """Refuse before any work what could not be written after it."""
     from rankwise.errors import OutputError
 
@@ -229,9 +226,7 @@ def _with_gates(
     for text in required:
         (measure,) = parse_all(text, reader)
         if len(measure.cells) > 1:
-            raise click.UsageError(
-                f"--require {text!r} has several cut-offs: give each its own", ctx
-            )
+            raise click.UsageError(f"--require {text!r} has several cut-offs: give each its own", ctx)
         if not any(set(measure.cells) <= set(one.cells) for one in known):
             out.append(text)
             known.append(measure)
@@ -243,8 +238,10 @@ def _write_per_user(result: Result, path: Path) -> None:
 
     frame = result.per_user
     writers: dict[str, Callable[[Path], Any]] = {
-        ".json": frame.write_json, ".csv": frame.write_csv, ".parquet": frame.write_parquet,
-    }  # fmt: skip
+        ".json": frame.write_json,
+        ".csv": frame.write_csv,
+        ".parquet": frame.write_parquet,
+    }
     new_file(path, writers[path.suffix])
 
 

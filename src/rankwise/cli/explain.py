@@ -29,9 +29,7 @@ __all__ = ["command"]
 )
 @click.argument("run")
 @click.argument("truth")
-@click.option(
-    "-m", "--measure", required=True, metavar="MEASURE", help="One metric, such as map@10."
-)
+@click.option("-m", "--measure", required=True, metavar="MEASURE", help="One metric, such as map@10.")
 @click.option(
     "--between",
     nargs=2,

@@ -8,10 +8,27 @@ __all__ = ["plain_formula", "plain_text"]
 
 _SIGN = re.compile(r"\\[A-Za-z]+|\\.|\s+|\w(?<!_)|.")
 _SYMBOLS = {
-    "sum": "Σ", "prod": "Π", "in": "∈", "cap": "∩", "cup": "∪", "bigcup": "∪", "setminus": "∖",
-    "emptyset": "∅", "le": "≤", "ge": "≥", "neq": "≠", "cdot": "·", "alpha": "α", "beta": "β",
-    "gamma": "γ", "left": "", "right": "", "quad": "\n", ",": " ", ";": " ",
-}  # fmt: skip
+    "sum": "Σ",
+    "prod": "Π",
+    "in": "∈",
+    "cap": "∩",
+    "cup": "∪",
+    "bigcup": "∪",
+    "setminus": "∖",
+    "emptyset": "∅",
+    "le": "≤",
+    "ge": "≥",
+    "neq": "≠",
+    "cdot": "·",
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "left": "",
+    "right": "",
+    "quad": "\n",
+    ",": " ",
+    ";": " ",
+}
 _ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
 _OPEN, _CLOSED, _BARS = "([{", ")]}", "|"
 _FACTOR = "\x00"  # stands behind a fraction, until what follows it is known

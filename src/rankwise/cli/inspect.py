@@ -17,16 +17,12 @@ __all__ = ["command"]
 @click.command(
     "inspect",
     epilog=examples(
-        "rankwise inspect runs/neighbours.csv",
-        "rankwise inspect results/neighbours",
-        "rankwise inspect split",
+        "rankwise inspect runs/neighbours.csv", "rankwise inspect results/neighbours", "rankwise inspect split"
     ),
 )
 @click.argument("path")
 @column_option
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(path: str, columns: dict[str, Any], format_: str) -> None:
     """Show how PATH is read: the format and columns of a file, or the content of a folder.
 
@@ -70,8 +66,10 @@ def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
     except FileError as error:
         raise FileError(
             "this folder holds neither a saved result nor a split that can be read",
-            where=error.where, found=f"{error.what}: {error.found}", hint=error.hint,
-        ) from error  # fmt: skip
+            where=error.where,
+            found=f"{error.what}: {error.found}",
+            hint=error.hint,
+        ) from error
     if isinstance(split, Folds):
         return {"folder": str(folder), "holds": f"{len(split)} folds", "fold 0": split[0].card}
     return {"folder": str(folder), "holds": "a split", **split.card}
@@ -91,10 +89,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "users": result.counts["users"],
         "values": result.values,
         "settings": settings,
-        "inputs": {
-            name: f"{source['source']}, {source['rows']} rows"
-            for name, source in provenance["inputs"].items()
-        },
+        "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
     }
 
 

@@ -90,9 +90,13 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "error inside rankwise; 130 interrupted; 141 broken pipe.",
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
     help="Show the version, and whether compiled kernels are used.",
-)  # fmt: skip
+)
 def cli() -> None:
     """Evaluate recommender systems. Data goes to stdout, everything else to stderr."""
 

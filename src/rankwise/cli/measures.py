@@ -22,16 +22,10 @@ _PAGE = 80  # columns of a definition where there is no terminal
 
 @click.command(
     "measures",
-    epilog=examples(
-        "rankwise measures",
-        "rankwise measures ndcg",
-        "rankwise measures 'ndcg(gain=exponential)@10'",
-    ),
+    epilog=examples("rankwise measures", "rankwise measures ndcg", "rankwise measures 'ndcg(gain=exponential)@10'"),
 )
 @click.argument("name", required=False)
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(name: str | None, format_: str) -> None:
     """List the metrics, or print the definition of the one called NAME."""
     from rankwise.measures.describe import Description, every_description
@@ -40,9 +34,7 @@ def command(name: str | None, format_: str) -> None:
         from rankwise.measures.read import parse
 
         description = Description(type(parse(name)))
-        click.echo(
-            json.dumps(description.as_dict()) if format_ == "json" else definition(description)
-        )
+        click.echo(json.dumps(description.as_dict()) if format_ == "json" else definition(description))
     elif format_ == "json":
         click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
     else:
@@ -90,10 +82,12 @@ def definition(description: Description) -> str:
     formatter.write_dl(_facts(description))
     if description.parameters:
         with formatter.section("Parameters"):
-            formatter.write_dl([
-                (one.name, f"{one.values}; default {one.default}. {plain_text(one.text)}")
-                for one in description.parameters
-            ])  # fmt: skip
+            formatter.write_dl(
+                [
+                    (one.name, f"{one.values}; default {one.default}. {plain_text(one.text)}")
+                    for one in description.parameters
+                ]
+            )
     for title in ("Notes", "References"):
         if title in sections:
             with formatter.section(title):
@@ -107,14 +101,16 @@ def _write_formula(formatter: click.HelpFormatter, latex: str) -> None:
     from rankwise.cli.formulas import plain_formula
 
     for line in plain_formula(latex).split("\n"):
-        formatter.write(textwrap.fill(line, formatter.width, initial_indent="    ",
-                                      subsequent_indent="        ") + "\n")  # fmt: skip
+        formatter.write(
+            textwrap.fill(line, formatter.width, initial_indent="    ", subsequent_indent="        ") + "\n"
+        )
 
 
 def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
     indent = " " * formatter.current_indent
-    lines = textwrap.fill(" ".join(text.split()), formatter.width, initial_indent=indent,
-                          subsequent_indent=indent, break_on_hyphens=False)  # fmt: skip
+    lines = textwrap.fill(
+        " ".join(text.split()), formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
     formatter.write(f"{lines}\n")
 
 
@@ -125,8 +121,7 @@ def _facts(description: Description) -> list[tuple[str, str]]:
     cls = description.cls
     at = "" if cls.cutoff == "none" else "@10"
     call = f"{cls.__module__.split('.')[0]}.{cls.__name__}()" + (" @ 10" if at else "")
-    cutoffs = {"required": "required", "optional": "optional: without it, the whole list",
-               "none": "none"}  # fmt: skip
+    cutoffs = {"required": "required", "optional": "optional: without it, the whole list", "none": "none"}
     facts = {
         "also called": ", ".join(cls.aliases),
         "family": FAMILIES.get(cls.family, cls.family),

@@ -28,10 +28,11 @@ __all__ = [
     "name_and_path",
     "named_paths",
     "output_options",
-    "settings_options", "table_options",
+    "settings_options",
+    "table_options",
     "time_unit_option",
     "write_out",
-]  # fmt: skip
+]
 
 PATH = click.Path(path_type=Path)
 
@@ -116,10 +117,7 @@ def table_options(function: _F) -> _F:
 def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given explicitly: a convention sets all others."""
     default = click.core.ParameterSource.DEFAULT
-    return {
-        name: value for name, value in options.items()
-        if ctx.get_parameter_source(name) is not default
-    }  # fmt: skip
+    return {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not default}
 
 
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:
@@ -153,9 +151,7 @@ column_option = click.option(
 )
 
 time_unit_option = choice_option(
-    "--time-unit",
-    kind=TimeUnit,
-    help="Unit of numeric timestamps.  [default: guessed from their magnitude]",
+    "--time-unit", kind=TimeUnit, help="Unit of numeric timestamps.  [default: guessed from their magnitude]"
 )
 
 
@@ -191,9 +187,7 @@ def write_out(shown: Any, form: str, output: Path | None) -> None:
             write_text(output, text())
 
 
-def name_and_path(
-    ctx: click.Context, text: str, shape: str = "[NAME=]PATH"
-) -> tuple[str, str, bool]:
+def name_and_path(ctx: click.Context, text: str, shape: str = "[NAME=]PATH") -> tuple[str, str, bool]:
     """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
     from rankwise.tables.formats import plain_stem
 
@@ -205,9 +199,7 @@ def name_and_path(
     return name, path, True
 
 
-def named_paths(
-    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
-) -> dict[str, _R]:
+def named_paths(ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]) -> dict[str, _R]:
     """Return what ``[NAME=]PATH`` name, by name."""
     out: dict[str, _R] = {}
     for text in systems:

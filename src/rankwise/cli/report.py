@@ -23,12 +23,9 @@ __all__ = ["command"]
     ),
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
-@click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True,
-              help="The file to write.")  # fmt: skip
+@click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
 @click.option("--primary", metavar="MEASURE", help="The primary metric of the comparison.")
-@click.option(
-    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
-)
+@click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
 @click.option("--title", help="The title of the page.")
 @click.option(
     "--recommendations",
@@ -42,8 +39,7 @@ __all__ = ["command"]
 @click.option("--train", metavar="FILE", help="Training interactions.")
 @click.option("--items", metavar="FILE", help="Items with their titles.")
 @click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
-@click.option("--assets", type=PATH, metavar="DIR",
-              help="Also write every chart as SVG and PNG, and its data as CSV.")  # fmt: skip
+@click.option("--assets", type=PATH, metavar="DIR", help="Also write every chart as SVG and PNG, and its data as CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -65,7 +61,7 @@ def command(
 
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
     give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote.
-    """  # fmt: skip
+    """
     from rankwise.results.comparison import Comparison
     from rankwise.results.comparison_folder import is_comparison
     from rankwise.results.per_user import open_result
@@ -79,10 +75,16 @@ def command(
     else:
         subject = named_paths(ctx, systems, open_result)
     page = report(
-        subject, primary=primary, baseline=baseline, title=title,
-        recommendations=named_paths(ctx, runs, str), truth=truth, train=train, items=items,
+        subject,
+        primary=primary,
+        baseline=baseline,
+        title=title,
+        recommendations=named_paths(ctx, runs, str),
+        truth=truth,
+        train=train,
+        items=items,
         audit=_audit(ctx, train, truth) if audit else None,
-    )  # fmt: skip
+    )
     _write(page, output, assets)
 
 

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["command", "read"]
 
 
-@click.command(
-    "run",
-    epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"),
-)
+@click.command("run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"))
 @click.argument("config", type=PATH)
-@click.option("-o", "--output", type=PATH, metavar="DIR",
-              help="The folder to write to, in place of the file's output.folder.")  # fmt: skip
+@click.option(
+    "-o", "--output", type=PATH, metavar="DIR", help="The folder to write to, in place of the file's output.folder."
+)
 def command(config: Path, output: Path | None) -> int:
     """Run everything that the YAML file CONFIG describes.
 
@@ -32,12 +30,13 @@ def command(config: Path, output: Path | None) -> int:
     results, the comparison, the report and a resolved config.yaml, which reproduces the run bit by
     bit, are written to the output folder. `rankwise init` writes a file to begin with. With a
     section `decision` the exit code is that of `rankwise decide`.
-    """  # fmt: skip
+    """
     experiment = read(config)
     from rankwise.evaluation.config.execute import execute
 
-    outcome = execute(experiment, evaluate=_engine(experiment), folder=output,
-                      say=lambda text: click.echo(text, err=True))  # fmt: skip
+    outcome = execute(
+        experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True)
+    )
     shown: list[Any] = [*outcome.comparisons[:1]] or [*outcome.results.values()]
     click.echo("\n\n".join(map(repr, shown)))
     for what, why in outcome.missing.items():
@@ -57,9 +56,8 @@ def read(config: Path) -> Experiment:
         from rankwise.evaluation.config.experiment import read_experiment
     except ImportError as error:
         raise UsageError(
-            "configuration files need pydantic and PyYAML", found=str(error),
-            hint='pip install "rankwise[config]"',
-        ) from error  # fmt: skip
+            "configuration files need pydantic and PyYAML", found=str(error), hint='pip install "rankwise[config]"'
+        ) from error
     return read_experiment(config)
 
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import (
-    PATH,
-    choice_option,
-    column_option,
-    examples,
-    time_unit_option,
-)
+from rankwise.cli.options import PATH, choice_option, column_option, examples, time_unit_option
 from rankwise.cli.spelling import flag_of
 from rankwise.core.choices import Cold, FileFormat, FilterOn, Seen
 
@@ -52,59 +46,32 @@ _ALLOWED = {
     help="JSON file with a rule, instead of --by: any rule of rankwise.splits with its parameters, "
     "or the split.json of another split.",
 )
-@click.option(
-    "--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]"
-)
+@click.option("--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]")
 @click.option("--at", help="time, two-stage: time of the split, ISO 8601 or a number; or 'best'.")
 @click.option("--last", help="time, two-stage: length of the test period: 14d, 12h, 1mo.")
 @click.option("--window", help="windows: length of each test window.  [default: 7d]")
 @click.option("--gap", help="time, windows: rows within this time before the test are in no part.")
 @click.option("--train-span", help="windows: length of the training period.  [default: all]")
-@click.option(
-    "--n",
-    type=click.IntRange(1),
-    help="last, random: number of test rows per user.  [default for last: 1]",
-)
+@click.option("--n", type=click.IntRange(1), help="last, random: number of test rows per user.  [default for last: 1]")
 @click.option(
     "--per-user",
     is_flag=True,
     default=None,
     help="random, folds: split the rows of each user, instead of all rows together.",
 )
-@click.option(
-    "--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]"
-)
+@click.option("--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]")
 @click.option("--seed", type=int, help="Random seed.  [default: 0]")
-@click.option(
-    "--validation-ratio",
-    type=float,
-    help="Share of the training rows for validation, by the same rule.",
-)
+@click.option("--validation-ratio", type=float, help="Share of the training rows for validation, by the same rule.")
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
-@choice_option(
-    "--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply."
-)
-@choice_option(
-    "--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users."
-)
-@choice_option(
-    "--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items."
-)
-@choice_option(
-    "--seen", kind=Seen, default="keep", help="What to do with test rows seen in training."
-)
+@choice_option("--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply.")
+@choice_option("--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users.")
+@choice_option("--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items.")
+@choice_option("--seen", kind=Seen, default="keep", help="What to do with test rows seen in training.")
 @column_option
 @time_unit_option
 @choice_option("--format", "form", kind=FileFormat, default="parquet")
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    required=True,
-    metavar="DIR",
-    help="New or empty folder to write to.",
-)
+@click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="New or empty folder to write to.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -126,7 +93,7 @@ def command(
 
     With --by time, windows and two-stage no training row is later than a test row. The other rules
     leak, and `rankwise audit DIR` says how much.
-    """  # fmt: skip
+    """
     chosen = {name: value for name, value in given.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
     split = splitter.split(file, columns=columns, time_unit=time_unit)  # type: ignore[attr-defined]
@@ -156,8 +123,9 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
     except (FileError, KeyError, TypeError) as error:
         found = error.what if isinstance(error, FileError) else str(error)
-        raise FileError("this is not a rule", where=str(path), found=found,
-                        hint='write {"rule": "GlobalTime", "share": 0.2}') from error  # fmt: skip
+        raise FileError(
+            "this is not a rule", where=str(path), found=found, hint='write {"rule": "GlobalTime", "share": 0.2}'
+        ) from error
     return from_dict(rule)
 
 

@@ -21,9 +21,7 @@ __all__ = ["read_seeds", "read_systems"]
 _SHAPE = "[NAME=]PATH or NAME@DATA=PATH"
 
 
-def read_systems(
-    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]
-) -> dict[str, Any]:
+def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]) -> dict[str, Any]:
     """Return the results of each system, as `rankwise.compare` takes them.
 
     ``NAME=PATH`` may come several times, once per seed. ``NAME@DATA=PATH`` is the result on one

@@ -29,18 +29,29 @@ from rankwise.measures.parsing import parse_text, several_measures
 __all__ = ["CHOICES", "Convention"]
 
 CHOICES: dict[str, Any] = {
-    **ENTRY_CHOICES, "list_population": Population, "duplicates": Duplicates,
-    "order_by": OrderBy, "ids": IdType, "score_precision": ScorePrecision,
+    **ENTRY_CHOICES,
+    "list_population": Population,
+    "duplicates": Duplicates,
+    "order_by": OrderBy,
+    "ids": IdType,
+    "score_precision": ScorePrecision,
     "catalogue": CatalogueRule,
-}  # fmt: skip
+}
 """The choices of a convention, with their types."""
 
 _DEFAULTS: dict[str, Any] = {
-    "population": "truth", "undefined": "skip", "without_list": "skip", "ties": None,
+    "population": "truth",
+    "undefined": "skip",
+    "without_list": "skip",
+    "ties": None,
     "relevance": "positive",
-    "list_population": None, "duplicates": "error", "order_by": "rank", "ids": "typed",
-    "score_precision": "float64", "catalogue": "items",
-}  # fmt: skip
+    "list_population": None,
+    "duplicates": "error",
+    "order_by": "rank",
+    "ids": "typed",
+    "score_precision": "float64",
+    "catalogue": "items",
+}
 
 
 @dataclass(frozen=True)
@@ -118,14 +129,16 @@ class Convention:
             raise ParameterError("a convention has a name", found=repr(self.name))
         if self.name in ("all", "default") and (self.measures or self.name == "all"):
             raise ParameterError(
-                f"{self.name!r} names something else", found=f"Convention({self.name!r}, …)",
+                f"{self.name!r} names something else",
+                found=f"Convention({self.name!r}, …)",
                 hint="give the convention another name",
-            )  # fmt: skip
+            )
         if not isinstance(self.measures, Mapping):
             raise ParameterError(
-                "measures maps names to measures", found=repr(self.measures)[:80],
+                "measures maps names to measures",
+                found=repr(self.measures)[:80],
                 hint='write measures={"ndcg": "ndcg(gain=exponential)"}',
-            )  # fmt: skip
+            )
         check_choices(f"convention {self.name!r}", {c: getattr(self, c) for c in CHOICES}, CHOICES)
         base = self.base
         if base is not None and not isinstance(base, Convention):
@@ -207,8 +220,7 @@ class Convention:
         meant = self.parse(str(measure))  # raises where the name is refused
         if meant != measure:
             raise MeasureError(
-                f"{measure!r} is rankwise's, and under convention {self.name!r} this name means "
-                "another measure",
+                f"{measure!r} is rankwise's, and under convention {self.name!r} this name means another measure",
                 found=f"{measure} there is {meant}",
                 hint=f'write "{measure}" as text for the measure of {self.name}, or pass the '
                 f'object with all its parameters as text: "{self.write(measure)}"',
@@ -220,15 +232,13 @@ class Convention:
         at = text[len(str(measure @ ())) :]
         values = ",".join(f"{n}={show_value(value)}" for n, value in measure.parameters.items())
         names: list[str] = [
-            entry.name + at for entry in self.measures.values()
-            if not entry.refused and entry.measure == measure @ ()
-        ]  # fmt: skip
+            entry.name + at for entry in self.measures.values() if not entry.refused and entry.measure == measure @ ()
+        ]
         for one in (text, f"{measure.name}({values}){at}", *names):
             if self.means(one) == measure:
                 return one
         raise MeasureError(
-            f"convention {self.name!r} has no name for {measure}",
-            hint="evaluate it without the convention",
+            f"convention {self.name!r} has no name for {measure}", hint="evaluate it without the convention"
         )
 
     def entry(self, measure: Measure) -> Entry:
@@ -246,10 +256,7 @@ class Convention:
     def to_dict(self) -> dict[str, Any]:
         """Return every choice in full, as plain values."""
         entries = {entry.name: entry.to_dict() for entry in self.measures.values()}
-        return {
-            "name": self.name, "library": self.library, "note": self.note, **self.choices,
-            "measures": entries,
-        }  # fmt: skip
+        return {"name": self.name, "library": self.library, "note": self.note, **self.choices, "measures": entries}
 
     @classmethod
     def named(cls, given: object) -> Convention | None:
@@ -289,9 +296,8 @@ class Convention:
         for name in saved:
             if name not in known:
                 raise ParameterError(
-                    f"a convention has no {name!r}", found=", ".join(map(str, saved)),
-                    hint=nearest(str(name), known),
-                )  # fmt: skip
+                    f"a convention has no {name!r}", found=", ".join(map(str, saved)), hint=nearest(str(name), known)
+                )
         if "name" not in saved:
             raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))
         return cls(**saved)

@@ -18,9 +18,12 @@ from rankwise.measures.registry import key
 __all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices", "merged"]
 
 ENTRY_CHOICES: dict[str, Any] = {
-    "population": Population, "undefined": Undefined, "without_list": WithoutList, "ties": Ties,
+    "population": Population,
+    "undefined": Undefined,
+    "without_list": WithoutList,
+    "ties": Ties,
     "relevance": Relevance,
-}  # fmt: skip
+}
 """The choices that may differ from measure to measure."""
 
 
@@ -35,9 +38,8 @@ def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, An
     for name, value in choices.items():
         if name not in known:
             raise ParameterError(
-                f"{where}: there is no choice {name!r}",
-                found=", ".join(known), hint=nearest(name, known),
-            )  # fmt: skip
+                f"{where}: there is no choice {name!r}", found=", ".join(known), hint=nearest(name, known)
+            )
         if value is not None and get_args(known[name]):
             check_choice(name, value, known[name])
 
@@ -102,19 +104,17 @@ class Entry:
         except UsageError as error:
             raise ParameterError(
                 f"convention {convention!r}: the measure of {self.name!r} cannot be read",
-                found=f"{self.text}: {error.what}", hint=error.hint,
-            ) from error  # fmt: skip
-        of_users = [name for name in ("population", "undefined", "without_list")
-                    if getattr(self, name) is not None]  # fmt: skip
+                found=f"{self.text}: {error.what}",
+                hint=error.hint,
+            ) from error
+        of_users = [name for name in ("population", "undefined", "without_list") if getattr(self, name) is not None]
         if self.name.endswith("@k") and of_users:
             raise ParameterError(
                 f"convention {convention!r}: the population must be the same at every cut-off",
                 found=f"{self.name}: {', '.join(of_users)}",
             )
         if several:
-            raise ParameterError(
-                f"convention {convention!r}: {self.name!r} means several measures", found=self.text
-            )
+            raise ParameterError(f"convention {convention!r}: {self.name!r} means several measures", found=self.text)
 
     def to_dict(self) -> dict[str, str]:
         """Return all values that are set, as plain values."""
@@ -149,9 +149,7 @@ class Entry:
         return parse(self.text)
 
 
-def merged(
-    convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]
-) -> dict[str, Entry]:
+def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
 
     A result has one value of a measure, so that all names of a measure have the same choices: those
@@ -166,9 +164,7 @@ def merged(
     chosen: dict[str, Entry] = {}
     for name, what in given.items():
         if not isinstance(name, str):
-            raise ParameterError(
-                f"convention {convention!r}: names are text", found=repr(name)[:80]
-            )
+            raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
         before = inherited.get(key(name))
         if isinstance(what, Mapping) and "measure" not in what and before is not None:
             what = {"measure": before.text, **what}
@@ -180,7 +176,7 @@ def merged(
                 f"convention {convention!r}: two names of {entry.text} have different choices",
                 found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
                 hint="give both the same",
-            )  # fmt: skip
+            )
         out[key(name)] = entry
     for place, entry in out.items():
         other = None if entry.refused else chosen.get(entry.meaning)

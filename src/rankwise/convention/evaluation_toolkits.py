@@ -28,10 +28,7 @@ RECTOOLS = Convention(
             "measure": "list_accuracy",
             "note": "in a list shorter than k the library counts the missing items as misses",
         },
-        "mcc": {
-            "measure": "mcc",
-            "note": "in a list shorter than k the library counts the missing items as misses",
-        },
+        "mcc": {"measure": "mcc", "note": "in a list shorter than k the library counts the missing items as misses"},
         "map": "map(normaliser=relevant)",
         "MAP(divide_by_k=True)": "map(normaliser=k)",
         "ndcg": "ndcg(gain=binary,ideal=full)",
@@ -50,7 +47,7 @@ RECTOOLS = Convention(
         "UnrepeatedReco(deep=True)": "complement(duplicate_rate)",
         "CoveredUsers": {"measure": "user_coverage(as_share=true)", "population": "truth"},
         "AvgRecPopularity(normalize=True)": {
-            "refused": "the mean popularity divided by the number of training interactions",
+            "refused": "the mean popularity divided by the number of training interactions"
         },
         "SufficientReco(deep=True)": {"refused": "the number of items in the top k over k"},
         "Intersection": {
@@ -77,12 +74,10 @@ REPLAY = Convention(
             "measure": "unexpectedness(denominator=k)",
             "note": "the order of tied items holds for the lists of the other run as well",
         },
-        "RocAuc": {
-            "refused": "the AUC inside the top k: 1 if all are hits, 0 without a hit",
-        },
+        "RocAuc": {"refused": "the AUC inside the top k: 1 if all are hits, 0 without a hit"},
         "CategoricalDiversity": {
             "refused": "the number of distinct categories over k, of rows that an unstable sort of "
-            "the whole table orders",
+            "the whole table orders"
         },
         "Novelty": {
             "measure": "complement(repeated)",
@@ -92,19 +87,22 @@ REPLAY = Convention(
         **{
             f"{name}(mode=Median)": f"quantile(of={measure},q=0.5)"
             for name, measure in {
-                "Precision": "precision", "Recall": "recall", "HitRate": "hit_rate", "MAP": "map",
-                "MRR": "mrr", "NDCG": "ndcg(gain=binary)",
+                "Precision": "precision",
+                "Recall": "recall",
+                "HitRate": "hit_rate",
+                "MAP": "map",
+                "MRR": "mrr",
+                "NDCG": "ndcg(gain=binary)",
             }.items()
         },
-        "Surprisal(mode=Median)": {
-            "measure": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS,
-        },
+        "Surprisal(mode=Median)": {"measure": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS},
         "Unexpectedness(mode=Median)": {
-            "measure": "quantile(of=unexpectedness(denominator=k),q=0.5)", **_OF_LISTS,
+            "measure": "quantile(of=unexpectedness(denominator=k),q=0.5)",
+            **_OF_LISTS,
             "note": "the order of tied items holds for the lists of the other run as well",
         },
     },
-)  # fmt: skip
+)
 
 RECOMMENDERS = Convention(
     "recommenders",
@@ -120,17 +118,12 @@ RECOMMENDERS = Convention(
         "mae": {"population": "truth"},
         "rsquared": {"measure": "r2", "population": "truth"},
         "exp_var": {"measure": "explained_variance", "population": "truth"},
-        "logloss": {
-            "measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth",
-        },
+        "logloss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth"},
         "auc": {"refused": "one AUC of all pairs of users and items together"},
         "r_precision_at_k": {
-            "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who "
-            "have one",
+            "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who have one"
         },
-        "diversity": {
-            "refused": "one minus the cosine similarity of items by the users who have both",
-        },
+        "diversity": {"refused": "one minus the cosine similarity of items by the users who have both"},
         "precision_at_k": "precision",
         "recall_at_k": "recall",
         "map_at_k": "map",
@@ -138,11 +131,11 @@ RECOMMENDERS = Convention(
         "ndcg": {"measure": "ndcg(gain=binary)", "population": "truth"},
         "ndcg_at_k": {"measure": "ndcg(gain=binary)", "population": "truth"},
         "ndcg_at_k(discfun_type=log2)": {"measure": "ndcg(gain=binary)", "population": "truth"},
-        "ndcg_at_k(score_type=raw)": {
-            "measure": "ndcg", "population": "truth", "relevance": "positive",
-        },
+        "ndcg_at_k(score_type=raw)": {"measure": "ndcg", "population": "truth", "relevance": "positive"},
         "ndcg_at_k(score_type=exp)": {
-            "measure": "ndcg(gain=exponential)", "population": "truth", "relevance": "positive",
+            "measure": "ndcg(gain=exponential)",
+            "population": "truth",
+            "relevance": "positive",
         },
         "novelty": {
             "measure": "novelty(popularity=interactions,cold=zero)",
@@ -158,17 +151,21 @@ RECOMMENDERS = Convention(
         "ild": "ild(single=skip)",
         "serendipity": {"measure": "serendipity(form=history,relevance=none)", **_OF_LISTS},
         "serendipity(item_sim_measure=item_feature_vector)": {
-            "measure": "serendipity(form=history,relevance=none,similarity=features)", **_OF_LISTS,
+            "measure": "serendipity(form=history,relevance=none,similarity=features)",
+            **_OF_LISTS,
         },
         "serendipity(col_relevance=relevance)": {
-            "measure": "serendipity(form=history)", "undefined": "zero", **_OF_LISTS,
+            "measure": "serendipity(form=history)",
+            "undefined": "zero",
+            **_OF_LISTS,
         },
         "serendipity(item_sim_measure=item_feature_vector,col_relevance=relevance)": {
-            "measure": "serendipity(form=history,similarity=features)", "undefined": "zero",
+            "measure": "serendipity(form=history,similarity=features)",
+            "undefined": "zero",
             **_OF_LISTS,
         },
     },
-)  # fmt: skip
+)
 
 LENSKIT = Convention(
     "lenskit",
@@ -178,10 +175,7 @@ LENSKIT = Convention(
     list_population="recommended",
     measures={
         **as_here("mrr hit_rate item_coverage num_retrieved popularity_quantile"),
-        "precision": {
-            "measure": "precision(denominator=length)", "population": "recommended",
-            "undefined": "zero",
-        },
+        "precision": {"measure": "precision(denominator=length)", "population": "recommended", "undefined": "zero"},
         "recall": "recall(denominator=capped)",
         "Hit": "hit_rate",
         "RecipRank": "mrr",
@@ -219,7 +213,7 @@ LENSKIT = Convention(
         "RMSE.mean": {"measure": "rmse(average=users)", "population": "judged"},
         "MAE.mean": {"measure": "mae(average=users)", "population": "judged"},
     },
-)  # fmt: skip
+)
 
 REXMEX = Convention(
     "rexmex",
@@ -233,13 +227,8 @@ REXMEX = Convention(
         "mean_average_precision_at_k": "map",
         "mean_average_recall_at_k": "map(normaliser=relevant)",
         "hits_at_k": "precision(denominator=length)",
-        "mean_reciprocal_rank": {
-            "refused": "the mean of the reciprocal ranks of all relevant items",
-        },
-        **{
-            name: {"refused": "rounded to three decimals"}
-            for name in ("item_coverage", "user_coverage")
-        },
+        "mean_reciprocal_rank": {"refused": "the mean of the reciprocal ranks of all relevant items"},
+        **{name: {"refused": "rounded to three decimals"} for name in ("item_coverage", "user_coverage")},
         **{
             name: {"refused": "a classification of all pairs, scores above 0.5 as positive"}
             for name in (

@@ -27,8 +27,7 @@ RECBOLE = Convention(
         "gauc": "auc",
         "auc": {"refused": "one AUC of all pairs of users and items together"},
         "tailpercentage": {
-            "refused": "the share of recommendations among the tenth of the items with the fewest "
-            "interactions",
+            "refused": "the share of recommendations among the tenth of the items with the fewest interactions"
         },
         "itemcoverage": "catalog_coverage(padding=1)",
         "catalog_coverage": "catalog_coverage(padding=1)",
@@ -63,10 +62,7 @@ ELLIOT = Convention(
         "map": {"refused": "the mean of precision at every rank up to k, hit or not"},
         "mar": {"refused": "the mean of recall at every rank up to k, hit or not"},
         **{
-            name: {
-                "measure": name,
-                "note": "the library takes 0 for the error of a relevant item that is not listed",
-            }
+            name: {"measure": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
             for name in ("mae", "mse", "rmse")
         },
         "lauc": "lauc(negatives=one_more)",
@@ -77,10 +73,7 @@ ELLIOT = Convention(
             "measure": "efd(popularity=interactions)",
             "note": "the library divides by the discounts down to the end of a short list",
         },
-        "epc": {
-            "measure": "epc",
-            "note": "the library divides by the discounts down to the end of a short list",
-        },
+        "epc": {"measure": "epc", "note": "the library divides by the discounts down to the end of a short list"},
         "gini": "complement(gini)",
         "SEntropy": {
             "measure": "shannon_entropy(log_base=2)",
@@ -101,11 +94,9 @@ ELLIOT = Convention(
         "DSC(beta=0.5)": "f(beta=0.5)",
         "DSC(beta=2)": "f(beta=2)",
         "srecall": {"refused": "categories of hits over the categories of the whole catalogue"},
-        "item_mad_rating": {
-            "refused": "the score of a recommended item, counted 0 where it is not relevant",
-        },
+        "item_mad_rating": {"refused": "the score of a recommended item, counted 0 where it is not relevant"},
     },
-)  # fmt: skip
+)
 
 WARPREC = Convention(
     "warprec",
@@ -134,8 +125,16 @@ WARPREC = Convention(
         **{
             name: {"population": "judged"}
             for name in (
-                "item_coverage", "user_coverage_at_n", "gini", "shannon_entropy", "pop_reo", "reo",
-                "rsp", "item_mad_rating", "bias_disparity_source", "bias_disparity_recommendation",
+                "item_coverage",
+                "user_coverage_at_n",
+                "gini",
+                "shannon_entropy",
+                "pop_reo",
+                "reo",
+                "rsp",
+                "item_mad_rating",
+                "bias_disparity_source",
+                "bias_disparity_recommendation",
                 "bias_disparity",
             )
         },
@@ -144,16 +143,12 @@ WARPREC = Convention(
         "EPC[discounted]": "epc(relevance=discounted_plus_one)",
         "srecall": "srecall(of=hits)",
         "pop_rsp": {"measure": "pop_rsp(denominator=available)", "population": "judged"},
-        "item_mad_ranking": {
-            "measure": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged",
-        },
+        "item_mad_ranking": {"measure": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged"},
         "user_mad_ranking": f"user_mad_ranking({_PLUS_ONE})",
         "ACLT[Pop50%]": "aclt(pop_ratio=0.5)",
         "APLT[Pop50%]": "aplt(pop_ratio=0.5)",
         "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5)", "population": "judged"},
-        "PopRSP[Pop50%]": {
-            "measure": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged",
-        },
+        "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
         "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
             f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
         ),
@@ -164,7 +159,7 @@ WARPREC = Convention(
             f"hypervolume([ndcg({_PLUS_ONE}),arp],nadir=[0,50],directions=[true,false])"
         ),
     },
-)  # fmt: skip
+)
 
 WARPREC_1_4 = Convention(
     "warprec-1.4",
@@ -175,29 +170,27 @@ WARPREC_1_4 = Convention(
     measures={
         "pop_reo": {"measure": "pop_reo(of=recommended)", "population": "judged"},
         "pop_rsp": {"measure": "pop_rsp", "population": "judged"},
-        "PopREO[Pop50%]": {
-            "measure": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged",
-        },
+        "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged"},
         "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5)", "population": "judged"},
-        "bias_disparity_source": {
-            "measure": "bias_disparity_source(interactions=truth)", "population": "judged",
-        },
-        "bias_disparity": {
-            "measure": "bias_disparity(interactions=truth)", "population": "judged",
-        },
+        "bias_disparity_source": {"measure": "bias_disparity_source(interactions=truth)", "population": "judged"},
+        "bias_disparity": {"measure": "bias_disparity(interactions=truth)", "population": "judged"},
         "rsp": {
-            "measure": "rsp", "population": "judged",
+            "measure": "rsp",
+            "population": "judged",
             "note": "the library estimates how many items of a group are available",
         },
         **{
             name: {"measure": measure, "population": "all", "undefined": "zero"}
             for name, measure in {
-                "f": "f", "F1": "f", "F1(beta=0.5)": "f(beta=0.5)", "F1(beta=2)": "f(beta=2)",
+                "f": "f",
+                "F1": "f",
+                "F1(beta=0.5)": "f(beta=0.5)",
+                "F1(beta=2)": "f(beta=2)",
                 "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
                 "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
             }.items()
         },
     },
-)  # fmt: skip
+)
 
 FRAMEWORKS = (WARPREC, WARPREC_1_4, RECBOLE, ELLIOT)

@@ -38,7 +38,8 @@ def find(name: str) -> Any:
     known = conventions()
     if not isinstance(name, str) or name.lower() not in known:
         raise ParameterError(
-            "there is no such convention", found=repr(name)[:80],
+            "there is no such convention",
+            found=repr(name)[:80],
             hint=nearest(str(name), known) or f"one of {', '.join(known)}",
-        )  # fmt: skip
+        )
     return known[name.lower()]

@@ -97,11 +97,15 @@ class ConventionLanguage:
 
     def _with_parts(self, cls: type[Measure], given: dict[str, Any]) -> Measure:
         """Return a measure whose default parts are those of this convention."""
-        parts = {} if cls.parts_as_written else {
-            field.name: self._read_part(field.default)
-            for field in fields(cls)
-            if field.name not in given and made_of(field.default)
-        }  # fmt: skip
+        parts = (
+            {}
+            if cls.parts_as_written
+            else {
+                field.name: self._read_part(field.default)
+                for field in fields(cls)
+                if field.name not in given and made_of(field.default)
+            }
+        )
         changed: Measure = make(cls, {**parts, **self._read_names(cls, given)})
         return changed
 

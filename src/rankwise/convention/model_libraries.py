@@ -55,8 +55,7 @@ SURPRISE = Convention(
     measures={
         **as_here("rmse mse mae"),
         "fcp": {
-            "refused": "concordant pairs averaged over users who have one, discordant pairs over "
-            "users who have one",
+            "refused": "concordant pairs averaged over users who have one, discordant pairs over users who have one"
         },
     },
 )

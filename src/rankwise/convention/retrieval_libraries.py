@@ -42,10 +42,7 @@ TREC_EVAL = Convention(
         "infAP": {"refused": "average precision inferred from a sample of judgements"},
         "iprec": "iprec(rounding=trec_eval)",
         "11pt_avg": "iprec(rounding=trec_eval)",
-        **{
-            f"iprec_at_recall_{level}0": f"iprec(level={level},rounding=trec_eval)"
-            for level in _LEVELS
-        },
+        **{f"iprec_at_recall_{level}0": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
         "num_rel_ret": "tp",
         "num_q": "user_coverage",
     },
@@ -65,19 +62,13 @@ IR_MEASURES = Convention(
             "measure": "ndcg(gain=exponential)",
             "note": "the library rounds each user's value to five decimals",
         },
-        "err": {
-            "measure": "err(max_relevance=4)",
-            "note": "the library rounds each user's value to five decimals",
-        },
+        "err": {"measure": "err(max_relevance=4)", "note": "the library rounds each user's value to five decimals"},
         "SetP": _SET_PRECISION,
         "SetR": "recall",
         "SetF": _SET_F.format(""),
         "SetF(beta=2.0)": _SET_F.format(",beta=1.4142135623730951"),
         "SetF(beta=0.5)": _SET_F.format(",beta=0.7071067811865476"),
-        **{
-            f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)"
-            for level in _LEVELS
-        },
+        **{f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
         "Judged": {"measure": "judged", "ties": "item", "without_list": "zero"},
         "NumRelRet": "tp",
         "NumQ": {"measure": "user_coverage", "population": "judged_both"},
@@ -99,7 +90,7 @@ RANX = Convention(
         "rbp": {"refused": "rank-biased precision with grades as gains, which may exceed 1"},
         "bpref": {
             "refused": "bpref, NaN if nothing is judged irrelevant; a user with nothing relevant "
-            "changes the values of other users",
+            "changes the values of other users"
         },
         "f1": "f",
         "map": "map(normaliser=relevant)",
@@ -139,9 +130,7 @@ TORCHMETRICS = Convention(
         "RetrievalNormalizedDCG(aggregation=max)": "quantile(of=ndcg,q=1)",
         "RetrievalRPrecision": "r_precision",
         "fallout": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
-        "RetrievalFallOut": {
-            "refused": "fall-out of the items given, 1 for a user without irrelevant ones",
-        },
+        "RetrievalFallOut": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
         **{
             name: {"refused": "the AUC of the items given, 0 for a user without both classes"}
             for name in ("RetrievalAUROC", "list_auc")
@@ -171,20 +160,23 @@ SKLEARN = Convention(
         },
         "roc_auc_score": {"measure": "list_auc", "undefined": "skip"},
         "auc": {"measure": "list_auc", "undefined": "skip"},
-        "log_loss": {
-            "measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all",
-        },
+        "log_loss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},
         **{
             name: {"measure": measure, "population": "all"}
             for name, measure in {
-                "mse": "mse", "rmse": "rmse", "mae": "mae", "r2": "r2",
+                "mse": "mse",
+                "rmse": "rmse",
+                "mae": "mae",
+                "r2": "r2",
                 "explained_variance": "explained_variance",
-                "mean_squared_error": "mse", "root_mean_squared_error": "rmse",
-                "mean_absolute_error": "mae", "r2_score": "r2",
+                "mean_squared_error": "mse",
+                "root_mean_squared_error": "rmse",
+                "mean_absolute_error": "mae",
+                "r2_score": "r2",
                 "explained_variance_score": "explained_variance",
             }.items()
         },
     },
-)  # fmt: skip
+)
 
 RETRIEVAL_LIBRARIES = (RANX, TREC_EVAL, IR_MEASURES, TORCHMETRICS, SKLEARN)

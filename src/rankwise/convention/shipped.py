@@ -10,7 +10,4 @@ from rankwise.convention.retrieval_libraries import RETRIEVAL_LIBRARIES
 
 __all__ = ["SHIPPED"]
 
-SHIPPED = (
-    Convention("default", library="rankwise"), *FRAMEWORKS, *TOOLKITS, *MODEL_LIBRARIES,
-    *RETRIEVAL_LIBRARIES,
-)  # fmt: skip
+SHIPPED = (Convention("default", library="rankwise"), *FRAMEWORKS, *TOOLKITS, *MODEL_LIBRARIES, *RETRIEVAL_LIBRARIES)

@@ -31,10 +31,7 @@ class About:
     """
 
     def __init__(
-        self,
-        settings: Mapping[str, str],
-        tables: Mapping[str, pl.DataFrame],
-        digests: Mapping[str, str] | None = None,
+        self, settings: Mapping[str, str], tables: Mapping[str, pl.DataFrame], digests: Mapping[str, str] | None = None
     ) -> None:
         self.settings = dict(settings)
         self._tables = dict(tables)
@@ -82,6 +79,5 @@ def _other_table(role: str) -> ParameterError:
             hint="give every evaluator the whole ground truth, or pass it to update(…)",
         )
     return ParameterError(
-        f"evaluators to merge must have the same {role}",
-        hint=f"give every evaluator all of the {role}",
+        f"evaluators to merge must have the same {role}", hint=f"give every evaluator all of the {role}"
     )

@@ -14,9 +14,15 @@ from typing import Any, TypeVar, get_args
 from rankwise.errors import ParameterError
 
 __all__ = [
-    "bounded", "check_choice", "check_count", "check_flag", "check_number", "check_path",
-    "check_positive", "rounded_number",
-]  # fmt: skip
+    "bounded",
+    "check_choice",
+    "check_count",
+    "check_flag",
+    "check_number",
+    "check_path",
+    "check_positive",
+    "rounded_number",
+]
 
 _T = TypeVar("_T")
 
@@ -36,9 +42,7 @@ def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]
 def check_choice(name: str, value: object, choices: Any) -> None:
     """Raise unless a value is one of the choices of a `Literal`."""
     if not isinstance(value, str) or value not in get_args(choices):
-        raise ParameterError(
-            f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}"
-        )
+        raise ParameterError(f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}")
 
 
 def check_number(name: str, value: object) -> None:
@@ -60,9 +64,7 @@ def check_count(*, least: int = 1, **values: object) -> None:
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not whole or not least <= value < 2**62:  # type: ignore[operator]
-            raise ParameterError(
-                f"{name} must be a whole number from {least}", found=f"{name}={value!r}"
-            )
+            raise ParameterError(f"{name} must be a whole number from {least}", found=f"{name}={value!r}")
 
 
 def check_flag(**values: object) -> None:
@@ -98,8 +100,6 @@ def rounded_number(number: float | str) -> tuple[float, float]:
     except InvalidOperation:
         digits = "n"
     if not isinstance(digits, int):
-        raise ParameterError(
-            "this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"'
-        )
+        raise ParameterError("this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"')
     scale = 0.01 if text.endswith("%") else 1.0
     return float(given) * scale, 0.5 * 10.0**digits * scale

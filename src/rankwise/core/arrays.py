@@ -18,16 +18,21 @@ import array_api_compat
 import numpy as np
 
 __all__ = [
-    "Array", "bincount", "checks_at_end", "count", "is_tensor", "namespace", "refuse",
-    "sum_whole", "whole_numbers_like",
-]  # fmt: skip
+    "Array",
+    "bincount",
+    "checks_at_end",
+    "count",
+    "is_tensor",
+    "namespace",
+    "refuse",
+    "sum_whole",
+    "whole_numbers_like",
+]
 
 Array: TypeAlias = Any
 """An array of any library that follows the array API standard."""
 
-_CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = ContextVar(
-    "checks", default=None
-)
+_CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = ContextVar("checks", default=None)
 
 
 def namespace(*arrays: Array) -> Any:

@@ -15,23 +15,8 @@ from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.lists import Lists
 from rankwise.core.match import Matches, match
 from rankwise.core.matched_ranks import Ranks
-from rankwise.core.ragged import (
-    Ints,
-    UserItems,
-    offsets,
-    positions,
-    ragged_rows,
-    rows_of_groups,
-    runs,
-)
-from rankwise.core.row_sets import (
-    Ideal,
-    ItemRows,
-    JudgedRows,
-    Overlap,
-    RecommendedRows,
-    RowSets,
-)
+from rankwise.core.ragged import Ints, UserItems, offsets, positions, ragged_rows, rows_of_groups, runs
+from rankwise.core.row_sets import Ideal, ItemRows, JudgedRows, Overlap, RecommendedRows, RowSets
 from rankwise.core.truth import Truth
 
 __all__ = ["MatchedLists", "assemble"]
@@ -72,9 +57,7 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     rank, tied = matched.ranks.rank, matched.ranks.tied
     chosen = slice(None) if relevant.all() else relevant
     ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
-    hits = _hits(
-        user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit
-    )
+    hits = _hits(user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit)
     judged = None
     if lists.limit is not None:
         kept = kept & (rank <= lists.limit)  # without what only ties with the last item
@@ -100,12 +83,8 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
             recommended=_recommended(matched, rows[chosen]) if "recommended" in needs else None,
             relevant=_relevant(truth, groups) if "relevant" in needs else None,
             history=_history(encoded, users) if "history" in needs else None,
-            overlap_history=_overlap(encoded.history, matched, truth)
-            if "overlap_history" in needs
-            else None,
-            overlap_baseline=_overlap(encoded.baseline, matched, truth)
-            if "overlap_baseline" in needs
-            else None,
+            overlap_history=_overlap(encoded.history, matched, truth) if "overlap_history" in needs else None,
+            overlap_baseline=_overlap(encoded.baseline, matched, truth) if "overlap_baseline" in needs else None,
         ),
         n_tied_rows=matched.ranks.n_tied,
         facts=encoded.facts,
@@ -114,9 +93,8 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
 
 
 def _hits(
-    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties,
-    limit: int | None,
-) -> Hits:  # fmt: skip
+    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties, limit: int | None
+) -> Hits:
     if ranges is not None:
         low, high = ranges
         if ties == "expected":

@@ -12,14 +12,7 @@ from rankwise.core.arrays import Array, bincount, is_tensor, namespace
 from rankwise.core.choices import Ties
 from rankwise.core.facts import Fact, Facts
 from rankwise.core.hits import Hits
-from rankwise.core.row_sets import (
-    ItemRows,
-    JudgedRows,
-    Overlap,
-    RecommendedRows,
-    RowSet,
-    RowSets,
-)
+from rankwise.core.row_sets import ItemRows, JudgedRows, Overlap, RecommendedRows, RowSet, RowSets
 from rankwise.errors import MeasureError
 
 __all__ = ["Block", "Cutoffs"]
@@ -85,12 +78,8 @@ class Block:
     weight: Array | None = None
     user_weight: Array | None = None
     # What was found in these rows: `replace` starts anew with these, as other rows may be meant.
-    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(
-        default_factory=dict, init=False, repr=False
-    )
-    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(default_factory=dict, init=False, repr=False)
+    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(default_factory=dict, init=False, repr=False)
     _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, fact: Fact[_F]) -> _F:
@@ -245,9 +234,7 @@ class Block:
         if is_tensor(values):
             near = rows.rank <= self._last_rank(k)
             # a selection would wait
-            return bincount(
-                rows.user, self.xp.where(near, values, self.xp.zeros_like(values)), self.n_users
-            )
+            return bincount(rows.user, self.xp.where(near, values, self.xp.zeros_like(values)), self.n_users)
         within, users = self._within(name, rows, k)
         return bincount(users, values if within is None else values[within], self.n_users)
 
@@ -260,9 +247,7 @@ class Block:
     def _last_rank(self, cutoff: int) -> int:
         return cutoff if self.limit is None else min(cutoff, self.limit)
 
-    def sum_ideal(
-        self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int
-    ) -> Array:
+    def sum_ideal(self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int) -> Array:
         """Return the ideal DCG: gain times discount over the best possible first k ranks, (U,)."""
         xp, ideal = self.xp, self._declared("ideal")
         if ideal == "ones":

@@ -5,11 +5,31 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 __all__ = [
-    "ANY_ROW", "TRAIN_GROUP_NAMES", "CatalogueRule", "Claim", "Cold", "Duplicates", "Family",
-    "FileFormat", "FilterOn", "IdType", "Missing", "OrderBy", "Population", "Ranks", "Relevance",
-    "ScorePrecision", "SeedDesign", "Seen", "Test", "Ties", "TimeUnit", "TrainGroup", "Undefined",
+    "ANY_ROW",
+    "TRAIN_GROUP_NAMES",
+    "CatalogueRule",
+    "Claim",
+    "Cold",
+    "Duplicates",
+    "Family",
+    "FileFormat",
+    "FilterOn",
+    "IdType",
+    "Missing",
+    "OrderBy",
+    "Population",
+    "Ranks",
+    "Relevance",
+    "ScorePrecision",
+    "SeedDesign",
+    "Seen",
+    "Test",
+    "Ties",
+    "TimeUnit",
+    "TrainGroup",
+    "Undefined",
     "WithoutList",
-]  # fmt: skip
+]
 
 Duplicates: TypeAlias = Literal["error", "first"]
 IdType: TypeAlias = Literal["typed", "text"]

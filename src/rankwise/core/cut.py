@@ -99,9 +99,7 @@ class Found:
         if not counted.all():
             number = np.where(counted, np.cumsum(counted) - 1, -1)
         matches = self.matches
-        ranks = ranks_of(
-            lists, matches, exactly="judged" in encoded.needs, places=lambda: self.places
-        )
+        ranks = ranks_of(lists, matches, exactly="judged" in encoded.needs, places=lambda: self.places)
         if ranks.order is not None:
             matches = matches.reordered(ranks.order)
         return assemble(encoded, MatchedLists(lists, self.groups, matches, ranks, number))

@@ -13,16 +13,37 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from rankwise.core.arrays import Array, bincount, count, namespace
 
 __all__ = [
-    "BASELINE", "HISTORY", "POPULARITY", "PROPENSITY", "SIMILARITY", "Categories", "Fact",
-    "FactKind", "Facts", "Features", "Groups", "Popularity", "Propensity", "Similarity", "Source",
-]  # fmt: skip
+    "BASELINE",
+    "HISTORY",
+    "POPULARITY",
+    "PROPENSITY",
+    "SIMILARITY",
+    "Categories",
+    "Fact",
+    "FactKind",
+    "Facts",
+    "Features",
+    "Groups",
+    "Popularity",
+    "Propensity",
+    "Similarity",
+    "Source",
+]
 
 _K = TypeVar("_K")
 
 FactKind: TypeAlias = Literal[
-    "popularity", "history", "baseline", "categories", "features", "item_group", "user_group",
-    "propensity", "similarity", "source",
-]  # fmt: skip
+    "popularity",
+    "history",
+    "baseline",
+    "categories",
+    "features",
+    "item_group",
+    "user_group",
+    "propensity",
+    "similarity",
+    "source",
+]
 
 
 @dataclass(frozen=True, order=True)

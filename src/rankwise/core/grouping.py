@@ -18,9 +18,17 @@ from rankwise.core.threads import each, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
 
 __all__ = [
-    "Counts", "Groups", "are_distinct", "are_small", "bucketed", "group", "grouped", "placed",
-    "spread", "user_runs",
-]  # fmt: skip
+    "Counts",
+    "Groups",
+    "are_distinct",
+    "are_small",
+    "bucketed",
+    "group",
+    "grouped",
+    "placed",
+    "spread",
+    "user_runs",
+]
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
 _MOST = 1 << 23  # rows per step where such an array is of single bytes
@@ -165,11 +173,7 @@ class Counts:
 
 
 def grouped(
-    codes: Codes,
-    size: int,
-    items: Codes,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]],
-    threads: int,
+    codes: Codes, size: int, items: Codes, score: np.ndarray[tuple[int], np.dtype[np.float64]], threads: int
 ) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """Return items and scores grouped by user, in their order inside each group."""
     counts = Counts.of(codes, size, items, threads)
@@ -192,9 +196,8 @@ def placed(
     """Return users, starts and items of lists whose ranks count up from ``base``, if all do."""
     out = np.full(len(items), -1, dtype=np.int32)
     fits = each(
-        lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base),
-        counts.shares, threads,
-    )  # fmt: skip
+        lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base), counts.shares, threads
+    )
     if not all(fits) or out.min() < 0:  # a rank that stands twice leaves a place empty
         return None
     return counts.groups.user, counts.groups.starts, out

@@ -76,8 +76,11 @@ def _hash_of_texts(column: pl.Series, hash_one: Callable[[str], int]) -> Hashes:
     hashes = [_NULL if value is None else hash_one(value) for value in distinct]
     joined = text.to_frame("text").join(
         pl.DataFrame({"text": distinct, "hash": pl.Series(hashes, dtype=pl.UInt64)}),
-        on="text", how="left", maintain_order="left", nulls_equal=True,
-    )  # fmt: skip
+        on="text",
+        how="left",
+        maintain_order="left",
+        nulls_equal=True,
+    )
     return joined["hash"].to_numpy()
 
 

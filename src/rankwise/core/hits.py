@@ -108,8 +108,12 @@ class Hits:
         that their product is the expectation of weight times value even if items of different
         weights tie.
         """
-        return replace(self, probability=self.probability * self.to_rows(weight), weight=weight,
-                       unweighted_probability=self.probability)  # fmt: skip
+        return replace(
+            self,
+            probability=self.probability * self.to_rows(weight),
+            weight=weight,
+            unweighted_probability=self.probability,
+        )
 
     def to_rows(self, values: Array) -> Array:
         """Return one value per row, from one per relevant item: the mean over tied items."""
@@ -234,9 +238,7 @@ def _largest(numbers: Array) -> int:
     return int(namespace(numbers).max(numbers)) if numbers.shape[0] else 0
 
 
-def resolve(
-    user: Array, gain: Array, item: Array, low: Array, high: Array, ties: Ties
-) -> tuple[Array, Array, Array]:
+def resolve(user: Array, gain: Array, item: Array, low: Array, high: Array, ties: Ties) -> tuple[Array, Array, Array]:
     """Return ranks, gains and codes of relevant items that come first or last in their ties.
 
     Parameters
@@ -262,9 +264,7 @@ def resolve(
     return high - xp.take(n_hits, tied) + 1 + position, gain, item
 
 
-def expect(
-    user: Array, gain: Array, item: Array, low: Array, high: Array, *, limit: int | None = None
-) -> Hits:
+def expect(user: Array, gain: Array, item: Array, low: Array, high: Array, *, limit: int | None = None) -> Hits:
     """Return hits spread over their tied groups, so that sums over rows are expectations.
 
     Parameters

@@ -23,10 +23,27 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "LIBRARY", "SOURCE", "bucket", "changes", "count", "count_above", "counts_up", "ends",
-    "exact_parts", "loaded", "match", "place", "pointer", "positions", "ranks", "road", "scatter",
-    "sums", "top", "turned_off",
-]  # fmt: skip
+    "LIBRARY",
+    "SOURCE",
+    "bucket",
+    "changes",
+    "count",
+    "count_above",
+    "counts_up",
+    "ends",
+    "exact_parts",
+    "loaded",
+    "match",
+    "place",
+    "pointer",
+    "positions",
+    "ranks",
+    "road",
+    "scatter",
+    "sums",
+    "top",
+    "turned_off",
+]
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -57,16 +74,33 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     if built != zlib.crc32(SOURCE.read_bytes()):
         return None, "numpy (the compiled kernels are of another version: install again)"
     for name in (
-        "rw_match_int32", "rw_match_int64", "rw_changes_int32", "rw_changes_int64", "rw_counts_up",
-        "rw_exact_parts", "rw_odd_text", "rw_place", "rw_text_changes",
-        "rw_top_float32", "rw_top_float64",
-    ):  # fmt: skip
+        "rw_match_int32",
+        "rw_match_int64",
+        "rw_changes_int32",
+        "rw_changes_int64",
+        "rw_counts_up",
+        "rw_exact_parts",
+        "rw_odd_text",
+        "rw_place",
+        "rw_text_changes",
+        "rw_top_float32",
+        "rw_top_float64",
+    ):
         getattr(library, name).restype = ctypes.c_int64
     for name in (
-        "rw_above_pairs", "rw_bucket", "rw_count", "rw_count_float32", "rw_count_float64",
-        "rw_differences", "rw_ends", "rw_positions", "rw_ranks", "rw_scatter", "rw_sums",
+        "rw_above_pairs",
+        "rw_bucket",
+        "rw_count",
+        "rw_count_float32",
+        "rw_count_float64",
+        "rw_differences",
+        "rw_ends",
+        "rw_positions",
+        "rw_ranks",
+        "rw_scatter",
+        "rw_sums",
         "rw_text_hashes",
-    ):  # fmt: skip
+    ):
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = ctypes.c_uint64
     return library, "compiled"
@@ -110,13 +144,22 @@ def match(
     repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
     in_order = ctypes.c_int64()
     found = getattr(library, f"rw_match_{items.dtype.name}")(
-        pointer(np.ascontiguousarray(items)), pointer(_whole(starts)),
-        ctypes.c_int64(len(starts) - 1), pointer(judged), pointer(_whole(judged_starts)),
-        pointer(_whole(groups)), ctypes.c_int64(most),
-        pointer(np.full(1 << bits, -1, dtype=np.int64)), ctypes.c_int32(bits), pointer(rows),
-        pointer(judged_rows), pointer(lists), pointer(repeated), ctypes.byref(n_repeated),
+        pointer(np.ascontiguousarray(items)),
+        pointer(_whole(starts)),
+        ctypes.c_int64(len(starts) - 1),
+        pointer(judged),
+        pointer(_whole(judged_starts)),
+        pointer(_whole(groups)),
+        ctypes.c_int64(most),
+        pointer(np.full(1 << bits, -1, dtype=np.int64)),
+        ctypes.c_int32(bits),
+        pointer(rows),
+        pointer(judged_rows),
+        pointer(lists),
+        pointer(repeated),
+        ctypes.byref(n_repeated),
         ctypes.byref(in_order),
-    )  # fmt: skip
+    )
     if found < 0:
         return None
     rows, judged_rows = rows[:found], judged_rows[:found]
@@ -143,11 +186,7 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> boo
     library = loaded()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
-    return bool(
-        library.rw_counts_up(
-            pointer(rank), pointer(_whole(starts)), *map(ctypes.c_int64, (first, stop, base))
-        )
-    )
+    return bool(library.rw_counts_up(pointer(rank), pointer(_whole(starts)), *map(ctypes.c_int64, (first, stop, base))))
 
 
 def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
@@ -166,40 +205,42 @@ def bucket(codes: Ints, starts: Ints) -> Ints:
     Only after `count` of the same codes.
     """
     order, following = np.empty(len(codes), dtype=np.int64), starts[:-1].copy()
-    loaded().rw_bucket(
-        pointer(codes), ctypes.c_int64(len(codes)), pointer(following), pointer(order)
-    )
+    loaded().rw_bucket(pointer(codes), ctypes.c_int64(len(codes)), pointer(following), pointer(order))
     return order
 
 
 def scatter(
-    codes: Ints, items: Ints, scores: Floats, share: tuple[int, int], place: Ints,
-    out: tuple[Ints, Floats],
-) -> None:  # fmt: skip
+    codes: Ints, items: Ints, scores: Floats, share: tuple[int, int], place: Ints, out: tuple[Ints, Floats]
+) -> None:
     """Write the items and scores of some rows to the next ``place`` of their code.
 
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
     """
     loaded().rw_scatter(
-        pointer(codes), pointer(np.ascontiguousarray(items)),
-        pointer(np.ascontiguousarray(scores)), *map(ctypes.c_int64, share), pointer(place),
+        pointer(codes),
+        pointer(np.ascontiguousarray(items)),
+        pointer(np.ascontiguousarray(scores)),
+        *map(ctypes.c_int64, share),
+        pointer(place),
         *map(pointer, out),
-    )  # fmt: skip
+    )
 
 
-def place(
-    codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int
-) -> bool:
+def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int) -> bool:
     """Write items to the place of their rank, from ``base``; whether all ranks are of a list.
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
     found = loaded().rw_place(
-        pointer(codes), pointer(np.ascontiguousarray(rank)),
-        pointer(np.ascontiguousarray(items)), *map(ctypes.c_int64, share), pointer(starts),
-        ctypes.c_int64(base), pointer(out),
-    )  # fmt: skip
+        pointer(codes),
+        pointer(np.ascontiguousarray(rank)),
+        pointer(np.ascontiguousarray(items)),
+        *map(ctypes.c_int64, share),
+        pointer(starts),
+        ctypes.c_int64(base),
+        pointer(out),
+    )
     return bool(found)
 
 
@@ -213,11 +254,15 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
         return None
     above, equal = np.zeros(len(judged), dtype=np.int64), np.zeros(len(judged), dtype=np.int64)
     getattr(loaded(), f"rw_count_{scores.dtype.name}")(
-        pointer(scores), ctypes.c_int64(stride), ctypes.c_int64(scores.shape[1]),
-        pointer(_whole(starts)), ctypes.c_int64(len(scores)),
-        pointer(np.ascontiguousarray(judged, dtype=scores.dtype)), pointer(above),
+        pointer(scores),
+        ctypes.c_int64(stride),
+        ctypes.c_int64(scores.shape[1]),
+        pointer(_whole(starts)),
+        ctypes.c_int64(len(scores)),
+        pointer(np.ascontiguousarray(judged, dtype=scores.dtype)),
+        pointer(above),
         pointer(equal),
-    )  # fmt: skip
+    )
     return above, equal
 
 
@@ -235,9 +280,10 @@ def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
     found = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
-        pointer(scores), *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
+        pointer(scores),
+        *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
         *map(pointer, (keys, items, best, lengths)),
-    )  # fmt: skip
+    )
     return None if found < 0 else (lengths, items[:found], best[:found])
 
 
@@ -257,9 +303,14 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         return None
     out = np.empty(len(rows), dtype=np.int64)
     library.rw_ranks(
-        pointer(np.ascontiguousarray(scores)), pointer(_whole(numbers)), pointer(_whole(starts)),
-        pointer(_whole(rows)), pointer(_whole(lists)), ctypes.c_int64(len(rows)), pointer(out),
-    )  # fmt: skip
+        pointer(np.ascontiguousarray(scores)),
+        pointer(_whole(numbers)),
+        pointer(_whole(starts)),
+        pointer(_whole(rows)),
+        pointer(_whole(lists)),
+        ctypes.c_int64(len(rows)),
+        pointer(out),
+    )
     return out
 
 
@@ -269,9 +320,7 @@ def exact_parts(values: Floats) -> list[float] | None:
     if library is None or len(values) < _FEW:
         return None
     parts = np.empty(64 * (len(values) // _CHUNK + 1))
-    found = library.rw_exact_parts(
-        pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), pointer(parts)
-    )
+    found = library.rw_exact_parts(pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), pointer(parts))
     return None if found < 0 else parts[:found].tolist()
 
 
@@ -285,10 +334,14 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
         return None
     out = np.zeros((len(cutoffs), n_users), dtype=np.int64)
     library.rw_ends(
-        pointer(_whole(user)), pointer(_whole(rank)), ctypes.c_int64(len(user)),
-        pointer(np.array(cutoffs, dtype=np.int64)), ctypes.c_int64(len(cutoffs)),
-        ctypes.c_int64(n_users), pointer(out),
-    )  # fmt: skip
+        pointer(_whole(user)),
+        pointer(_whole(rank)),
+        ctypes.c_int64(len(user)),
+        pointer(np.array(cutoffs, dtype=np.int64)),
+        ctypes.c_int64(len(cutoffs)),
+        ctypes.c_int64(n_users),
+        pointer(out),
+    )
     return out
 
 
@@ -309,9 +362,14 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
         return None
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
     library.rw_sums(
-        pointer(_whole(user)), pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(user)),
-        pointer(ends), ctypes.c_int64(ends.size), pointer(running), pointer(out),
-    )  # fmt: skip
+        pointer(_whole(user)),
+        pointer(np.ascontiguousarray(values)),
+        ctypes.c_int64(len(user)),
+        pointer(ends),
+        ctypes.c_int64(ends.size),
+        pointer(running),
+        pointer(out),
+    )
     return out
 
 

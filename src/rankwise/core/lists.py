@@ -20,17 +20,7 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.choices import Ties
-from rankwise.core.grouping import (
-    Counts,
-    Groups,
-    are_distinct,
-    are_small,
-    bucketed,
-    grouped,
-    placed,
-    spread,
-    user_runs,
-)  # fmt: skip
+from rankwise.core.grouping import Counts, Groups, are_distinct, are_small, bucketed, grouped, placed, spread, user_runs
 from rankwise.core.ragged import Ints, offsets, owners, positions, reorder
 from rankwise.core.threads import each, gather, shares
 from rankwise.core.vocabulary import Codes, Vocabulary
@@ -241,9 +231,14 @@ def arrange(
         else:
             items = _row_numbers(items) if by_row and not copied else items
             score, items = reorder(
-                groups.starts, score, [score, items], breaker=tie_order.breaker(items),
-                descending=True, in_place=copied, threads=threads,
-            )  # fmt: skip
+                groups.starts,
+                score,
+                [score, items],
+                breaker=tie_order.breaker(items),
+                descending=True,
+                in_place=copied,
+                threads=threads,
+            )
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps, may_tie=may_tie)
 
 
@@ -257,9 +252,14 @@ def _narrow(items: Codes) -> Codes:
 
 
 def _by_rank(
-    codes: Codes, size: int, items: Codes, rank: Ints,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None, threads: int, base: int,
-) -> Lists | None:  # fmt: skip
+    codes: Codes,
+    size: int,
+    items: Codes,
+    rank: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    threads: int,
+    base: int,
+) -> Lists | None:
     """Return lists whose rows are written by rank; None if ranks do not count up from the base."""
     if rank.dtype.kind not in "iu":
         return None
@@ -309,8 +309,7 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
             "two items of one list have the same rank",
             where=f"user {user!r}",
             found=f"rank {rank[row]} twice",
-            hint="give every item of a list its own rank, or leave the column unused: "
-            'columns={"rank": None}',
+            hint='give every item of a list its own rank, or leave the column unused: columns={"rank": None}',
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
     first = rank[starts[:-1]]  # in place of the step to the next list: ranks count from 1 or from 0
@@ -339,13 +338,7 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     return all(each(equal, range(0, len(rank), len(expected)), threads))
 
 
-def _falls(
-    starts: Ints,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]],
-    threads: int,
-    *,
-    strictly: bool,
-) -> bool:
+def _falls(starts: Ints, score: np.ndarray[tuple[int], np.dtype[np.float64]], threads: int, *, strictly: bool) -> bool:
     """Whether scores fall down every list; strictly, if ties are to be put in order."""
 
     def falls(first: int) -> bool:

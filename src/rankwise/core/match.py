@@ -51,14 +51,10 @@ class Matches:
 
     def reordered(self, order: Ints) -> Matches:
         """Return the matches in another order."""
-        return replace(
-            self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order]
-        )
+        return replace(self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order])
 
 
-def match(
-    items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups: Ints | None = None
-) -> Matches:
+def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups: Ints | None = None) -> Matches:
     """Return which items of each list are among its judged items.
 
     Parameters
@@ -203,15 +199,11 @@ class _Rows:
 
     def are_in(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each row is in the given list."""
-        inside: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
-            rows < self.starts[lists + 1]
-        )
+        inside: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (rows < self.starts[lists + 1])
         return inside
 
 
-def _settle(
-    listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints
-) -> tuple[Ints, Ints, Ints]:
+def _settle(listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints) -> tuple[Ints, Ints, Ints]:
     """Match overwritten rows in further rounds, all lists together, until none is left.
 
     Returns matching rows, the judged row of each, and rows that repeat an item.

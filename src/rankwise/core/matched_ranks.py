@@ -16,15 +16,7 @@ import numpy as np
 from rankwise.core import kernels
 from rankwise.core.lists import Lists
 from rankwise.core.match import Matches
-from rankwise.core.ragged import (
-    Ints,
-    offsets,
-    padded,
-    positions,
-    ragged_rows,
-    reorder,
-    similar,
-)
+from rankwise.core.ragged import Ints, offsets, padded, positions, ragged_rows, reorder, similar
 
 __all__ = ["Places", "Ranks", "places_of", "ranks_of"]
 
@@ -72,9 +64,7 @@ class Places:
     n_tied: int
 
 
-def ranks_of(
-    lists: Lists, matches: Matches, *, exactly: bool, places: Callable[[], Places] | None = None
-) -> Ranks:
+def ranks_of(lists: Lists, matches: Matches, *, exactly: bool, places: Callable[[], Places] | None = None) -> Ranks:
     """Return the ranks of matched rows.
 
     Parameters
@@ -111,9 +101,7 @@ def ranks_of(
     return Ranks(None, rows - before, tied, int(sizes[sizes > 1].sum()))
 
 
-def _by_score(
-    lists: Lists, rows: Ints, list_of_row: Ints, places: Places, *, exactly: bool
-) -> Ranks:
+def _by_score(lists: Lists, rows: Ints, list_of_row: Ints, places: Places, *, exactly: bool) -> Ranks:
     """Return ranks in lists that are in no order."""
     first, last, n_tied = places.first, places.last, places.n_tied
     ties = np.flatnonzero(last > first)
@@ -210,15 +198,21 @@ def _in_full(lists: Lists, rows: Ints, list_of_row: Ints) -> Ints:
         by_row = lists.tie_order.ties == "input"
         items = lists.items[all_rows]
         counted = kernels.ranks(
-            lists.scores[all_rows], all_rows if by_row else lists.tie_order.numbers(items), starts,
-            np.searchsorted(all_rows, rows), at,
-        )  # fmt: skip
+            lists.scores[all_rows],
+            all_rows if by_row else lists.tie_order.numbers(items),
+            starts,
+            np.searchsorted(all_rows, rows),
+            at,
+        )
         if counted is not None:
             return counted
     (order,) = reorder(
-        starts, lists.scores[all_rows], [np.arange(len(all_rows))], descending=True,
+        starts,
+        lists.scores[all_rows],
+        [np.arange(len(all_rows))],
+        descending=True,
         breaker=lists.tie_order.breaker(lists.items[all_rows]),
-    )  # fmt: skip
+    )
     rank = np.empty(len(all_rows), dtype=np.int64)
     rank[order] = positions(starts) + 1
     found: Ints = rank[np.searchsorted(all_rows, rows)]

@@ -94,8 +94,7 @@ class Measured:
             {
                 "item": encoded.items.decode(items),
                 **{
-                    str(column): np.asarray(values)[items].astype(np.int64)
-                    for column, values in self.item_sums.items()
+                    str(column): np.asarray(values)[items].astype(np.int64) for column, values in self.item_sums.items()
                 },
             }
         )
@@ -122,10 +121,7 @@ class Joined:
     def add(self, block: Measured, number: int) -> None:
         """Add the block with this number."""
         first = self._firsts[number]
-        columns = {
-            name: np.asarray(values)
-            for name, values in {_USER: block.user, **block.columns}.items()
-        }
+        columns = {name: np.asarray(values) for name, values in {_USER: block.user, **block.columns}.items()}
         with self._lock:
             for name, values in columns.items():
                 if name not in self._columns:
@@ -149,6 +145,4 @@ class Joined:
             columns[name][first : first + len(values)] = values
         self._wider.clear()
         others = {name: values for name, values in columns.items() if name != _USER}
-        return Measured(
-            user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts
-        )
+        return Measured(user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts)

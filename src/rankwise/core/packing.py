@@ -50,13 +50,17 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
         head = json.loads(part())
         known = head["what"], head["version"]
         if known == (what, version):
-            return head["values"], {
-                name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]
-            }
+            return head["values"], {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
     except (
-        OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError,
-        pl.exceptions.PolarsError, pl.exceptions.PanicException,
-    ) as error:  # fmt: skip
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
         size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__
         raise InputError(f"these bytes do not hold a {what}", found=size) from error
     raise InputError(

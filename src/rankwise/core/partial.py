@@ -97,11 +97,8 @@ class Partial:
             protocol=self.protocol,
             ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
             inputs=_merged_cards([partial.inputs for partial in partials]),
-            reference_counts={
-                name: count for partial in partials
-                for name, count in partial.reference_counts.items()
-            },
-        )  # fmt: skip
+            reference_counts={name: count for partial in partials for name, count in partial.reference_counts.items()},
+        )
 
     def check(self, other: Partial) -> None:
         """Raise unless two partials can be merged."""
@@ -123,10 +120,14 @@ class Partial:
         outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {"users": self.users, "items": self.items, "outside": outside}
         values = {
-            "settings": self.about.settings, "digests": self.about.digests,
-            "counts": dict(self.counts), "protocol": self.protocol, "ties": self.ties,
-            "inputs": dict(self.inputs), "reference_counts": dict(self.reference_counts),
-        }  # fmt: skip
+            "settings": self.about.settings,
+            "digests": self.about.digests,
+            "counts": dict(self.counts),
+            "protocol": self.protocol,
+            "ties": self.ties,
+            "inputs": dict(self.inputs),
+            "reference_counts": dict(self.reference_counts),
+        }
         given = {name: frame for name, frame in frames.items() if frame is not None}
         return pack("partial", _VERSION, values, given)
 
@@ -153,9 +154,7 @@ class Partial:
         )
 
 
-def _merged_cards(
-    inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]],
-) -> dict[str, tuple[dict[str, Any], ...]]:
+def _merged_cards(inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]]) -> dict[str, tuple[dict[str, Any], ...]]:
     """Merge the cards of chunks: cards that differ only in their sizes become one."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for roles in inputs:

@@ -16,9 +16,19 @@ from rankwise.core.arrays import namespace
 from rankwise.core.threads import each
 
 __all__ = [
-    "Ints", "UserItems", "bucket", "offsets", "owners", "padded", "positions", "ragged_rows",
-    "reorder", "rows_of_groups", "runs", "similar",
-]  # fmt: skip
+    "Ints",
+    "UserItems",
+    "bucket",
+    "offsets",
+    "owners",
+    "padded",
+    "positions",
+    "ragged_rows",
+    "reorder",
+    "rows_of_groups",
+    "runs",
+    "similar",
+]
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
@@ -245,9 +255,7 @@ def _padding(dtype: np.dtype[Any]) -> Any:
     return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
 
 
-def _order_rows(
-    keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, filled: Ints | None
-) -> Ints:
+def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, filled: Ints | None) -> Ints:
     """Return the order of each row: by a fast unstable sort, by a stable one where keys tie.
 
     ``filled`` says which keys are no padding; padding stays behind, even behind infinite keys.

@@ -10,10 +10,7 @@ from typing import Literal, TypeAlias
 
 from rankwise.core.arrays import Array
 
-__all__ = [
-    "WHOLE_LISTS", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows",
-    "RowSet", "RowSets",
-]  # fmt: skip
+__all__ = ["WHOLE_LISTS", "Ideal", "ItemRows", "JudgedRows", "Needs", "Overlap", "RecommendedRows", "RowSet", "RowSets"]
 
 RowSet: TypeAlias = Literal[
     "ideal", "judged", "recommended", "relevant", "history", "overlap_history", "overlap_baseline"

@@ -20,9 +20,7 @@ def check_sparse(matrix: Any, name: str) -> None:
         If it is not a matrix of real numbers, or an index lies outside.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
-        raise InputError(
-            f"{name} is not a matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
-        )
+        raise InputError(f"{name} is not a matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}")
     try:
         _check_indices(matrix)
     except (TypeError, ValueError, IndexError) as error:

@@ -33,20 +33,27 @@ class _Schema(ctypes.Structure):
     """The start of Arrow's ``struct ArrowSchema``, and its end."""
 
     _fields_ = (
-        ("format", ctypes.c_char_p), ("not_read", ctypes.c_void_p * 6), ("release", _Release),
+        ("format", ctypes.c_char_p),
+        ("not_read", ctypes.c_void_p * 6),
+        ("release", _Release),
         ("private_data", ctypes.c_void_p),
-    )  # fmt: skip
+    )
 
 
 class _Array(ctypes.Structure):
     """Arrow's ``struct ArrowArray``."""
 
     _fields_ = (
-        ("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
-        ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64),
-        ("buffers", ctypes.POINTER(ctypes.c_void_p)), ("not_read", ctypes.c_void_p * 2),
-        ("release", _Release), ("private_data", ctypes.c_void_p),
-    )  # fmt: skip
+        ("length", ctypes.c_int64),
+        ("null_count", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        ("not_read", ctypes.c_void_p * 2),
+        ("release", _Release),
+        ("private_data", ctypes.c_void_p),
+    )
 
 
 class _Stream(ctypes.Structure):

@@ -15,9 +15,7 @@ import numpy as np
 
 from rankwise.errors import UsageError
 
-__all__ = [
-    "check_not_forked", "default_threads", "each", "gather", "one_blas_thread", "shares",
-]  # fmt: skip
+__all__ = ["check_not_forked", "default_threads", "each", "gather", "one_blas_thread", "shares"]
 
 _STEP = 1 << 18
 _process: list[int] = []

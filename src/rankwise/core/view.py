@@ -19,9 +19,22 @@ from rankwise.core.terminal import terminal_width
 from rankwise.errors import HIDDEN, printable
 
 __all__ = [
-    "Cell", "Format", "Marked", "Style", "TableView", "as_json", "csv_text", "export", "finite",
-    "float_of", "html", "latex", "markdown", "number", "plain",
-]  # fmt: skip
+    "Cell",
+    "Format",
+    "Marked",
+    "Style",
+    "TableView",
+    "as_json",
+    "csv_text",
+    "export",
+    "finite",
+    "float_of",
+    "html",
+    "latex",
+    "markdown",
+    "number",
+    "plain",
+]
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
 Style: TypeAlias = Literal["", "bold", "underlined"]
@@ -110,9 +123,7 @@ def _sized(text: str) -> str:
     return "".join(c + _JOINER * (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
-def _aligned(
-    rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]
-) -> list[str]:
+def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]) -> list[str]:
     """Return one line per row, cells padded to the width of their column."""
     from tabulate import DataRow, TableFormat, tabulate  # late: evaluating shows nothing
 
@@ -152,9 +163,8 @@ def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]
     out = []
     for first, *others in rows:
         wrapper = textwrap.TextWrapper(
-            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False,
-            break_on_hyphens=False,
-        )  # fmt: skip
+            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
         head, *rest = wrapper.wrap(_sized(first)) or [""]
         out.append([head.replace(_JOINER, ""), *others])
         out += [[line.replace(_JOINER, ""), *("" for _ in others)] for line in rest]
@@ -180,9 +190,7 @@ def _wrapped(notes: Sequence[str], limit: int | None) -> list[str]:
     texts = [_Medium().text(note) for note in notes if note]
     if limit is None:
         return texts
-    wrapper = textwrap.TextWrapper(
-        limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    wrapper = textwrap.TextWrapper(limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return [line.replace(_JOINER, "") for text in texts for line in wrapper.wrap(_sized(text))]
 
 
@@ -211,9 +219,7 @@ def html(*views: TableView) -> str:
 
 
 _MARKDOWN = _Medium(
-    lambda text: _MARKUP.sub(r"\\\g<0>", text),
-    {"bold": "**{}**", "underlined": "<u>{}</u>"},
-    "<sup>{}</sup>",
+    lambda text: _MARKUP.sub(r"\\\g<0>", text), {"bold": "**{}**", "underlined": "<u>{}</u>"}, "<sup>{}</sup>"
 )
 
 
@@ -231,27 +237,55 @@ def markdown(*views: TableView) -> str:
 
 _ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
 _LATEX_LETTERS = "ÆæØøßıŁłŒœ" + "".join(
-    letter for letter in map(chr, range(0xC0, 0x180))
+    letter
+    for letter in map(chr, range(0xC0, 0x180))
     if re.fullmatch(f"[A-Za-z][{_ACCENTS}]", unicodedata.normalize("NFD", letter))
-)  # fmt: skip
+)
 _LATEX_TEXT = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$",
-    ">": "$>$", "|": r"\textbar{}", '"': r'\texttt{"}', "'": r"\textquotesingle{}",
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    '"': r'\texttt{"}',
+    "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "-": r"-\/",  # before another hyphen: two would be a dash
-    "  ": r"\quad ", "\u00a0": "~", "–": r"\textendash{}", "—": r"\textemdash{}",
-    "…": r"\ldots{}", "−": "$-$",
-    "±": r"$\pm$", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "≥": r"$\geq$",
-    "≠": r"$\neq$", "→": r"$\rightarrow$", "←": r"$\leftarrow$", "✓": r"$\surd$",
-    "‘": r"\textquoteleft{}", "’": r"\textquoteright{}", "“": r"\textquotedblleft{}",
+    "  ": r"\quad ",
+    "\u00a0": "~",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
+    "…": r"\ldots{}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "←": r"$\leftarrow$",
+    "✓": r"$\surd$",
+    "‘": r"\textquoteleft{}",
+    "’": r"\textquoteright{}",
+    "“": r"\textquotedblleft{}",
     "”": r"\textquotedblright{}",
-}  # fmt: skip
+}
 _LATEX_PIECE = re.compile(
     "  |-(?=-)|["
     + re.escape("".join(sign for sign in _LATEX_TEXT if sign not in ("  ", "-")))
-    + f"]|[^ -~{_LATEX_LETTERS}" + re.escape("".join(_LATEX_TEXT)) + "]+"
-)  # fmt: skip
+    + f"]|[^ -~{_LATEX_LETTERS}"
+    + re.escape("".join(_LATEX_TEXT))
+    + "]+"
+)
 
 
 def _latex_text(text: str) -> str:
@@ -278,9 +312,7 @@ def _latex_piece(piece: str) -> str:
     return rf"\ifdefined\Umathcode {piece}\else{codes}\fi{{}}"
 
 
-_LATEX = _Medium(
-    _latex_text, {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"}, "$^{{{}}}$"
-)
+_LATEX = _Medium(_latex_text, {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"}, "$^{{{}}}$")
 
 
 def latex(*views: TableView) -> str:
@@ -298,8 +330,16 @@ def latex(*views: TableView) -> str:
         lines = [r"\begin{table}", r"\centering"]
         lines += [rf"\caption{{{caption}}}"] if caption else []
         lines += [rf"\label{{tab:{view.label}}}"] if view.label else []
-        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows,
-                  r"\bottomrule", r"\end{tabular}", r"\end{table}"]  # fmt: skip
+        lines += [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
         blocks += ["\n".join(lines), *(f"% {_Medium().text(note)}" for note in view.notes)]
     return "\n\n".join(blocks) + "\n"
 
@@ -333,9 +373,7 @@ def csv_text(table: pl.DataFrame) -> str:
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
     shown = table.with_columns(pl.col(name).map_elements(printable, pl.String) for name in texts)
     risky = pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)
-    return shown.with_columns(
-        pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()
-    ).write_csv()
+    return shown.with_columns(pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()).write_csv()
 
 
 def finite(data: Any) -> Any:

@@ -24,9 +24,17 @@ from rankwise.core.texts import text_hashes
 from rankwise.errors import IdError
 
 __all__ = [
-    "WHOLE_NUMBER", "Codes", "HashCollision", "HashedStrings", "IntegerVocabulary",
-    "PlainIntegers", "StringVocabulary", "Vocabulary", "vocabulary_for", "whole_numbers",
-]  # fmt: skip
+    "WHOLE_NUMBER",
+    "Codes",
+    "HashCollision",
+    "HashedStrings",
+    "IntegerVocabulary",
+    "PlainIntegers",
+    "StringVocabulary",
+    "Vocabulary",
+    "vocabulary_for",
+    "whole_numbers",
+]
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """Codes of ids: a one-dimensional NumPy array of an integer type."""
@@ -136,9 +144,7 @@ class IntegerVocabulary:
         self._outside = pl.concat([self._outside, new])
         numbers = self.limit + np.arange(len(self._outside))
         codes = ids.to_numpy(writable=True)
-        codes[outside.to_numpy()] = others.replace_strict(
-            self._outside, numbers, return_dtype=pl.Int64
-        ).to_numpy()
+        codes[outside.to_numpy()] = others.replace_strict(self._outside, numbers, return_dtype=pl.Int64).to_numpy()
         return codes
 
     def decode(self, codes: Codes) -> pl.Series:
@@ -247,9 +253,7 @@ class HashedStrings:
         raise TypeError("hashes have no order")
 
 
-def vocabulary_for(
-    columns: list[pl.Series], *, dense: bool, hashed: bool = False, threads: int = 1
-) -> Vocabulary:
+def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = False, threads: int = 1) -> Vocabulary:
     """Return an empty vocabulary for columns of one kind: all integers or all strings.
 
     Parameters

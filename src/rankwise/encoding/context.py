@@ -13,12 +13,7 @@ from rankwise.core.facts import Facts
 from rankwise.core.grouping import group
 from rankwise.core.lists import Lists
 from rankwise.core.ragged import UserItems, offsets, ragged_rows
-from rankwise.encoding.encode_lists import (
-    encode_lists,
-    later_rows,
-    repeated_item,
-    repeated_rows,
-)
+from rankwise.encoding.encode_lists import encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.encoding.id_space import IdSpace
 from rankwise.tables.columns import TableRole
@@ -48,11 +43,7 @@ class Context:
 
 
 def encode_context(
-    facts: FactTables,
-    tables: Mapping[TableRole, Table],
-    ids: IdSpace,
-    duplicates: Duplicates,
-    threads: int,
+    facts: FactTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
 ) -> Context:
     """Return what measures need to know beyond lists and ground truth.
 
@@ -62,9 +53,7 @@ def encode_context(
     counts: dict[str, int] = {}
     baseline = None
     if "baseline" in kinds:
-        baseline, counts["baseline_duplicates_dropped"] = _baseline(
-            tables["baseline"], ids, duplicates, threads
-        )
+        baseline, counts["baseline_duplicates_dropped"] = _baseline(tables["baseline"], ids, duplicates, threads)
     history, repeated = None, 0
     if kinds & {"history", "popularity", "similarity", "source"}:
         history, repeated = _history(tables["train"], ids)
@@ -73,9 +62,7 @@ def encode_context(
     return Context(by_code, history, baseline, counts)
 
 
-def _baseline(
-    table: Table, ids: IdSpace, duplicates: Duplicates, threads: int
-) -> tuple[UserItems, int]:
+def _baseline(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) -> tuple[UserItems, int]:
     """Return the lists of another run, and how many repeated rows were dropped."""
     if table.frame.is_empty():  # a piece whose users it does not have
         return _user_items(Lists.none(), ids.users.size), 0

@@ -180,9 +180,7 @@ class Encoder:
         codes = _Codes(known.ids, truth, counts)
         return Encoder(self.rules, self.reference, self.facts, [codes])
 
-    def encode(
-        self, piece: Tables, *, hashed: bool = False, threads: int = 1, like: Encoded | None = None
-    ) -> Encoded:
+    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1, like: Encoded | None = None) -> Encoded:
         """Encode a piece.
 
         Parameters
@@ -205,12 +203,15 @@ class Encoder:
         with self._lock:  # codes grow as pieces come: one piece at a time
             return self._encode(piece, hashed=hashed, threads=threads, like=like)
 
-    def _encode(
-        self, piece: Tables, *, hashed: bool, threads: int, like: Encoded | None
-    ) -> Encoded:
+    def _encode(self, piece: Tables, *, hashed: bool, threads: int, like: Encoded | None) -> Encoded:
         rules, context_tables = self.rules, self._context_tables
-        tables = [piece.recommendations, piece.truth or self.reference.truth, piece.unlisted,
-                  piece.items, *context_tables.values()]  # fmt: skip
+        tables = [
+            piece.recommendations,
+            piece.truth or self.reference.truth,
+            piece.unlisted,
+            piece.items,
+            *context_tables.values(),
+        ]
         codes = self._codes(piece, tables, hashed=hashed, threads=threads)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
@@ -218,9 +219,13 @@ class Encoder:
             recommended = fill_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
-                truth_table, ids, rules.relevance_threshold, rules.duplicates, codes.truth_counts,
+                truth_table,
+                ids,
+                rules.relevance_threshold,
+                rules.duplicates,
+                codes.truth_counts,
                 required=rules.required,
-            )  # fmt: skip
+            )
         truth = codes.truth
         if like is not None:
             lists, ties = self._lists_like(like, recommended, ids, counts)
@@ -236,13 +241,23 @@ class Encoder:
         if isinstance(recommended, Table):
             confirm = confirmation(ids, recommended, truth_table, lists, truth)
         return Encoded(
-            lists=lists, truth=truth, counted=counted, ties=ties, needs=rules.needs,
+            lists=lists,
+            truth=truth,
+            counted=counted,
+            ties=ties,
+            needs=rules.needs,
             unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
-            users=ids.users, items=ids.items, numbers_items=rules.numbers_items, confirm=confirm,
-            facts=context.facts, history=context.history, baseline=context.baseline,
-            seen_items=(lists.items, truth.items, *ids.train_items), counts=counts,
+            users=ids.users,
+            items=ids.items,
+            numbers_items=rules.numbers_items,
+            confirm=confirm,
+            facts=context.facts,
+            history=context.history,
+            baseline=context.baseline,
+            seen_items=(lists.items, truth.items, *ids.train_items),
+            counts=counts,
             reference_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
-        )  # fmt: skip
+        )
 
     def without_list(self, users: pl.Series, items: pl.Series | None = None) -> Tables | None:
         """Return the piece of the evaluated users who are not among these; None if there is none.
@@ -271,9 +286,7 @@ class Encoder:
         coded = (*self.facts.coded, "train")
         return {role: t for role, t in self.reference.by_role.items() if role in coded}
 
-    def _codes(
-        self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int
-    ) -> _Codes:
+    def _codes(self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
             kept = self._kept[0]  # hashes serve users without a list: they have no items to match
@@ -283,12 +296,7 @@ class Encoder:
         return _Codes(IdSpace(tables, count_items=numbered, hashed=hashed, threads=threads))
 
     def _lists(
-        self,
-        recommended: Table | None,
-        truth: Table,
-        ids: IdSpace,
-        counts: Counter[str],
-        threads: int,
+        self, recommended: Table | None, truth: Table, ids: IdSpace, counts: Counter[str], threads: int
     ) -> tuple[Lists, Ties]:
         rules = self.rules
         if recommended is None:
@@ -299,9 +307,15 @@ class Encoder:
             lists = encode_ranks(recommended, truth, ids, ties, counts)
         else:
             lists = encode_lists(
-                recommended, ids, ties, rules.duplicates, counts, threads, id_type=rules.id_type,
+                recommended,
+                ids,
+                ties,
+                rules.duplicates,
+                counts,
+                threads,
+                id_type=rules.id_type,
                 in_order=rules.in_order,
-            )  # fmt: skip
+            )
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
         return lists, ties
@@ -319,9 +333,7 @@ class Encoder:
         order = item_order(ids.items, self.rules.id_type)
         return like.lists.under(TieOrder(ties, order)), ties
 
-    def _unlisted(
-        self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists
-    ) -> Any:
+    def _unlisted(self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if unlisted is not None:
             return ids.users.encode(unlisted.frame["user"])
@@ -335,8 +347,6 @@ class Encoder:
             return Context()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
-            codes.context = encode_context(
-                self.facts, tables, codes.ids, self.rules.duplicates, threads
-            )
+            codes.context = encode_context(self.facts, tables, codes.ids, self.rules.duplicates, threads)
             codes.sizes = sizes
         return codes.context

@@ -23,9 +23,16 @@ from rankwise.tables.table import Table, is_absent
 from rankwise.tables.validation import empty_table
 
 __all__ = [
-    "confirmation", "encode_lists", "encode_truth", "item_order", "later_rows", "repeated_item",
-    "repeated_rows", "users_evaluated", "users_of_truth",
-]  # fmt: skip
+    "confirmation",
+    "encode_lists",
+    "encode_truth",
+    "item_order",
+    "later_rows",
+    "repeated_item",
+    "repeated_rows",
+    "users_evaluated",
+    "users_of_truth",
+]
 
 
 def encode_truth(
@@ -102,11 +109,7 @@ def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth
     frame = table.frame
     relevance = frame["relevance"].to_numpy() if "relevance" in frame.columns else None
     return arrange_truth(
-        frame["user"],
-        ids.items.encode(frame["item"]),
-        relevance,
-        vocabulary=ids.users,
-        threshold=threshold,
+        frame["user"], ids.items.encode(frame["item"]), relevance, vocabulary=ids.users, threshold=threshold
     )
 
 
@@ -196,9 +199,7 @@ def _rising(lists: Lists) -> int:
     return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
 
 
-def confirmation(
-    ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth
-) -> Confirm | None:
+def confirmation(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> Confirm | None:
     """Return what compares ids where hashes are equal; None where codes are not hashes."""
     if not isinstance(ids.items, HashedStrings):
         return None
@@ -259,9 +260,7 @@ def users_evaluated(
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
     judged = relevant.copy()
     judged[users_of_truth("judged", truth)] = True
-    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(
-        population, relevant, has_list, judged
-    )
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(population, relevant, has_list, judged)
     return evaluated
 
 

@@ -17,9 +17,7 @@ from rankwise.tables.table import Recommendations, Table
 __all__ = ["encode_ranks", "no_ranks"]
 
 
-def encode_ranks(
-    table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]
-) -> Lists:
+def encode_ranks(table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]) -> Lists:
     """Return exact ranks as lists that name judged items only.
 
     Raises
@@ -49,18 +47,12 @@ def encode_ranks(
             found=f"{len(lost)} ground truth rows without a rank",
             hint="pass the same ground truth to rw.rank_relevant and rw.evaluate",
         )
-    counted = lengths.join(
-        frame.group_by("user").len(), on="user", how="left", maintain_order="left"
-    )
+    counted = lengths.join(frame.group_by("user").len(), on="user", how="left", maintain_order="left")
     if not frame["user"].is_sorted():
         order = lengths.select("user").with_row_index("at")
-        frame = frame.join(order, on="user", maintain_order="left").sort(
-            "at", "first", maintain_order=True
-        )
+        frame = frame.join(order, on="user", maintain_order="left").sort("at", "first", maintain_order=True)
     counts["lists"] += len(lengths)
-    ranges = RankRange(
-        frame["first"].to_numpy(), frame["last"].to_numpy(), lengths["length"].to_numpy()
-    )
+    ranges = RankRange(frame["first"].to_numpy(), frame["last"].to_numpy(), lengths["length"].to_numpy())
     return Lists(
         user=ids.users.encode(lengths["user"]),
         starts=offsets(counted["len"].fill_null(0).cast(pl.Int64).to_numpy()),

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.facts import (
-    Categories,
-    Features,
-    Groups,
-    Popularity,
-    Propensity,
-    Similarity,
-    Source,
-)
+from rankwise.core.facts import Categories, Features, Groups, Popularity, Propensity, Similarity, Source
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.encoding.fact_columns import Matrix, Named
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.tables.table import Table
 
 __all__ = [
-    "count_users", "place_categories", "place_features", "place_groups", "place_popularity",
-    "place_propensity", "place_source", "popularity_frame", "similarity", "source_frame",
-]  # fmt: skip
+    "count_users",
+    "place_categories",
+    "place_features",
+    "place_groups",
+    "place_popularity",
+    "place_propensity",
+    "place_source",
+    "popularity_frame",
+    "similarity",
+    "source_frame",
+]
 
 _MOST_SIMILAR = 20_000
 """The largest number of items for similarities: their matrix alone has 3.2 GB."""
@@ -129,8 +129,7 @@ def similarity(train: Table, codes: Ints, size: int) -> Similarity:
     items = pairs["item"].unique().sort().to_numpy()
     if len(items) > _MOST_SIMILAR:
         raise ParameterError(
-            "similarities by co-occurrence are computed between all items at once, and there are "
-            "too many items",
+            "similarities by co-occurrence are computed between all items at once, and there are too many items",
             found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
             hint="use similarity=features",
         )

@@ -48,9 +48,7 @@ class Named:
         n = len(self.starts) - 1
         owner = np.repeat(np.arange(n), np.diff(self.starts))
         pairs = pl.DataFrame({"row": owner, "code": self.code}).sort("row", "code")
-        sets = pairs.group_by("row", maintain_order=True).agg(
-            pl.col("code").cast(pl.String).str.zfill(9).str.join("|")
-        )
+        sets = pairs.group_by("row", maintain_order=True).agg(pl.col("code").cast(pl.String).str.zfill(9).str.join("|"))
         out = np.zeros(n, dtype=np.int64)
         out[sets["row"].to_numpy()] = sets["code"].rank("dense").to_numpy()
         return out
@@ -101,8 +99,7 @@ def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None
         f"such column in the table of {role}",
         where=table.source,
         found=listed,
-        hint=nearest(fact.column, names)
-        or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure',
+        hint=nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure',
     )
 
 
@@ -114,9 +111,7 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
     values = table.frame[column]
     if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
         raise ColumnError(
-            f"column {column!r} does not hold one group per row",
-            where=table.source,
-            found=str(values.dtype),
+            f"column {column!r} does not hold one group per row", where=table.source, found=str(values.dtype)
         )
     ordered = (values if groups is None else groups).drop_nulls().unique().sort()
     names = ordered.cast(pl.String)
@@ -168,9 +163,7 @@ def read_categories(table: Table, chosen: Found) -> Named:
     elif isinstance(values.dtype, pl.List | pl.Array):
         if values.dtype.inner.is_nested():
             raise ColumnError(
-                f"column {columns[0]!r} does not hold lists of categories",
-                where=table.source,
-                found=str(values.dtype),
+                f"column {columns[0]!r} does not hold lists of categories", where=table.source, found=str(values.dtype)
             )
         lists = values.cast(pl.List(pl.String)).list.eval(pl.element().drop_nulls())
     else:

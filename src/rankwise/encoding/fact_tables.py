@@ -13,15 +13,7 @@ import polars as pl
 from rankwise.core.facts import Fact, FactKind, Groups
 from rankwise.core.ragged import Ints
 from rankwise.encoding import fact_arrays as build
-from rankwise.encoding.fact_columns import (
-    Found,
-    Matrix,
-    Named,
-    find,
-    read_categories,
-    read_features,
-    read_groups,
-)
+from rankwise.encoding.fact_columns import Found, Matrix, Named, find, read_categories, read_features, read_groups
 from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, MeasureError
 from rankwise.tables.align import matching
@@ -35,19 +27,24 @@ RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
 """Ids of a table and their role to the row that each target has among them, -1 for none."""
 
 _TABLES: dict[FactKind, tuple[TableRole, ...]] = {
-    "popularity": ("train",), "history": ("train",), "similarity": ("train",),
-    "source": ("train", "users"), "baseline": ("baseline",), "categories": ("items",),
-    "features": ("items",), "item_group": ("items",), "propensity": ("items",),
+    "popularity": ("train",),
+    "history": ("train",),
+    "similarity": ("train",),
+    "source": ("train", "users"),
+    "baseline": ("baseline",),
+    "categories": ("items",),
+    "features": ("items",),
+    "item_group": ("items",),
+    "propensity": ("items",),
     "user_group": ("users",),
-}  # fmt: skip
+}
 _NO_COLUMN = ("popularity", "history", "similarity", "baseline")
 _NEEDED: dict[TableRole, str] = {
     "train": "training interactions",
     "users": "a table of users with their groups",
     "baseline": "the lists of another run",
 }
-_OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups",
-       "propensity": "propensities"}  # fmt: skip
+_OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups", "propensity": "propensities"}
 _OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
 
 
@@ -105,9 +102,7 @@ class FactTables:
     columns: Columns | None = None
     counted: Counted | None = None
     train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
-    _parsed: dict[tuple[Fact[Any], bool], Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _parsed: dict[tuple[Fact[Any], bool], Any] = field(default_factory=dict, repr=False, compare=False)
     """Columns that are parsed already."""
     _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
@@ -116,8 +111,7 @@ class FactTables:
             for kind in self._roles(fact):
                 if kind not in self.tables:
                     raise MeasureError(
-                        f"{measure} needs "
-                        + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
+                        f"{measure} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
                         found=f"no {kind}",
                         hint=f"pass {kind}=",
                     )
@@ -162,9 +156,7 @@ class FactTables:
         kinds = {kind for fact in self.wanted for kind in self._roles(fact)}
         return sorted(kinds)
 
-    def by_code(
-        self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
-    ) -> dict[Fact[Any], object]:
+    def by_code(self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool) -> dict[Fact[Any], object]:
         """Return the facts of every code.
 
         ``tables`` are those of `coded`, aligned; ``distinct`` says that no training row repeats
@@ -221,12 +213,7 @@ class FactTables:
         return f"column {names!r}" if names else _TABLES[fact.kind][0]
 
     def _arrays(
-        self,
-        tables: Mapping[TableRole, Table],
-        rows: RowsOf,
-        wanted: list[Fact[Any]],
-        *,
-        distinct: bool = False,
+        self, tables: Mapping[TableRole, Table], rows: RowsOf, wanted: list[Fact[Any]], *, distinct: bool = False
     ) -> dict[Fact[Any], object]:
         arrays: dict[Fact[Any], object] = {}
         for fact in wanted:
@@ -238,9 +225,7 @@ class FactTables:
                 arrays[fact] = self._from_items(fact, tables["items"], rows)
         return arrays
 
-    def _user_groups_of(
-        self, fact: Fact[Any], tables: Mapping[TableRole, Table], rows: RowsOf
-    ) -> Groups:
+    def _user_groups_of(self, fact: Fact[Any], tables: Mapping[TableRole, Table], rows: RowsOf) -> Groups:
         made = self._made(fact)
         if made is None:
             table = tables["users"]
@@ -256,9 +241,7 @@ class FactTables:
     def _from_train(self, fact: Fact[Any], train: Table, rows: RowsOf, *, distinct: bool) -> object:
         text = train.frame["item"].dtype == pl.String
         if fact.kind == "popularity":
-            frame, n_users = self._read(
-                fact, lambda: self._popularity(train, distinct=distinct), text=text
-            )
+            frame, n_users = self._read(fact, lambda: self._popularity(train, distinct=distinct), text=text)
             return build.place_popularity(frame, n_users, rows(train, frame["item"], "item"))
         if fact.kind == "similarity":
             target, size = _targets(train, train.frame["item"], rows)

@@ -20,20 +20,16 @@ class IdSpace:
     """
 
     def __init__(
-        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False,
-        threads: int = 1,
-    ) -> None:  # fmt: skip
+        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False, threads: int = 1
+    ) -> None:
         self._text: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
         columns = {
-            role: [table.frame[role] for table in present if role in table.frame.columns]
-            for role in ("user", "item")
+            role: [table.frame[role] for table in present if role in table.frame.columns] for role in ("user", "item")
         }
         self.users = vocabulary_for(columns["user"], dense=True)
-        self.items = vocabulary_for(
-            columns["item"], dense=count_items, hashed=hashed, threads=threads
-        )
+        self.items = vocabulary_for(columns["item"], dense=count_items, hashed=hashed, threads=threads)
         self.hashed = isinstance(self.items, HashedStrings)
         self.train_items: list[Ints] = []
         for table in present:

@@ -60,9 +60,5 @@ def fill_gaps(table: Recommendations) -> Recommendations:
     name = pl.format("\x00{}", "rank") if text else pl.col("rank").cast(pl.Int64) + _LOWEST
     filled = pl.concat([frame, missing.with_columns(item=name)], how="diagonal_relaxed")
     filled = filled.sort("user", "rank", maintain_order=True)
-    counts = {
-        **table.counts,
-        "lists_with_rank_gaps": len(last),
-        "places_without_item": len(missing),
-    }
+    counts = {**table.counts, "lists_with_rank_gaps": len(last), "places_without_item": len(missing)}
     return replace(table, frame=filled.select(frame.columns), counts=counts)

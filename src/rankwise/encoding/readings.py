@@ -37,9 +37,7 @@ class Readings:
         """Return the tables as they are to be taken."""
         if self == AS_THEY_ARE:
             return tables
-        changed: dict[Any, Any] = {
-            role: self._of_table(table) for role, table in tables.by_role.items()
-        }
+        changed: dict[Any, Any] = {role: self._of_table(table) for role, table in tables.by_role.items()}
         return replace(tables, **changed)
 
     def _of_table(self, table: Table) -> Table:

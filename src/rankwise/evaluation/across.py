@@ -87,9 +87,7 @@ def across_conventions(
     """
     texts = one_by_one([measures] if isinstance(measures, str) else measures)
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
-    return AcrossConventions(
-        _table(recommendations, truth, sources, options, texts, _chosen(conventions))
-    )
+    return AcrossConventions(_table(recommendations, truth, sources, options, texts, _chosen(conventions)))
 
 
 def convention_of(
@@ -174,16 +172,15 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
         several = [several]
     if not isinstance(several, Iterable) or not (several := list(several)):
         raise ParameterError(
-            "conventions are a list of names", found=f"conventions={conventions!r}"[:80],
+            "conventions are a list of names",
+            found=f"conventions={conventions!r}"[:80],
             hint="leave them out for all of them",
-        )  # fmt: skip
+        )
     for given in several:
         convention = Convention.named(given)
         name = "default" if convention is None else convention.name
         if name in chosen:
-            raise ParameterError(
-                "two conventions have the same name", found=repr(name), hint="rename one of them"
-            )
+            raise ParameterError("two conventions have the same name", found=repr(name), hint="rename one of them")
         chosen[name] = convention
     return chosen
 
@@ -203,15 +200,24 @@ def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None])
 
 
 def _table(
-    recommendations: Any, truth: Any, sources: Mapping[str, Any], options: Any,
-    texts: Sequence[str], conventions: Mapping[str, Convention | None], *, strict: bool = True,
-) -> pl.DataFrame:  # fmt: skip
+    recommendations: Any,
+    truth: Any,
+    sources: Mapping[str, Any],
+    options: Any,
+    texts: Sequence[str],
+    conventions: Mapping[str, Convention | None],
+    *,
+    strict: bool = True,
+) -> pl.DataFrame:
     """Return one row per measure and convention; ``strict``: some convention knows each measure."""
     given = table_options(options)
     tables = read_inputs(
-        Settings(measures=(), **given), recommendations=recommendations, truth=truth,
-        required=("recommendations",), **sources,
-    )  # fmt: skip
+        Settings(measures=(), **given),
+        recommendations=recommendations,
+        truth=truth,
+        required=("recommendations",),
+        **sources,
+    )
     for text in texts if strict else ():
         _check_known([text], conventions.values())
     rows: list[dict[str, Any]] = []
@@ -223,8 +229,7 @@ def _table(
         try:
             definition = Definition.under(text, convention)
             wanted[len(rows)] = definition
-            row |= {"definition": _in_full(definition.measure),
-                    "why": _note(definition, convention)}  # fmt: skip
+            row |= {"definition": _in_full(definition.measure), "why": _note(definition, convention)}
         except UsageError as error:
             if not strict:
                 continue

@@ -12,13 +12,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice, check_flag, check_number, check_positive
 from rankwise.core.facts import HISTORY
-from rankwise.errors import (
-    DuplicateError,
-    EmptyError,
-    InputError,
-    MeasureError,
-    ParameterError,
-)
+from rankwise.errors import DuplicateError, EmptyError, InputError, MeasureError, ParameterError
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.totals import UserColumns, values_of_users
 from rankwise.evaluation.work import prepare, work
@@ -152,9 +146,7 @@ def correct(
     check_positive(n_items=n_items)
     check_positive(least=0, seed=seed)
     if not 1e-6 <= gamma < 1:
-        raise ParameterError(
-            "gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}"
-        )
+        raise ParameterError("gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}")
     requested = parse_all(measures)
     m, size = _sample(ranks, n_items)
     counts = _counts(ranks, _positives(ranks, read_table(truth, "truth", columns)), m)
@@ -162,21 +154,26 @@ def correct(
     values, sampled = _at_every_rank(requested, size), _at_every_rank(requested, m + 1)
     shares = counts.sum(axis=0) / counts.shape[0]
     corrected = shares.sum() * estimate(method, probabilities, values, shares, gamma=gamma)
-    bounds = rank_bounds(
-        probabilities, values, counts, confidence=confidence, decreasing=decreasing, seed=seed
-    )
+    bounds = rank_bounds(probabilities, values, counts, confidence=confidence, decreasing=decreasing, seed=seed)
     caveats = _caveats(ranks, float(shares.sum()), decreasing=decreasing)
     flags = [
         [*_limits(metric, m), *_doubts(value, low, high), *caveats]
         for metric, value, low, high in zip(values.T, corrected, *bounds[:2], strict=True)
     ]
     return pl.DataFrame(
-        {"measure": [cell for measure in requested for cell in measure.cells],
-         "corrected": corrected, "low": bounds.low, "high": bounds.high, "method": method,
-         "unresolved": bounds.unresolved, "sampled": shares @ sampled, "flags": flags,
-         "label": ranks.protocol.label},
+        {
+            "measure": [cell for measure in requested for cell in measure.cells],
+            "corrected": corrected,
+            "low": bounds.low,
+            "high": bounds.high,
+            "method": method,
+            "unresolved": bounds.unresolved,
+            "sampled": shares @ sampled,
+            "flags": flags,
+            "label": ranks.protocol.label,
+        },
         schema_overrides={"flags": pl.List(pl.String)},
-    )  # fmt: skip
+    )
 
 
 def _limits(metric: Floats, m: int) -> list[str]:
@@ -230,11 +227,12 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
     size = n_items or round(float(left.mean())) + 1
     if size <= m or size * (m + 1) > _CELLS:
         raise ParameterError(
-            "the catalogue is as small as the sample" if size <= m else
-            "the matrix of items by negatives does not fit in memory",
+            "the catalogue is as small as the sample"
+            if size <= m
+            else "the matrix of items by negatives does not fit in memory",
             found=f"{size:,} items, {m:,} negatives",
             hint="rank the whole catalogue: rw.rank_relevant is exact",
-        )  # fmt: skip
+        )
     return m, size
 
 
@@ -264,9 +262,7 @@ def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> Any:
 
     n_users = relevant["user"].n_unique()
     ranked = (
-        relevant.with_columns(
-            code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user")
-        )
+        relevant.with_columns(code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user"))
         .join(ranks.frame, on=["user", "item"], how="inner")
         .sort("user", "item")  # the same bits for any order of rows
     )
@@ -310,9 +306,7 @@ def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
     """
     for measure in measures:
         known = measure.reads.rows - {"ideal", "overlap_history", "relevant"}
-        of_users = isinstance(measure, PerUser) or (
-            isinstance(measure, Pooled) and measure.mean_of_users
-        )
+        of_users = isinstance(measure, PerUser) or (isinstance(measure, Pooled) and measure.mean_of_users)
         if known or set(measure.reads.facts) - {HISTORY}:
             raise MeasureError(
                 f"{measure.name} is not a function of one rank",
@@ -323,9 +317,13 @@ def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
     user, rank = np.arange(size), np.arange(1, size + 1)
     one = pl.DataFrame({"user": user, "item": user})
     ranks = Recommendations(
-        one.with_columns(first=rank, last=rank, score=pl.lit(0.0)), "recommendations", "ranks",
-        "exact ranks", {}, lengths=pl.DataFrame({"user": user, "length": np.full(size, size)}),
-    )  # fmt: skip
+        one.with_columns(first=rank, last=rank, score=pl.lit(0.0)),
+        "recommendations",
+        "ranks",
+        "exact ranks",
+        {},
+        lengths=pl.DataFrame({"user": user, "length": np.full(size, size)}),
+    )
     settings = Settings(measures=measures, exact=True)
     job = prepare(settings, Tables(truth=Table(one, "truth", "truth", "pairs", {})))
     users = UserColumns(work(job, Tables(recommendations=ranks)).users.sort("user"))

@@ -95,14 +95,13 @@ def curve(
     check_number("relevance_threshold", relevance_threshold)
     check_positive(upto=upto)
     if not isinstance(ranks, Ranks):
-        raise ParameterError("a curve is drawn from exact ranks", found=type(ranks).__name__,
-                             hint="rw.rank_relevant computes them")  # fmt: skip
+        raise ParameterError(
+            "a curve is drawn from exact ranks", found=type(ranks).__name__, hint="rw.rank_relevant computes them"
+        )
     requested = [_checked(measure) for measure in parse_all(measures, cutoffs=False)]
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
-    rules = EncodingRules(
-        needs=frozenset({"ideal"}), exact=True, relevance_threshold=relevance_threshold
-    )
+    rules = EncodingRules(needs=frozenset({"ideal"}), exact=True, relevance_threshold=relevance_threshold)
     encoder = Encoder(rules, Tables(truth=table))
     encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
     last = int(encoded.lists.length.max()) if upto is None else upto
@@ -127,17 +126,12 @@ def _checked(measure: Measure) -> RunningSum:
     known = isinstance(measure, RunningSum) and measure.reads.rows <= {"ideal"}
     if not known or measure.reads.facts or not isinstance(measure, RunningSum):
         raise MeasureError(
-            f"there is no curve of {measure.name}",
-            hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp",
+            f"there is no curve of {measure.name}", hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp"
         )
     if measure.k:
-        raise ParameterError("a curve has every cut-off", found=str(measure),
-                             hint=f"write {measure @ ()}")  # fmt: skip
+        raise ParameterError("a curve has every cut-off", found=str(measure), hint=f"write {measure @ ()}")
     if not measure.norm_is_settled:
-        raise MeasureError(
-            f"there is no curve of {measure}",
-            hint="choose a divisor that does not depend on the list",
-        )
+        raise MeasureError(f"there is no curve of {measure}", hint="choose a divisor that does not depend on the list")
     return measure
 
 
@@ -182,9 +176,7 @@ class _InReach(Block):
         """Return min(k, cut-off, number of relevant items)."""
         return np.minimum(np.minimum(self.n_relevant, self.filled), k)
 
-    def sum_ideal(
-        self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int
-    ) -> Floats:
+    def sum_ideal(self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int) -> Floats:
         """Return the ideal DCG at each cut-off, or at k if that is smaller."""
         gains, ideal = np.ones(len(self.filled)), self.row_sets.ideal
         if isinstance(ideal, Ideal):

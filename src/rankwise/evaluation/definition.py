@@ -16,9 +16,17 @@ from rankwise.tables.table import Tables
 __all__ = ["CHOICE_NAMES", "Definition", "evaluated"]
 
 CHOICE_NAMES = (
-    "population", "undefined", "without_list", "relevance", "ties", "order_by", "ids",
-    "score_precision", "catalogue", "duplicates",
-)  # fmt: skip
+    "population",
+    "undefined",
+    "without_list",
+    "relevance",
+    "ties",
+    "order_by",
+    "ids",
+    "score_precision",
+    "catalogue",
+    "duplicates",
+)
 """The choices beside the parameters of the measure."""
 _DEFAULT = Convention("default")
 

@@ -20,17 +20,7 @@ from rankwise.splits import GlobalTime, Split
 from rankwise.splits.audit.audit import audit
 from rankwise.tables.atomic_files import new_file, new_folder
 
-__all__ = [
-    "COLUMNS",
-    "MEASURES",
-    "Outcome",
-    "compared",
-    "configuration",
-    "page",
-    "run",
-    "save",
-    "tables",
-]
+__all__ = ["COLUMNS", "MEASURES", "Outcome", "compared", "configuration", "page", "run", "save", "tables"]
 
 MEASURES = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
 _THRESHOLD = 4  # of the ratings that count as relevant
@@ -62,9 +52,15 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
         say(f"fitting and evaluating: {name} …")
         runs[name] = model.fit(split.train).recommend(users, 10)
         results[name] = evaluate(
-            runs[name], split, MEASURES, items=data.items, users=data.users, by="activity",
-            relevance_threshold=_THRESHOLD, jackknife=32,
-        )  # fmt: skip
+            runs[name],
+            split,
+            MEASURES,
+            items=data.items,
+            users=data.users,
+            by="activity",
+            relevance_threshold=_THRESHOLD,
+            jackknife=32,
+        )
     return Outcome(data, split, runs, results)
 
 
@@ -104,9 +100,13 @@ def page(outcome: Outcome, comparison: Comparison) -> Report:
     """
     split = outcome.split
     return comparison.report(
-        title="rankwise demo: three baselines on synthetic data", recommendations=outcome.runs,
-        truth=split, train=split, items=outcome.data.items, audit=audit(split),
-    )  # fmt: skip
+        title="rankwise demo: three baselines on synthetic data",
+        recommendations=outcome.runs,
+        truth=split,
+        train=split,
+        items=outcome.data.items,
+        audit=audit(split),
+    )
 
 
 def configuration(folder: Path) -> None:
@@ -121,9 +121,7 @@ def configuration(folder: Path) -> None:
 
     tables = {"truth": "split", "items": "items.csv", "users": "users.csv"}
     runs = [str(folder / "runs" / f"{name}.csv") for name in ("random", "popularity", "neighbours")]
-    write_starter(
-        folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()}
-    )
+    write_starter(folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()})
 
 
 COLUMNS = """\
@@ -140,10 +138,7 @@ What the columns of the comparison mean:
 def tables(outcome: Outcome, comparison: Comparison) -> str:
     """Return the tables: means with intervals, the comparison, and groups of users."""
     first = next(iter(outcome.results.values()))
-    rows = [
-        [name, *(_cell(result, measure) for measure in MEASURES)]
-        for name, result in outcome.results.items()
-    ]
+    rows = [[name, *(_cell(result, measure) for measure in MEASURES)] for name, result in outcome.results.items()]
     n_train, n_test = len(outcome.split.train), len(outcome.split.test)
     data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
     notes = [

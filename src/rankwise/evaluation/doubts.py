@@ -116,8 +116,6 @@ def _sums_differ(left: pl.Series, right: pl.Series) -> bool:
 
 def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
     """Return sums of the hashes of all rows, which do not depend on their order."""
-    types: dict[Any, Any] = {
-        name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair
-    }
+    types: dict[Any, Any] = {name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair}
     hashes = table.frame.select(pair).cast(types, strict=False).hash_rows(seed=7).to_numpy()
     return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))

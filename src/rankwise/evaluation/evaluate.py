@@ -18,12 +18,7 @@ from rankwise.evaluation.questions import joined, questions, several_questions
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.warm_cold import (
-    HISTORY,
-    warm_and_cold_truth,
-    with_history,
-    with_item_slices,
-)
+from rankwise.evaluation.warm_cold import HISTORY, warm_and_cold_truth, with_history, with_item_slices
 from rankwise.evaluation.work import finish, prepare, work
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
@@ -125,8 +120,7 @@ def evaluate(
     if truth is None:
         asked = [without_truth(settings) for settings in asked]
     settings = asked[0]
-    sources = {"truth": truth, "train": train, "items": items, "users": users,
-               "baseline": baseline}  # fmt: skip
+    sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
     if chunk_rows is not None:
         check_whole(settings, train=train, chunk_rows=chunk_rows)
         if len(asked) > 1:
@@ -152,8 +146,7 @@ def without_truth(settings: Settings) -> Settings:
     if given or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
             "without a ground truth there are no relevant items",
-            found=f"relevance_threshold={settings.relevance_threshold}, "
-            f"population={settings.population!r}",
+            found=f"relevance_threshold={settings.relevance_threshold}, population={settings.population!r}",
             hint='leave relevance_threshold out, and take population="recommended"',
         )
     return replace(settings, population="recommended", exceptions=())
@@ -186,9 +179,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 def with_doubts(result: Result, said: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
-        said = [
-            *said, "most users have no list: do recommendations and ground truth name users alike?"
-        ]  # fmt: skip
+        said = [*said, "most users have no list: do recommendations and ground truth name users alike?"]
     return replace(result, provenance={**result.provenance, "doubts": said})
 
 
@@ -196,9 +187,7 @@ def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) ->
     """Raise if an option needs all lists at once, or training interactions, and lacks them."""
     if settings.jackknife is not None and chunk_rows is not None:
         raise ParameterError(
-            "jackknife needs all lists at once",
-            found=f"chunk_rows={chunk_rows}",
-            hint="leave chunk_rows out",
+            "jackknife needs all lists at once", found=f"chunk_rows={chunk_rows}", hint="leave chunk_rows out"
         )
     seen = settings.exclude_seen or settings.warm_and_cold
     if seen and (train is None or chunk_rows is not None):
@@ -229,10 +218,7 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
     said: list[str] | None = None
-    with (
-        ThreadPoolExecutor(1) as pool,
-        progress_bar(chunks.total, "rows", shown=settings.progress) as bar,
-    ):
+    with ThreadPoolExecutor(1) as pool, progress_bar(chunks.total, "rows", shown=settings.progress) as bar:
         digest = pool.submit(file_hash, chunks.file)
         for chunk in chunks:
             if said is None:

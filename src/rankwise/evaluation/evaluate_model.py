@@ -133,12 +133,9 @@ def evaluate_model(
     n = int(k) if k else max(cutoffs, default=0)
     if not n:
         raise ParameterError(
-            "the number of requested items follows from the cut-offs, and there is none",
-            hint="pass k=",
+            "the number of requested items follows from the cut-offs, and there is none", hint="pass k="
         )
-    tables = read_inputs(
-        settings, truth=truth, train=train, items=items, users=users, required=("truth",)
-    )
+    tables = read_inputs(settings, truth=truth, train=train, items=items, users=users, required=("truth",))
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
@@ -151,23 +148,39 @@ def evaluate_model(
                 hint="candidates= and ties= are for predict(), rw.rank and rw.rank_relevant",
             )
         lists, counts, lost = recommended(
-            model, requested, n, given, exclude_seen=exclude_seen,
-            many=asks_many(model) if many is None else many, batch_size=batch_size,
+            model,
+            requested,
+            n,
+            given,
+            exclude_seen=exclude_seen,
+            many=asks_many(model) if many is None else many,
+            batch_size=batch_size,
             progress=settings.progress,
-        )  # fmt: skip
+        )
     else:
         lists, counts, lost = predicted(
-            model, requested, n, given, exclude_seen=exclude_seen, candidates=candidates,
-            ties=ties, batch_size=batch_size, progress=settings.progress,
-        )  # fmt: skip
+            model,
+            requested,
+            n,
+            given,
+            exclude_seen=exclude_seen,
+            candidates=candidates,
+            ties=ties,
+            batch_size=batch_size,
+            progress=settings.progress,
+        )
     if failed == "leave_out" and lost:
         # Items of users who are left out belong to the catalogue all the same.
         catalogue = tables.items or _every_item([lists, *given.values()])
         tables = replace(tables, items=catalogue, truth=_without(tables.truth, lost))
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate_tables(settings, replace(tables, recommendations=lists))
-    about = {"type": f"{type(model).__module__}.{type(model).__qualname__}", "asked_for": n,
-             "exclude_seen": exclude_seen, "failed": failed}  # fmt: skip
+    about = {
+        "type": f"{type(model).__module__}.{type(model).__qualname__}",
+        "asked_for": n,
+        "exclude_seen": exclude_seen,
+        "failed": failed,
+    }
     return replace(result, provenance={**result.provenance, "model": about})
 
 

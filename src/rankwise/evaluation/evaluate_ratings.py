@@ -99,9 +99,13 @@ def evaluate_ratings(
         threshold = min(threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
     settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
     tables = read_inputs(
-        settings, recommendations=frame.select("user", "item", "score"),
-        truth=frame.select("user", "item", "relevance"), users=users, items=items, train=train,
-    )  # fmt: skip
+        settings,
+        recommendations=frame.select("user", "item", "score"),
+        truth=frame.select("user", "item", "relevance"),
+        users=users,
+        items=items,
+        train=train,
+    )
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}
     assert tables.truth is not None
@@ -114,8 +118,11 @@ def _others(columns: Columns | None) -> Columns | None:
     """Keep what names columns of users, items and train."""
     if columns is None:
         return None
-    return {key: name for key, name in columns.items() if key.split(".")[0] in
-            ("users", "items", "train", "group", "categories", "features")}  # fmt: skip
+    return {
+        key: name
+        for key, name in columns.items()
+        if key.split(".")[0] in ("users", "items", "train", "group", "categories", "features")
+    }
 
 
 def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
@@ -139,8 +146,9 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
 
 def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
     """Read the file as lists and as truth: its rows are both."""
-    named: dict[str, str | None] = {role: _find(raw.frame, role, columns)
-                                    for role in ("user", "item", "score", "relevance")}  # fmt: skip
+    named: dict[str, str | None] = {
+        role: _find(raw.frame, role, columns) for role in ("user", "item", "score", "relevance")
+    }
     lists = from_file(raw, "recommendations", {**named, "rank": None}).frame
     truth = from_file(raw, "truth", {**named, "timestamp": None}).frame
     return lists.with_columns(truth["relevance"])
@@ -154,12 +162,14 @@ def _from_users(source: Mapping[Any, Any]) -> pl.DataFrame:
     rows = []
     for user, pairs in source.items():
         if not isinstance(pairs, list | tuple) or not pairs:
-            raise InputError("a user has ratings: (predicted, true) pairs",
-                             where=f"user {user!r}", found=repr(pairs)[:60])  # fmt: skip
+            raise InputError(
+                "a user has ratings: (predicted, true) pairs", where=f"user {user!r}", found=repr(pairs)[:60]
+            )
         for item, pair in enumerate(pairs):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise InputError("ratings of a user are (predicted, true) pairs",
-                                 where=f"user {user!r}", found=repr(pair))  # fmt: skip
+                raise InputError(
+                    "ratings of a user are (predicted, true) pairs", where=f"user {user!r}", found=repr(pair)
+                )
             rows.append((user, item, pair[0], pair[1]))
     return _rows(rows)
 
@@ -200,8 +210,7 @@ def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
 
 def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
     return frame.select(
-        pl.col(_find(frame, role, columns)).alias(role)
-        for role in ("user", "item", "score", "relevance")
+        pl.col(_find(frame, role, columns)).alias(role) for role in ("user", "item", "score", "relevance")
     )
 
 
@@ -218,9 +227,7 @@ def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
     if len(names) != 1 or names[0] is None:
         words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)
         raise ColumnError(
-            f"no column is the {words}"
-            if not names
-            else f"more than one column may be the {words}",
+            f"no column is the {words}" if not names else f"more than one column may be the {words}",
             where="ratings",
             found=", ".join(map(repr, names or frame.columns)),
             hint=f'say which: columns={{"{role}": …}}',

@@ -79,8 +79,7 @@ class Evaluator:
         **options: Unpack[PieceOptions],
     ) -> None:
         settings = Settings.read(measures, options, PieceOptions, ties=ties, exact=exact)
-        sources = {"truth": truth, "train": train, "items": items, "users": users,
-                   "baseline": baseline}  # fmt: skip
+        sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
         self._start(settings, sources)
 
     @classmethod
@@ -120,9 +119,8 @@ class Evaluator:
             If the data cannot be evaluated as it is. The evaluator is left unchanged.
         """
         piece = read_tables(
-            self._job.settings.columns, required=("recommendations",),
-            recommendations=recommendations, truth=truth,
-        )  # fmt: skip
+            self._job.settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
+        )
         truth = piece.truth or self.reference.truth
         check_dense(replace(self.reference, recommendations=piece.recommendations, truth=truth))
         return self.merge(work(self._job, piece))
@@ -148,9 +146,7 @@ class Evaluator:
         partials: list[Partial] = []
         for other in others:
             if not isinstance(other, Evaluator | Partial):
-                raise ParameterError(
-                    "merge takes evaluators and partials", found=f"{type(other).__name__}"
-                )
+                raise ParameterError("merge takes evaluators and partials", found=f"{type(other).__name__}")
             partials += other._partials if isinstance(other, Evaluator) else [other]
         for other in others:
             self._job.about.check(other._job.about if isinstance(other, Evaluator) else other.about)

@@ -111,16 +111,16 @@ def explain(
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     settings = definitions[0].settings(given)
     tables = read_inputs(
-        settings, recommendations=recommendations, truth=truth, required=("recommendations",),
-        **sources,
-    )  # fmt: skip
+        settings, recommendations=recommendations, truth=truth, required=("recommendations",), **sources
+    )
     mixtures = _Mixtures(definitions[0], definitions[1], tables, given)
     names = tuple("default" if one is None else one.name for one in conventions)
     ends = zip(names, conventions, definitions, strict=True)
     remarks = [
-        f"{name}: {note}" for name, one, definition in ends
+        f"{name}: {note}"
+        for name, one, definition in ends
         if one is not None and (note := one.entry(definition.measure).note)
-    ]  # fmt: skip
+    ]
     return replace(_explained(measure, (names[0], names[1]), mixtures), remarks=tuple(remarks))
 
 
@@ -143,10 +143,8 @@ class _Mixtures:
             if not names or len(names) == len(self.first.differences(self.second)):
                 raise
             raise ParameterError(
-                "choices of these conventions cannot be combined, so that their difference cannot "
-                "be explained",
-                found=f"{mixture.measure} with the second convention's {', '.join(sorted(names))}: "
-                f"{error.what}",
+                "choices of these conventions cannot be combined, so that their difference cannot be explained",
+                found=f"{mixture.measure} with the second convention's {', '.join(sorted(names))}: {error.what}",
             ) from error
 
     def value(self, names: Collection[str]) -> float:
@@ -173,8 +171,7 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
     for name in differences:
         alone = mixtures.result((name,)), mixtures.result(differences.keys() - {name})
         before = mixtures.value(()), mixtures.value(differences)
-        after = (mixtures.keep((name,), alone[0]),
-                 mixtures.keep(differences.keys() - {name}, alone[1]))  # fmt: skip
+        after = (mixtures.keep((name,), alone[0]), mixtures.keep(differences.keys() - {name}, alone[1]))
         touched[name] = _changed(users, [_user_values(result) for result in alone])
         if touched[name] or any(not _same(*pair) for pair in zip(before, after, strict=True)):
             moving.append(name)
@@ -185,15 +182,25 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
     for name in order:
         reached += effects[name]
         old, new = differences[name]
-        rows.append({
-            "choice": name, "first": show_value(old), "second": show_value(new),
-            "effect": effects[name], "value": reached, "users": touched[name],
-        })  # fmt: skip
+        rows.append(
+            {
+                "choice": name,
+                "first": show_value(old),
+                "second": show_value(new),
+                "effect": effects[name],
+                "value": reached,
+                "users": touched[name],
+            }
+        )
     return Explanation(
-        measure=measure, conventions=names, first=values[0], second=values[1],
+        measure=measure,
+        conventions=names,
+        first=values[0],
+        second=values[1],
         definitions=(str(mixtures.first.measure), str(mixtures.second.measure)),
-        choices=pl.DataFrame(rows, schema=SCHEMA), users=_contributions(ends),
-    )  # fmt: skip
+        choices=pl.DataFrame(rows, schema=SCHEMA),
+        users=_contributions(ends),
+    )
 
 
 def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:
@@ -211,7 +218,7 @@ def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -
                 for some in combinations([other for other in names if other != name], size)
             )
             for name in names
-        }  # fmt: skip
+        }
     rng = np.random.default_rng(0)
     drawn = [list(rng.permutation(n)) for _ in range(_ORDERS)]
     orders = [order for one in drawn for order in (one, one[::-1])]
@@ -232,9 +239,7 @@ def _user_values(result: Result) -> pl.DataFrame | None:
     return result.per_user.select(pl.col("user").cast(pl.String), value=cell)
 
 
-def _changed(
-    before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]
-) -> int | None:
+def _changed(before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]) -> int | None:
     """Return how many users have another value after a switch, in one definition or the other."""
     users = []
     for old, new in zip(before, after, strict=True):

@@ -39,9 +39,9 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
 
     def group(ids: pl.Series) -> pl.Series:
         with_relevant = matching(relevant, "user", ids)["user"]
-        order = pl.DataFrame({
-            "irrelevant": ~ids.is_in(with_relevant.implode()), "hash": user_hash(ids),
-        }).select(pl.struct(pl.all()).rank("ordinal").cast(pl.Int64))  # fmt: skip
+        order = pl.DataFrame({"irrelevant": ~ids.is_in(with_relevant.implode()), "hash": user_hash(ids)}).select(
+            pl.struct(pl.all()).rank("ordinal").cast(pl.Int64)
+        )
         return (order.to_series() % n_groups).cast(pl.String)
 
     given = [table for table in (truth, recommendations) if table is not None]
@@ -57,9 +57,10 @@ def user_hash(ids: pl.Series) -> Hashes:
 def jackknifed(measures: tuple[Measure, ...], *, weighted: bool) -> tuple[Measure, ...]:
     """Return the measures that need a jackknife: per-user means without weights do not."""
     return tuple(
-        measure for measure in measures
+        measure
+        for measure in measures
         if weighted or not (isinstance(measure, PerUser) and measure.value_kind == "mean")
-    )  # fmt: skip
+    )
 
 
 def without_each(groups: Mapping[_G, UserTotals]) -> Iterator[tuple[_G, UserTotals]]:

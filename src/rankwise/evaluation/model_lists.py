@@ -41,10 +41,14 @@ def recommended(
         n_seen = dict(seen.group_by("user").agg(pl.col("item").n_unique()).iter_rows())
     with progress_bar(len(users), "users", shown=progress) as bar:
         lists = request_lists(
-            model, users.to_list(), lambda batch: n + max(n_seen.get(user, 0) for user in batch),
-            item_type=_item_type(tables["truth"]), many=many, batch_size=batch_size,
+            model,
+            users.to_list(),
+            lambda batch: n + max(n_seen.get(user, 0) for user in batch),
+            item_type=_item_type(tables["truth"]),
+            many=many,
+            batch_size=batch_size,
             advance=bar.update,
-        )  # fmt: skip
+        )
     if not any(items for items, _ in lists.lists):
         raise _no_lists(lists)
     frame, counts = _clean(lists.frame(users), n, seen, tables, exclude_seen=exclude_seen)
@@ -73,12 +77,7 @@ def _no_lists(lists: ModelLists) -> EmptyError:
 
 
 def _clean(
-    frame: pl.DataFrame,
-    n: int,
-    seen: pl.DataFrame | None,
-    tables: Mapping[str, Table],
-    *,
-    exclude_seen: bool,
+    frame: pl.DataFrame, n: int, seen: pl.DataFrame | None, tables: Mapping[str, Table], *, exclude_seen: bool
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Drop duplicates, and seen items if excluded; cut lists at n; count irregularities."""
     counts: Counter[str] = Counter()
@@ -97,8 +96,7 @@ def _clean(
     kept = kept.filter(pl.col("rank") <= n)
     if seen is not None and not exclude_seen:
         counts["seen_items_recommended"] = len(kept.join(seen, on=["user", "item"], how="semi"))
-    catalogue = [tables[role] for role in (["items"] if "items" in tables else ["train", "truth"])
-                 if role in tables]  # fmt: skip
+    catalogue = [tables[role] for role in (["items"] if "items" in tables else ["train", "truth"]) if role in tables]
     if "items" in tables or "train" in tables:
         align([lists, *catalogue], "item")
         item_type = kept["item"].dtype
@@ -126,10 +124,17 @@ def predicted(
     item_ids = tables["items"].frame["item"] if "items" in tables else None
     predictions = Predictions(model, users.to_list(), 0 if item_ids is None else len(item_ids))
     pool = make_pool(
-        Computed(predictions.scores, len(users), predictions.width, batch_size), None, None, None,
-        exclude=tables["train"] if exclude_seen else None, candidates=candidates,
-        user_ids=users, item_ids=item_ids, only=None, columns=None,
-    )  # fmt: skip
+        Computed(predictions.scores, len(users), predictions.width, batch_size),
+        None,
+        None,
+        None,
+        exclude=tables["train"] if exclude_seen else None,
+        candidates=candidates,
+        user_ids=users,
+        item_ids=item_ids,
+        only=None,
+        columns=None,
+    )
     try:
         ranking = rank_pool(pool, n, ties, 1, progress)
     except EmptyError as error:

@@ -27,9 +27,7 @@ from rankwise.core.choices import (
 if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
 
-__all__ = [
-    "ListOptions", "PieceOptions", "RatingOptions", "TableOptions", "WholeOptions", "option_types",
-]  # fmt: skip
+__all__ = ["ListOptions", "PieceOptions", "RatingOptions", "TableOptions", "WholeOptions", "option_types"]
 
 
 class TableOptions(TypedDict, total=False):

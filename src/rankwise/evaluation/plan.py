@@ -23,9 +23,13 @@ from rankwise.measures.measure import Measure
 __all__ = ["Plan", "sums_same_lists"]
 
 _SAME_LISTS: dict[Population, str] = {
-    "truth": "truth", "both": "truth", "judged": "judged", "judged_both": "judged",
-    "recommended": "all", "all": "all",
-}  # fmt: skip
+    "truth": "truth",
+    "both": "truth",
+    "judged": "judged",
+    "judged_both": "judged",
+    "recommended": "all",
+    "all": "all",
+}
 """Populations that have the same lists, because they differ in users without a list alone."""
 
 
@@ -87,9 +91,7 @@ class Plan:
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset[Any]().union(
-            *(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves)
-        )
+        return frozenset[Any]().union(*(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves))
 
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
@@ -114,8 +116,7 @@ class Plan:
     def needs_catalogue(self) -> bool:
         """Whether some measure needs the size of the catalogue."""
         return any(
-            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf))
-            for leaf in self.leaves
+            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf)) for leaf in self.leaves
         )
 
     @property
@@ -164,15 +165,9 @@ class Plan:
         """Compute everything that the measures need of a block, in its array library."""
         return Measured(
             user=block.user,
-            columns={
-                "n_relevant": block.n_relevant,
-                "list_length": block.list_length,
-                **self._columns(block),
-            },
+            columns={"n_relevant": block.n_relevant, "list_length": block.list_length, **self._columns(block)},
             item_sums={
-                column: sums
-                for item_sum, k in self.item_sums
-                for column, sums in item_sum.sums(block, k).items()
+                column: sums for item_sum, k in self.item_sums for column, sums in item_sum.sums(block, k).items()
             },
             counts=self._counts(block),
         )

@@ -26,8 +26,7 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
             )
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
             raise MeasureError(
-                f"{leaf} needs the size of the catalogue, which exact ranks do not contain",
-                hint="pass items=",
+                f"{leaf} needs the size of the catalogue, which exact ranks do not contain", hint="pass items="
             )
 
 
@@ -38,16 +37,14 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
     """
     if recommended.is_exact != plan.exact:
         raise ParameterError(
-            "Evaluator(exact=True) takes exact ranks, and no other evaluator does",
-            found=recommended.format,
+            "Evaluator(exact=True) takes exact ranks, and no other evaluator does", found=recommended.format
         )
     protocol = recommended.protocol
     check_threshold(protocol, threshold)
     for leaf in [] if plan.exact else plan.leaves:
         if protocol is not None and protocol.sampled and leaf.counts_candidates:
             raise MeasureError(
-                f"{leaf} counts all items that a user has not seen, but these lists were ranked "
-                "from a sample",
+                f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
                 found=protocol.label,
                 hint="rw.rank_relevant computes it over the sample",
             )
@@ -95,7 +92,5 @@ def check_catalogue(plan: Plan, rule: CatalogueRule, reference: Tables) -> None:
     """Raise if a measure needs the catalogue, which is that of training, and there is none."""
     if plan.needs_catalogue and rule == "train" and reference.train is None:
         raise ParameterError(
-            'catalogue="train" needs training interactions',
-            found="no train",
-            hint='pass train=, or catalogue="items"',
+            'catalogue="train" needs training interactions', found="no train", hint='pass train=, or catalogue="items"'
         )

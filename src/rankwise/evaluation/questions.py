@@ -57,13 +57,12 @@ def settings_of_each(
         groups.setdefault(key, []).append(measure)
     return [
         Settings.of(tuple(some), convention, given)
-        for group in groups.values() for some in _without_conflicts(group, convention, given)
-    ]  # fmt: skip
+        for group in groups.values()
+        for some in _without_conflicts(group, convention, given)
+    ]
 
 
-def whole_settings(
-    wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]
-) -> Settings:
+def whole_settings(wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
     """Return settings with all measures, whether or not one evaluation has them all."""
     first, *_ = settings_of_each(wanted, convention, given)
     return replace(first, measures=wanted)
@@ -98,17 +97,12 @@ def _populations(
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
         return dict.fromkeys(measures)
     over_items = {
-        measure for measure in measures
-        if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
-    }  # fmt: skip
-    together = population_of_all(
-        population for measure, population in wanted.items() if measure not in over_items
-    )
+        measure for measure in measures if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
+    }
+    together = population_of_all(population for measure, population in wanted.items() if measure not in over_items)
     out: dict[Measure, str | None] = {}
     for measure, population in wanted.items():
-        fits = together is not None and (
-            measure not in over_items or sums_same_lists(measure, population, together)
-        )
+        fits = together is not None and (measure not in over_items or sums_same_lists(measure, population, together))
         out[measure] = None if fits else population
     return out
 
@@ -136,34 +130,33 @@ def _join(first: Result, second: Result) -> Result:
     if replicates is not None and second.replicates is not None:
         if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
             raise ParameterError(
-                "jackknife groups depend on users' relevant items, which differ between these "
-                "measures",
+                "jackknife groups depend on users' relevant items, which differ between these measures",
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")
-    counts = {
-        name: max(first.counts.get(name, 0), second.counts.get(name, 0))
-        for name in first.counts | second.counts
-    }
+    counts = {name: max(first.counts.get(name, 0), second.counts.get(name, 0)) for name in first.counts | second.counts}
     counts["users"] = len(per_user)
     counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
     if "users_without_relevant_items" in counts:
         counts["users_without_relevant_items"] = int((per_user["n_relevant"] == 0).sum())
     return replace(
-        first, measures=(*first.measures, *second.measures),
-        values=Values(first.values | second.values), kinds={**first.kinds, **second.kinds},
-        per_user=per_user, counts=counts, slices=slices, replicates=replicates,
+        first,
+        measures=(*first.measures, *second.measures),
+        values=Values(first.values | second.values),
+        kinds={**first.kinds, **second.kinds},
+        per_user=per_user,
+        counts=counts,
+        slices=slices,
+        replicates=replicates,
         diagnostics=first.diagnostics | second.diagnostics,
         provenance=_provenance(first.provenance, second.provenance),
-    )  # fmt: skip
+    )
 
 
 def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
     """Return the rows of both tables, each value where it is known, else NaN."""
     names = list(on)
-    both = left.join(
-        right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"
-    )
+    both = left.join(right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
     shared = [name for name in right.columns if f"{name}_right" in both.columns]
     both = both.with_columns(
         pl.max_horizontal(name, f"{name}_right").alias(name)
@@ -172,9 +165,7 @@ def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
         for name in shared
     ).drop(f"{name}_right" for name in shared)
     values = [name for name in both.columns if name not in (*names, *shared, *_COMMON)]
-    return both.with_columns(
-        pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float()
-    )
+    return both.with_columns(pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float())
 
 
 def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,13 +175,14 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
     dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
     return {
-        **first, "settings": settings,
+        **first,
+        "settings": settings,
         "jackknife": None if None in dealt else "+".join(dealt),
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
         "rules": first["rules"] | _exceptions(first["settings"], second),
         "inputs": second["inputs"] | first["inputs"],
-    }  # fmt: skip
+    }
 
 
 def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -204,10 +196,7 @@ def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         common["relevance"] = settings["relevance"]
     names = [text.partition("@")[0] for text in second["measures"]]
     rules = {name: common | second["rules"].get(name, {}) for name in names}
-    return {
-        name: rule for name, rule in rules.items()
-        if any(first[choice] != value for choice, value in rule.items())
-    }  # fmt: skip
+    return {name: rule for name, rule in rules.items() if any(first[choice] != value for choice, value in rule.items())}
 
 
 def _sorted(result: Result, order: Sequence[Measure]) -> Result:
@@ -215,17 +204,24 @@ def _sorted(result: Result, order: Sequence[Measure]) -> Result:
     places = {str(measure): place for place, measure in enumerate(order)}
     measures = sorted(result.measures, key=lambda measure: places[str(measure)])
     names = {
-        name: None for measure in measures for cell in measure.cells
-        for name in result.values if name == cell or name.startswith(f"{cell}[")
-    }  # fmt: skip
+        name: None
+        for measure in measures
+        for cell in measure.cells
+        for name in result.values
+        if name == cell or name.startswith(f"{cell}[")
+    }
     columns = [name for name in result.per_user.columns if name not in names]
     columns += [name for name in names if name in result.per_user.columns]
     texts = [str(measure) for measure in measures]
     provenance = {
-        **result.provenance, "settings": {**result.provenance["settings"], "measures": texts},
+        **result.provenance,
+        "settings": {**result.provenance["settings"], "measures": texts},
         "measures": {text: result.provenance["measures"][text] for text in texts},
-    }  # fmt: skip
+    }
     return replace(
-        result, measures=tuple(measures), values=Values({n: result.values[n] for n in names}),
-        per_user=result.per_user.select(columns), provenance=provenance,
-    )  # fmt: skip
+        result,
+        measures=tuple(measures),
+        values=Values({n: result.values[n] for n in names}),
+        per_user=result.per_user.select(columns),
+        provenance=provenance,
+    )

@@ -16,9 +16,16 @@ __all__ = ["read_inputs"]
 
 
 def read_inputs(
-    settings: Settings, *, recommendations: Any = None, truth: Any = None, train: Any = None,
-    items: Any = None, users: Any = None, baseline: Any = None, required: Sequence[str] = (),
-) -> Tables:  # fmt: skip
+    settings: Settings,
+    *,
+    recommendations: Any = None,
+    truth: Any = None,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    required: Sequence[str] = (),
+) -> Tables:
     """Read everything that was given, a split in place of ground truth and training included."""
     check_population(users)
     if _may_be_split(truth):
@@ -26,9 +33,16 @@ def read_inputs(
 
         truth, train = truth_and_train(truth, train, settings.columns)
     return read_tables(
-        settings.columns, recommendations=recommendations, truth=truth, train=train, items=items,
-        users=users, baseline=baseline, required=required, progress=settings.progress,
-    )  # fmt: skip
+        settings.columns,
+        recommendations=recommendations,
+        truth=truth,
+        train=train,
+        items=items,
+        users=users,
+        baseline=baseline,
+        required=required,
+        progress=settings.progress,
+    )
 
 
 def _may_be_split(truth: Any) -> bool:

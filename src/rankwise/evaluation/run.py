@@ -25,12 +25,7 @@ class Reading:
 
 
 def run(
-    encoded: Encoded,
-    plan: Plan,
-    *,
-    threads: int = 1,
-    block_size: int | None = None,
-    progress: bool | None = False,
+    encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
 ) -> Measured:
     """Measure every evaluated user.
 
@@ -61,9 +56,7 @@ def run(
     return joined.measured()
 
 
-def run_together(
-    readings: Sequence[Reading], *, threads: int = 1, block_size: int | None = None
-) -> list[Measured]:
+def run_together(readings: Sequence[Reading], *, threads: int = 1, block_size: int | None = None) -> list[Measured]:
     """Measure the same rows as several evaluations read them: lists are matched once.
 
     The evaluations may differ in what is relevant, who is evaluated, how ties are ordered and what
@@ -71,12 +64,9 @@ def run_together(
     """
     narrowest = min((r.encoded for r in readings), key=lambda e: (e.most_users, e.most_rows))
     listed = [p for p in parts(narrowest, block_size, threads) if isinstance(p, slice)]
-    unlisted = [
-        [p for p in parts(one.encoded, block_size) if not isinstance(p, slice)] for one in readings
-    ]
+    unlisted = [[p for p in parts(one.encoded, block_size) if not isinstance(p, slice)] for one in readings]
     joined = [
-        Joined(_first_users(one.encoded, [*listed, *others]))
-        for one, others in zip(readings, unlisted, strict=True)
+        Joined(_first_users(one.encoded, [*listed, *others])) for one, others in zip(readings, unlisted, strict=True)
     ]
 
     def measure(job: int) -> None:

@@ -40,10 +40,7 @@ if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
     from rankwise.measures.measure import Measure
     from rankwise.measures.read import MeasureLike
 
-__all__ = [
-    "DEFAULT_MEASURES", "RATING_MEASURES", "Settings", "check_population", "option_fields",
-    "option_summary",
-]  # fmt: skip
+__all__ = ["DEFAULT_MEASURES", "RATING_MEASURES", "Settings", "check_population", "option_fields", "option_summary"]
 
 
 def _option(default: Any, text: str, *, moves_numbers: bool = True, **more: Any) -> Any:
@@ -72,114 +69,147 @@ class Settings:
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = _option(
-        None, "Convention whose definitions are used. A name (see `rankwise.conventions`) or a "
+        None,
+        "Convention whose definitions are used. A name (see `rankwise.conventions`) or a "
         "`rankwise.Convention`: metrics that are given as text mean what they mean in that "
         "library, and its choices hold for every option that is not given.",
-        metavar="NAME", type="str or Convention", by_default="rankwise's defaults",
-    )  # fmt: skip
+        metavar="NAME",
+        type="str or Convention",
+        by_default="rankwise's defaults",
+    )
     relevance_threshold: float | None = _option(
-        None, "Rating threshold: minimum relevance of a relevant item. Without it every "
-        "ground-truth row with a relevance above 0 is relevant.", flag="--threshold",
-    )  # fmt: skip
+        None,
+        "Rating threshold: minimum relevance of a relevant item. Without it every "
+        "ground-truth row with a relevance above 0 is relevant.",
+        flag="--threshold",
+    )
     relevance: Relevance = _option(
-        "positive", "Which ground-truth rows are relevant if there is no rating threshold. "
-        "``\"positive\"``: those with a relevance above 0; ``\"any\"``: all of them.",
-    )  # fmt: skip
+        "positive",
+        "Which ground-truth rows are relevant if there is no rating threshold. "
+        '``"positive"``: those with a relevance above 0; ``"any"``: all of them.',
+    )
     population: Population = _option(
-        "truth", "Which users are evaluated. ``\"truth\"``: users with a relevant item; "
-        "``\"both\"``: users with a relevant item and a recommendation list; "
-        "``\"recommended\"``: users with a list; ``\"judged\"``: users with a row in the ground "
-        "truth, relevant or not; ``\"judged_both\"``: those of them who have a list; ``\"all\"``: "
+        "truth",
+        'Which users are evaluated. ``"truth"``: users with a relevant item; '
+        '``"both"``: users with a relevant item and a recommendation list; '
+        '``"recommended"``: users with a list; ``"judged"``: users with a row in the ground '
+        'truth, relevant or not; ``"judged_both"``: those of them who have a list; ``"all"``: '
         "users with a relevant item or a list. The population is the same for all metrics, unless "
         "a convention has another one for some.",
-    )  # fmt: skip
+    )
     undefined: Undefined = _option(
-        "skip", "Value of accuracy metrics for an evaluated user without relevant items. "
-        "``\"skip\"``: none; ``\"zero\"``: 0; ``\"nan\"``: NaN, as is then the mean.",
-    )  # fmt: skip
+        "skip",
+        "Value of accuracy metrics for an evaluated user without relevant items. "
+        '``"skip"``: none; ``"zero"``: 0; ``"nan"``: NaN, as is then the mean.',
+    )
     without_list: WithoutList = _option(
-        "skip", "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
-        "without a recommendation list. ``\"skip\"``: none; ``\"zero\"``: 0. Accuracy metrics of "
+        "skip",
+        "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0. Accuracy metrics of '
         "these users are 0 either way.",
-    )  # fmt: skip
+    )
     ties: Ties | None = _option(
-        None, "How tied scores are ordered. ``\"expected\"``: the mean over all orders (default "
-        "where lists are ordered by score); ``\"input\"``: as given; ``\"item\"``, "
-        "``\"item_desc\"``: by item id; ``\"optimistic\"``, ``\"pessimistic\"``: relevant items "
-        "first or last. Metrics that describe lists order ties by item id unless ``\"input\"`` or "
-        "``\"item_desc\"`` is given.", by_default="expected where scores order", type="str",
-    )  # fmt: skip
+        None,
+        'How tied scores are ordered. ``"expected"``: the mean over all orders (default '
+        'where lists are ordered by score); ``"input"``: as given; ``"item"``, '
+        '``"item_desc"``: by item id; ``"optimistic"``, ``"pessimistic"``: relevant items '
+        'first or last. Metrics that describe lists order ties by item id unless ``"input"`` or '
+        '``"item_desc"`` is given.',
+        by_default="expected where scores order",
+        type="str",
+    )
     duplicates: Duplicates = _option(
-        "error", "What to do with a duplicate item in a list, or in a user's ground truth. "
-        "``\"error\"``: raise; ``\"first\"``: keep the best-ranked row (ground truth: the most "
+        "error",
+        "What to do with a duplicate item in a list, or in a user's ground truth. "
+        '``"error"``: raise; ``"first"``: keep the best-ranked row (ground truth: the most '
         "relevant), and count the rows that are dropped.",
-    )  # fmt: skip
+    )
     ranks: Ranks = _option(
-        "close", "What to do with gaps between the ranks of a list. ``\"close\"``: items below a "
-        "gap move up; ``\"keep\"``: they keep their ranks (as in RecTools), for which only "
+        "close",
+        'What to do with gaps between the ranks of a list. ``"close"``: items below a '
+        'gap move up; ``"keep"``: they keep their ranks (as in RecTools), for which only '
         "accuracy metrics are defined. Lists with gaps are counted.",
-    )  # fmt: skip
+    )
     order_by: OrderBy = _option(
-        "rank", "What orders lists that have both ranks and scores. With ``\"score\"`` ranks are "
-        "ignored.",
-    )  # fmt: skip
+        "rank", 'What orders lists that have both ranks and scores. With ``"score"`` ranks are ignored.'
+    )
     ids: IdType = _option(
-        "typed", "How ids are compared. ``\"typed\"``: as they are; ``\"text\"``: as text, so that "
-        "1 matches ``\"1\"``, and 10 comes before 9 where item ids order ties.",
-    )  # fmt: skip
+        "typed",
+        'How ids are compared. ``"typed"``: as they are; ``"text"``: as text, so that '
+        '1 matches ``"1"``, and 10 comes before 9 where item ids order ties.',
+    )
     score_precision: ScorePrecision = _option(
-        "float64", "Precision of the scores that order lists. In float32 scores that differ only "
-        "in the eighth digit are tied.",
-    )  # fmt: skip
+        "float64",
+        "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
+    )
     catalogue: CatalogueRule = _option(
-        "items", "Which items form the catalogue. ``\"items\"``: those of ``items``, or every item "
-        "seen if it is not given; ``\"train\"``: those of ``train`` only.",
-    )  # fmt: skip
+        "items",
+        'Which items form the catalogue. ``"items"``: those of ``items``, or every item '
+        'seen if it is not given; ``"train"``: those of ``train`` only.',
+    )
     exclude_seen: bool = _option(
-        False, "Remove items of each user's training history from the lists. Items below them "
+        False,
+        "Remove items of each user's training history from the lists. Items below them "
         "move up. Removed items are counted, as are relevant items that can no longer be found. "
         "(`rankwise.rank` excludes seen items before it cuts the lists.)",
-    )  # fmt: skip
+    )
     warm_and_cold: bool = _option(
-        False, "Also evaluate warm and cold-start users and items separately. Slices are users "
+        False,
+        "Also evaluate warm and cold-start users and items separately. Slices are users "
         "with and without training history, and relevant items that occur in training or not.",
-    )  # fmt: skip
+    )
     by: tuple[str, ...] = _option(
-        (), "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
+        (),
+        "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
         "``popularity``. These two are terciles of the training users: by their number of distinct "
         "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
-        "disparity has no slices: its cells are groups of users already.", metavar="COLUMN",
+        "disparity has no slices: its cells are groups of users already.",
+        metavar="COLUMN",
         type="str or list of str",
-    )  # fmt: skip
+    )
     weights: str | Mapping[Any, float] | None = _option(
-        None, "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
-        "sum over items (coverage, Gini, REO, …) cannot be weighted.", metavar="COLUMN",
-        type="str or mapping", hash=False,
-    )  # fmt: skip
+        None,
+        "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
+        "sum over items (coverage, Gini, REO, …) cannot be weighted.",
+        metavar="COLUMN",
+        type="str or mapping",
+        hash=False,
+    )
     jackknife: int | None = _option(
-        None, "Number of jackknife groups for confidence intervals of metrics that are not "
+        None,
+        "Number of jackknife groups for confidence intervals of metrics that are not "
         "per-user means. The value of coverage, Gini, entropy, metrics of groups, … is computed "
         "without each group of users, for `Result.interval` and for comparisons. 64 is plenty; "
-        "memory grows with groups times items.", metavar="GROUPS", least=2,
-    )  # fmt: skip
+        "memory grows with groups times items.",
+        metavar="GROUPS",
+        least=2,
+    )
     columns: Mapping[str, str | None] | None = _option(
-        None, "Column of each role, where its name is not recognised. ``{\"user\": \"uid\"}``, "
-        "``{\"truth.relevance\": \"stars\"}``; None leaves a role without a column.",
-        type="mapping of str to str or None", moves_numbers=False,
-    )  # fmt: skip
+        None,
+        'Column of each role, where its name is not recognised. ``{"user": "uid"}``, '
+        '``{"truth.relevance": "stars"}``; None leaves a role without a column.',
+        type="mapping of str to str or None",
+        moves_numbers=False,
+    )
     threads: int | None = _option(
-        None, "Number of threads. By default one per processor; the result does not depend on it.",
-        moves_numbers=False, by_default="one per processor",
-    )  # fmt: skip
+        None,
+        "Number of threads. By default one per processor; the result does not depend on it.",
+        moves_numbers=False,
+        by_default="one per processor",
+    )
     block_size: int | None = _option(
-        None, "Users per block. By default it follows from the size of the data; the result does "
-        "not depend on it.", moves_numbers=False, by_default="from the size of the data",
-    )  # fmt: skip
+        None,
+        "Users per block. By default it follows from the size of the data; the result does not depend on it.",
+        moves_numbers=False,
+        by_default="from the size of the data",
+    )
     progress: bool | None = _option(
-        None, "Show a progress bar on stderr. By default on a terminal, after a second.",
-        moves_numbers=False, by_default="on a terminal",
-    )  # fmt: skip
+        None,
+        "Show a progress bar on stderr. By default on a terminal, after a second.",
+        moves_numbers=False,
+        by_default="on a terminal",
+    )
 
     def __post_init__(self) -> None:
         check_choice("undefined", self.undefined, Undefined)
@@ -208,25 +238,24 @@ class Settings:
         if isinstance(self.weights, Real | Sequence) and not isinstance(self.weights, str):
             raise ParameterError(
                 "weights is the name of a column of the users, or a mapping of users",
-                found=f"weights={self.weights!r}"[:80], hint='pass weights={"ann": 0.5, …}',
-            )  # fmt: skip
+                found=f"weights={self.weights!r}"[:80],
+                hint='pass weights={"ann": 0.5, …}',
+            )
         named = self.columns if isinstance(self.columns, Mapping) else {}
-        words = all(isinstance(key, str) and isinstance(name, str | None)
-                    for key, name in named.items())  # fmt: skip
+        words = all(isinstance(key, str) and isinstance(name, str | None) for key, name in named.items())
         if not isinstance(self.columns, Mapping | None) or not words:
             raise ParameterError(
-                "columns maps roles to names of columns", found=f"columns={self.columns!r}",
+                "columns maps roles to names of columns",
+                found=f"columns={self.columns!r}",
                 hint='write columns={"user": "uid"}',
-            )  # fmt: skip
+            )
         plain = {
-            "by": tuple(by), "exclude_seen": bool(self.exclude_seen),
+            "by": tuple(by),
+            "exclude_seen": bool(self.exclude_seen),
             "warm_and_cold": bool(self.warm_and_cold),
             "columns": None if self.columns is None else dict(self.columns),
             "relevance_threshold": _plain(float, self.relevance_threshold),
-        } | {
-            name: _plain(int, getattr(self, name))
-            for name in ("jackknife", "threads", "block_size")
-        }  # fmt: skip
+        } | {name: _plain(int, getattr(self, name)) for name in ("jackknife", "threads", "block_size")}
         for name, value in plain.items():  # plain values travel as JSON
             object.__setattr__(self, name, value)
 
@@ -265,9 +294,8 @@ class Settings:
 
     @classmethod
     def of(
-        cls, measures: tuple[Measure, ...], convention: Convention | None,
-        given: Mapping[str, Any], **explicit: Any,
-    ) -> Self:  # fmt: skip
+        cls, measures: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any], **explicit: Any
+    ) -> Self:
         """Return the settings of measures that are read already."""
         options = given if convention is None else options_under(convention, measures, given)
         return cls(measures=measures, **{**options, **explicit})
@@ -300,8 +328,9 @@ class Settings:
         if widest is None:
             raise ParameterError(
                 "one evaluation cannot average these measures: their populations differ",
-                found=", ".join(sorted(wanted)), hint="evaluate them in two calls",
-            )  # fmt: skip
+                found=", ".join(sorted(wanted)),
+                hint="evaluate them in two calls",
+            )
         return widest
 
     @property
@@ -320,9 +349,7 @@ class Settings:
             "undefined": self.undefined,
             "without_list": self.without_list,
             "relevance": self.relevance,
-            "relevance_threshold": None
-            if self.relevance_threshold == ANY_ROW
-            else self.relevance_threshold,
+            "relevance_threshold": None if self.relevance_threshold == ANY_ROW else self.relevance_threshold,
             "duplicates": self.duplicates,
             "ties": self.ties,
             "ranks": self.ranks,

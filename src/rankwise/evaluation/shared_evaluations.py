@@ -93,15 +93,11 @@ class SharedEvaluations:
         wanted, refused = self._computable(wanted)
         of_users = {place: one for place, one in wanted.items() if is_of_users(one.measure)}
         # The catalogue may be every item seen, and a part of the users has not seen them all.
-        whole = {place: one for place, one in of_users.items()
-                 if Plan((one.measure,)).needs_catalogue}  # fmt: skip
+        whole = {place: one for place, one in of_users.items() if Plan((one.measure,)).needs_catalogue}
         rest = {place: one for place, one in of_users.items() if place not in whole}
         others = {place: one for place, one in wanted.items() if place not in of_users}
         everybody = [_Part(self.tables, tied=True)]
-        return (
-            self._of_users(rest, self._parts) | self._of_users(whole, everybody)
-            | self._others(others) | refused
-        )  # fmt: skip
+        return self._of_users(rest, self._parts) | self._of_users(whole, everybody) | self._others(others) | refused
 
     @cached_property
     def _tied_users(self) -> pl.Series:
@@ -166,9 +162,7 @@ class SharedEvaluations:
             return False
         return rows.n_unique() > rows.cast({"score": pl.Float32}).n_unique()
 
-    def _of_users(
-        self, wanted: Mapping[int, Definition], parts: Sequence[_Part]
-    ) -> dict[int, Outcome]:
+    def _of_users(self, wanted: Mapping[int, Definition], parts: Sequence[_Part]) -> dict[int, Outcome]:
         """Return means of users' values, and ratios of their sums."""
         found: dict[int, list[UsersOfReading]] = {place: [] for place in wanted}
         for part in parts:
@@ -189,9 +183,7 @@ class SharedEvaluations:
             return Outcome(why="no evaluated user has a recommendation list")
         return Outcome(*value_and_users(definition.measure, rule, parts))
 
-    def _computable(
-        self, wanted: Mapping[int, Definition]
-    ) -> tuple[dict[int, Definition], dict[int, Outcome]]:
+    def _computable(self, wanted: Mapping[int, Definition]) -> tuple[dict[int, Definition], dict[int, Outcome]]:
         """Return the definitions that the tables are enough for, and why not for the others."""
         fit: dict[int, Definition] = {}
         reasons: dict[int, Outcome] = {}
@@ -215,9 +207,9 @@ class SharedEvaluations:
         apply get no value: what they count is decided afterwards.
         """
         measures = {str(one.measure): one.measure for one in definitions}
-        raw = replace(
-            definitions[0], choices=(*astuple(_RAW), *self._reading(definitions[0], part))
-        ).settings(self.options)
+        raw = replace(definitions[0], choices=(*astuple(_RAW), *self._reading(definitions[0], part))).settings(
+            self.options
+        )
         return replace(raw, measures=tuple(measures.values()))
 
     def _others(self, wanted: Mapping[int, Definition]) -> dict[int, Outcome]:
@@ -232,9 +224,7 @@ class SharedEvaluations:
             measures = {str(one.measure): one.measure for one in some.values()}
             settings = next(iter(some.values())).settings(self.options)
             try:
-                result = evaluated(
-                    replace(settings, measures=tuple(measures.values())), self.tables
-                )
+                result = evaluated(replace(settings, measures=tuple(measures.values())), self.tables)
             except (UsageError, EmptyError) as error:
                 out |= dict.fromkeys(some, Outcome(why=error.what))
                 continue
@@ -302,15 +292,10 @@ def _of_some_users(tables: Tables, users: pl.Series) -> Tables:
 
     def of(table: Table) -> Table:
         ids = table.frame["user"]
-        kind = (
-            pl.String if pl.String in (ids.dtype, users.dtype) else pl.Int64
-        )  # may be of two types
-        return table.with_frame(
-            table.frame.filter(ids.cast(kind).is_in(users.cast(kind).implode()))
-        )
+        kind = pl.String if pl.String in (ids.dtype, users.dtype) else pl.Int64  # may be of two types
+        return table.with_frame(table.frame.filter(ids.cast(kind).is_in(users.cast(kind).implode())))
 
     changed: dict[str, Any] = {
-        role: of(table) for role in ("recommendations", "truth")
-        if (table := getattr(tables, role)) is not None
-    }  # fmt: skip
+        role: of(table) for role in ("recommendations", "truth") if (table := getattr(tables, role)) is not None
+    }
     return replace(tables, **changed)

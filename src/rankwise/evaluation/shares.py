@@ -15,12 +15,7 @@ from rankwise.encoding.fact_tables import FactTables
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.totals import (
-    UserColumns,
-    fold,
-    kinds_of_values,
-    values_of_users,
-)
+from rankwise.evaluation.totals import UserColumns, fold, kinds_of_values, values_of_users
 from rankwise.evaluation.user_table import UserTable
 from rankwise.evaluation.user_totals import UserTotals, add_groups
 from rankwise.measures.measure import ValueKind
@@ -64,12 +59,8 @@ class UserShare:
         return UserShare(
             everyone=self.everyone + other.everyone,
             groups={by: add_groups(mine, other.groups[by]) for by, mine in self.groups.items()},
-            names={
-                by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()
-            },
-            without_group={
-                by: count + other.without_group[by] for by, count in self.without_group.items()
-            },
+            names={by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()},
+            without_group={by: count + other.without_group[by] for by, count in self.without_group.items()},
             kinds=self.kinds,
             weight=self.weight + other.weight,
             dealt=(self.dealt + other.dealt) % 2**64,
@@ -131,20 +122,18 @@ class EvaluatedUsers:
             if by == JACKKNIFE:
                 some = jackknifed(measures, weighted=columns.weights is not None)
             names[by], text = of_users.unique(), of_users.cast(pl.String)
-            groups[by] = {
-                name: fold(some, columns.select(_is(text, name)))
-                for name in names[by].cast(pl.String)
-            }
+            groups[by] = {name: fold(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)}
         return UserShare(
-            everyone=fold(measures, columns), groups=groups, names=names,
+            everyone=fold(measures, columns),
+            groups=groups,
+            names=names,
             without_group={
-                column: int((known.code < 0).sum())
-                for column, known in columns.groups.items() if column != JACKKNIFE
+                column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
             },
             kinds=kinds_of_values(measures, columns),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
             dealt=self._dealt(),
-        )  # fmt: skip
+        )
 
     def _dealt(self) -> int:
         if JACKKNIFE not in self.groups:
@@ -155,9 +144,8 @@ class EvaluatedUsers:
         """Return one row per user: counts, groups, and every value that is defined per user."""
         frame = self.frame[["user", "n_relevant", "list_length"]]
         groups = [
-            groups.cast(pl.String).alias(group_column(by))
-            for by, groups in self.groups.items() if by != JACKKNIFE
-        ]  # fmt: skip
+            groups.cast(pl.String).alias(group_column(by)) for by, groups in self.groups.items() if by != JACKKNIFE
+        ]
         values = values_of_users(self.plan.measures, self.columns)
         return frame.hstack([*groups, *(pl.Series(name, each) for name, each in values.items())])
 

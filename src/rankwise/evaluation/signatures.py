@@ -71,10 +71,14 @@ def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
         short = [name for name in _SHORTHANDS if name in known.__annotations__]
         values |= dict.fromkeys(short)
         added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=values[name],
-                              annotation=known.__annotations__[name].__forward_arg__)
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=values[name],
+                annotation=known.__annotations__[name].__forward_arg__,
+            )
             for name in (*short, *names)
-        ]  # fmt: skip
+        ]
         function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
         return described(options=options_text(known, **defaults))(function)
 

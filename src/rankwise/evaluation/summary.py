@@ -85,15 +85,16 @@ class Summary:
         )
 
     def _totals(
-        self, users: UserTotals, items: CatalogueSums | None,
-        measures: tuple[Measure, ...] | None = None,
-    ) -> dict[str, float]:  # fmt: skip
+        self, users: UserTotals, items: CatalogueSums | None, measures: tuple[Measure, ...] | None = None
+    ) -> dict[str, float]:
         return totals(
-            self.plan.measures if measures is None else measures, users, items,
+            self.plan.measures if measures is None else measures,
+            users,
+            items,
             group_names=self.facts.group_names(),
             catalogue_size=0 if self.items is None else self.items.size,
             rules=self.settings.rules,
-        )  # fmt: skip
+        )
 
     def _counts(self) -> dict[str, int]:
         merged, users = self.merged, self.share.everyone
@@ -136,9 +137,7 @@ class Summary:
         for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
             sums = None
             if self.items is not None:
-                sums = replace(
-                    self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group))
-                )
+                sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
             rows.append({"group": group, **self._totals(others, sums, measures)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -164,28 +163,18 @@ class Summary:
                 "ties": "+".join(merged.ties),
                 "catalogue": _catalogue_in_words(self.settings, facts),
             },
-            "convention": None
-            if self.settings.convention is None
-            else self.settings.convention.to_dict(),
+            "convention": None if self.settings.convention is None else self.settings.convention.to_dict(),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
-            "measures": {
-                str(measure): _in_full(measure.parameters) for measure in self.plan.measures
-            },
+            "measures": {str(measure): _in_full(measure.parameters) for measure in self.plan.measures},
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
 
 
 def summarise(
-    merged: Partial,
-    *,
-    settings: Settings,
-    plan: Plan,
-    facts: FactTables,
-    user_table: UserTable,
-    truth: Table | None,
+    merged: Partial, *, settings: Settings, plan: Plan, facts: FactTables, user_table: UserTable, truth: Table | None
 ) -> Result:
     """Turn a merged partial into a `Result`.
 
@@ -198,15 +187,25 @@ def summarise(
     check_not_empty(merged, len(merged.users), with_list, settings)
     items, catalogue_counts = catalogue(settings, plan, facts, merged, with_list)
     users = EvaluatedUsers(
-        frame=merged.users, settings=settings, plan=plan, facts=facts, user_table=user_table,
+        frame=merged.users,
+        settings=settings,
+        plan=plan,
+        facts=facts,
+        user_table=user_table,
         catalogue_size=0 if items is None else items.size,
-    )  # fmt: skip
+    )
     share = users.share()
     user_table.check_total(share.weight.value)
     return Summary(
-        settings=settings, plan=plan, facts=facts, truth=truth, merged=merged, items=items,
-        share=share, catalogue_counts=catalogue_counts,
-    ).result(users.values())  # fmt: skip
+        settings=settings,
+        plan=plan,
+        facts=facts,
+        truth=truth,
+        merged=merged,
+        items=items,
+        share=share,
+        catalogue_counts=catalogue_counts,
+    ).result(users.values())
 
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
@@ -261,9 +260,7 @@ def _diagnostics(plan: Plan, items: CatalogueSums) -> dict[str, dict[str, float]
     return {name: diagnosis for name, diagnosis in diagnoses.items() if diagnosis}
 
 
-def _in_catalogue(
-    plan: Plan, items: pl.DataFrame, catalogue: Table | None
-) -> tuple[pl.DataFrame, int]:
+def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> tuple[pl.DataFrame, int]:
     """Return the sums of the items of the catalogue, and how many others were recommended."""
     if catalogue is None:
         return items, 0
@@ -285,10 +282,7 @@ def _in_catalogue(
             found=f"{len(outside)} items outside it, such as {outside['item'][0]!r}",
             hint="leave the catalogue out, or add them to it",
         )
-    shown = [
-        name for name in items.columns
-        if name != "item" and ItemColumn.read(name).key == RecommendationCount.name
-    ]  # fmt: skip
+    shown = [name for name in items.columns if name != "item" and ItemColumn.read(name).key == RecommendationCount.name]
     if shown:
         outside = outside.filter(pl.any_horizontal(pl.col(name) > 0 for name in shown))
     counts = pl.exclude("item")
@@ -305,7 +299,4 @@ def _catalogue_in_words(settings: Settings, facts: FactTables) -> str:
 
 def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
     plain = (bool, int, float, str, type(None))
-    return {
-        name: value if isinstance(value, plain) else str(value)
-        for name, value in parameters.items()
-    }
+    return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}

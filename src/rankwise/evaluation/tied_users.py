@@ -15,10 +15,7 @@ def users_with_ties(lists: pl.DataFrame) -> pl.Series:
     score = lists["score"].cast(pl.Float32).to_numpy()
     user = lists["user"]
     ids = user.to_numpy() if user.dtype.is_integer() else None
-    if ids is None:
-        same = (user == user.shift(1)).fill_null(value=False).to_numpy()[1:]
-    else:
-        same = ids[1:] == ids[:-1]
+    same = (user == user.shift(1)).fill_null(value=False).to_numpy()[1:] if ids is None else ids[1:] == ids[:-1]
     equal, rises = score[1:] == score[:-1], score[1:] > score[:-1]
     if "rank" in lists.columns:
         rank = lists["rank"].to_numpy()

@@ -26,21 +26,10 @@ from rankwise.errors import MeasureError
 from rankwise.evaluation.user_totals import UserTotals
 from rankwise.measures.cell_labels import label
 from rankwise.measures.item_sums import CatalogueSums
-from rankwise.measures.kinds import (
-    Accumulated,
-    Composed,
-    Grouped,
-    OverUsers,
-    PerUser,
-    Pooled,
-    Sums,
-    Values,
-)
+from rankwise.measures.kinds import Accumulated, Composed, Grouped, OverUsers, PerUser, Pooled, Sums, Values
 from rankwise.measures.measure import Measure, ValueKind
 
-__all__ = [
-    "UserColumns", "fold", "kinds_of_values", "totals", "values_of_users",
-]  # fmt: skip
+__all__ = ["UserColumns", "fold", "kinds_of_values", "totals", "values_of_users"]
 
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -64,9 +53,7 @@ class UserColumns:
         """Return the users as the rule of a measure takes them."""
         rule = self.rules.of(str(measure @ ()))
         if rule not in self._under:
-            inside = rule.includes(
-                self.evaluated, self.column("n_relevant"), self.column("list_length")
-            )
+            inside = rule.includes(self.evaluated, self.column("n_relevant"), self.column("list_length"))
             self._under[rule] = replace(self, rule=rule, inside=inside)
         return self._under[rule]
 
@@ -80,10 +67,7 @@ class UserColumns:
             self,
             users=self.users.filter(mask),
             weights=None if self.weights is None else self.weights[mask],
-            groups={
-                column: replace(groups, code=groups.code[mask])
-                for column, groups in self.groups.items()
-            },
+            groups={column: replace(groups, code=groups.code[mask]) for column, groups in self.groups.items()},
         )
 
     @property
@@ -109,9 +93,7 @@ def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
     parts: dict[str, list[tuple[Measure, Measure]]] = {}
     for measure in measures:
         _add_sums(measure, users.under(measure), sums, parts)
-    return _totals_of(users, sums, {
-        column: _fold_groups(users, column, wanted) for column, wanted in parts.items()
-    })  # fmt: skip
+    return _totals_of(users, sums, {column: _fold_groups(users, column, wanted) for column, wanted in parts.items()})
 
 
 def _totals_of(
@@ -120,9 +102,12 @@ def _totals_of(
     groups: Mapping[str, Mapping[str, UserTotals]] | None = None,
 ) -> UserTotals:
     return UserTotals(
-        users=len(users.users), with_list=int((users.users["list_length"] > 0).sum()),
-        without_relevant=int(users.without_relevant.sum()), sums=sums, groups=groups or {},
-    )  # fmt: skip
+        users=len(users.users),
+        with_list=int((users.users["list_length"] > 0).sum()),
+        without_relevant=int(users.without_relevant.sum()),
+        sums=sums,
+        groups=groups or {},
+    )
 
 
 def _add_sums(
@@ -153,9 +138,7 @@ def _add_sums(
                 sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
 
 
-def _fold_groups(
-    users: UserColumns, column: str, measures: Sequence[tuple[Measure, Measure]]
-) -> dict[str, UserTotals]:
+def _fold_groups(users: UserColumns, column: str, measures: Sequence[tuple[Measure, Measure]]) -> dict[str, UserTotals]:
     """Return the sums of users' values in each group that has users.
 
     Measures come with the measure that they are part of, which has the rule.
@@ -165,10 +148,14 @@ def _fold_groups(
     for code, name in enumerate(groups.names):
         if (groups.code == code).any():
             inside = users.select(groups.code == code)
-            out[name] = _totals_of(inside, {
-                cell: _weighted(part, at, inside.under(measure))
-                for part, measure in measures for at, cell in enumerate(part.cells)
-            })  # fmt: skip
+            out[name] = _totals_of(
+                inside,
+                {
+                    cell: _weighted(part, at, inside.under(measure))
+                    for part, measure in measures
+                    for at, cell in enumerate(part.cells)
+                },
+            )
     return out
 
 
@@ -191,8 +178,7 @@ def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:
     """Return the values of the users who have one."""
     if users.weights is not None:
         raise MeasureError(
-            f"{measure.name} cannot be weighted by user",
-            hint="leave weights= out, or evaluate it without them",
+            f"{measure.name} cannot be weighted by user", hint="leave weights= out, or evaluate it without them"
         )
     values = _of_users(measure.parts[0], at, users)
     assert values is not None
@@ -251,11 +237,10 @@ class _Reader:
         cell = part.cells[min(at, len(part.cells) - 1)]
         groups = self.users.groups[measure.user_group]
         cells = {
-            label(user_group=name): groups[name].mean(
-                cell, self.rule.undefined, judges=self._judges(part)
-            )
-            for name in self.group_names[measure.user_group] if name in groups
-        }  # fmt: skip
+            label(user_group=name): groups[name].mean(cell, self.rule.undefined, judges=self._judges(part))
+            for name in self.group_names[measure.user_group]
+            if name in groups
+        }
         means = [m for m in cells.values() if self.rule.undefined == "nan" or not math.isnan(m)]
         value = measure.of_means(np.array(means)) if len(means) > 1 else math.nan
         return Values(value, cells)

@@ -28,19 +28,19 @@ class UserTable:
 
     @classmethod
     def check(
-        cls, users: Table | None, by: tuple[str, ...], weights: str | Mapping[Any, float] | None,
+        cls,
+        users: Table | None,
+        by: tuple[str, ...],
+        weights: str | Mapping[Any, float] | None,
         train_groups: Mapping[str, TrainGroups] | None = None,
-    ) -> UserTable:  # fmt: skip
+    ) -> UserTable:
         """Return the table of users, checked for the columns that are needed.
 
         ``train_groups`` are the groups in ``by`` that training interactions define.
         """
         made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
-            raise ParameterError(
-                "users= holds weights, which belong in weights=",
-                hint="write weights={user: weight}",
-            )
+            raise ParameterError("users= holds weights, which belong in weights=", hint="write weights={user: weight}")
         columns = [name for name in by if name not in made or made[name].table is None]
         for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
@@ -52,9 +52,7 @@ class UserTable:
             return cls(users, users.with_frame(users.frame.select("user", weight)), made)
         return cls(users, None if weights is None else read_table(weights, "users"), made)
 
-    def for_users(
-        self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
-    ) -> UserTable:
+    def for_users(self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None) -> UserTable:
         """Return the table of some users, with the weights that are not a column of it."""
         if isinstance(weights, str):
             return UserTable.check(users, by, weights, self.train_groups)
@@ -108,8 +106,7 @@ class UserTable:
 def _check_column(users: Table | None, name: str) -> None:
     if users is None:
         raise ParameterError(
-            f"column {name!r} of the users was asked for, but there is no table of users",
-            hint="pass users=",
+            f"column {name!r} of the users was asked for, but there is no table of users", hint="pass users="
         )
     if name not in users.frame.columns:
         raise ColumnError(
@@ -120,9 +117,7 @@ def _check_column(users: Table | None, name: str) -> None:
         )
     if users.frame[name].dtype.is_nested():
         raise ColumnError(
-            f"column {name!r} does not hold one group per row",
-            where=users.source,
-            found=str(users.frame[name].dtype),
+            f"column {name!r} does not hold one group per row", where=users.source, found=str(users.frame[name].dtype)
         )
 
 

@@ -37,25 +37,26 @@ class UserTotals:
 
     def __add__(self, other: UserTotals) -> UserTotals:
         sums = {
-            cell: tuple(a + b for a, b in zip(mine, other.sums[cell], strict=True))
-            for cell, mine in self.sums.items()
+            cell: tuple(a + b for a, b in zip(mine, other.sums[cell], strict=True)) for cell, mine in self.sums.items()
         }
-        groups = {
-            column: add_groups(mine, other.groups[column]) for column, mine in self.groups.items()
-        }
+        groups = {column: add_groups(mine, other.groups[column]) for column, mine in self.groups.items()}
         return UserTotals(
-            users=self.users + other.users, with_list=self.with_list + other.with_list,
+            users=self.users + other.users,
+            with_list=self.with_list + other.with_list,
             without_relevant=self.without_relevant + other.without_relevant,
-            sums=sums, groups=groups,
-        )  # fmt: skip
+            sums=sums,
+            groups=groups,
+        )
 
     def of_nobody(self) -> UserTotals:
         """Return the totals of no users, to which others can be added."""
         return UserTotals(
-            users=0, with_list=0, without_relevant=0,
+            users=0,
+            with_list=0,
+            without_relevant=0,
             sums={cell: tuple(type(part)() for part in own) for cell, own in self.sums.items()},
             groups={column: {} for column in self.groups},
-        )  # fmt: skip
+        )
 
     def sum(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
         """Return the sum of a cell over the users who have a value.
@@ -74,9 +75,7 @@ class UserTotals:
         return self.sum(cell, undefined, judges=judges) / size if size else math.nan
 
 
-def add_groups(
-    mine: Mapping[_G, UserTotals], theirs: Mapping[_G, UserTotals]
-) -> dict[_G, UserTotals]:
+def add_groups(mine: Mapping[_G, UserTotals], theirs: Mapping[_G, UserTotals]) -> dict[_G, UserTotals]:
     """Return the totals of every group that either of two shares of the users has."""
     out = dict(mine)
     for group, share in theirs.items():

@@ -110,9 +110,7 @@ def is_of_users(measure: Measure) -> bool:
     return (means or pools) and getattr(measure, "defined_for", "user") != "user"
 
 
-def value_and_users(
-    measure: Measure, rule: UserRule, parts: Sequence[UsersOfReading]
-) -> tuple[float, int]:
+def value_and_users(measure: Measure, rule: UserRule, parts: Sequence[UsersOfReading]) -> tuple[float, int]:
     """Return a measure's value over the users of all parts, and how many of them have a value."""
     first, *others = [users.sums(measure, rule) for users in parts]
     total = sum(others, start=first)
@@ -120,9 +118,11 @@ def value_and_users(
         values = tuple(np.asarray(one.value) for one in total.sums)
         return float(measure.pool(values, 0)), total.users
     unknown = rule.undefined == "nan" and _of_relevance(measure)
-    if unknown and rule.counts_irrelevant and any(
-        users.has_user_without_relevant_items(rule.population) for users in parts
-    ):  # fmt: skip
+    if (
+        unknown
+        and rule.counts_irrelevant
+        and any(users.has_user_without_relevant_items(rule.population) for users in parts)
+    ):
         return math.nan, total.users
     return total.sums[0].value / total.users if total.users else math.nan, total.users
 

@@ -14,23 +14,14 @@ if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
     from rankwise.measures.measure import Measure
     from rankwise.measures.read import MeasureLike
 
-__all__ = [
-    "DEFAULT_MEASURES",
-    "RATING_MEASURES",
-    "options_under",
-    "requested",
-    "table_options",
-    "without_shorthands",
-]
+__all__ = ["DEFAULT_MEASURES", "RATING_MEASURES", "options_under", "requested", "table_options", "without_shorthands"]
 
 DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
 RATING_MEASURES = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
 def requested(
-    measures: MeasureLike | Iterable[MeasureLike],
-    options: Mapping[str, Any],
-    known: type = ListOptions,
+    measures: MeasureLike | Iterable[MeasureLike], options: Mapping[str, Any], known: type = ListOptions
 ) -> tuple[tuple[Measure, ...], Convention | None, dict[str, Any]]:
     """Return the measures, the convention, and the options without shorthands."""
     convention, given = without_shorthands(options, known)
@@ -61,9 +52,7 @@ def without_shorthands(
     if "threshold" in given:
         if given.get("relevance_threshold") not in (None, given["threshold"]):
             found = f"{given['threshold']} and {given['relevance_threshold']}"
-            raise ParameterError(
-                "threshold and relevance_threshold are the same option", found=found
-            )
+            raise ParameterError("threshold and relevance_threshold are the same option", found=found)
         given["relevance_threshold"] = given.pop("threshold")
     from rankwise.convention.convention import Convention
 
@@ -79,20 +68,15 @@ def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
     """Raise if a measure is written like another one is read: a name would find the wrong value."""
     for measure in measures:
         meant = convention.means(str(measure))
-        if meant not in (None, measure) and {*meant.cells} & {
-            c for other in measures for c in other.cells
-        }:
+        if meant not in (None, measure) and {*meant.cells} & {c for other in measures for c in other.cells}:
             raise ParameterError(
-                f"{measure} is the name of two of these measures under convention "
-                f"{convention.name!r}",
+                f"{measure} is the name of two of these measures under convention {convention.name!r}",
                 found=f"{convention.write(measure)}, and {meant}",
                 hint="evaluate them in two calls",
             )
 
 
-def chosen_for(
-    convention: Convention, measure: Measure, given: Mapping[str, Any]
-) -> dict[str, Any]:
+def chosen_for(convention: Convention, measure: Measure, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all choices for a measure: options that were given take precedence."""
     chosen = convention.choices_of(measure)
     if given.get("relevance_threshold") is not None:  # says what is relevant
@@ -101,9 +85,7 @@ def chosen_for(
     return chosen | {name: given[name] for name in said}
 
 
-def options_under(
-    convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]
-) -> dict[str, Any]:
+def options_under(convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
     The rule of the first measure is that of all; measures that have another one are exceptions.
@@ -121,15 +103,16 @@ def options_under(
     rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in measures}
     exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
     return {
-        **given, **first, "convention": convention, "exceptions": tuple(exceptions.items()),
+        **given,
+        **first,
+        "convention": convention,
+        "exceptions": tuple(exceptions.items()),
         "ties_if_scored": given.get("ties") is None,
-    }  # fmt: skip
+    }
 
 
 def _at_cutoffs(
-    measures: MeasureLike | Iterable[MeasureLike],
-    k: int | Sequence[int] | None,
-    convention: Convention | None,
+    measures: MeasureLike | Iterable[MeasureLike], k: int | Sequence[int] | None, convention: Convention | None
 ) -> tuple[Measure, ...]:
     """Return the measures, those without a cut-off at ``k``."""
     from rankwise.measures.read import parse_all

@@ -47,9 +47,7 @@ def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
     return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
 
 
-def with_item_slices(
-    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result]
-) -> Result:
+def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result]) -> Result:
     """Return the result with slices for warm and for cold relevant items.
 
     ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for

@@ -46,10 +46,7 @@ from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.train_groups import check_train_groups, train_groups
 
-__all__ = [
-    "Job", "complete", "finish", "merge", "partial_of", "prepare", "with_train_items", "with_truth",
-    "work",
-]  # fmt: skip
+__all__ = ["Job", "complete", "finish", "merge", "partial_of", "prepare", "with_train_items", "with_truth", "work"]
 
 _VERSION = 2
 _BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
@@ -89,9 +86,12 @@ class Job:
             settings = self.settings
             user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
         return replace(
-            self, reference=reference, facts=facts, user_table=user_table,
+            self,
+            reference=reference,
+            facts=facts,
+            user_table=user_table,
             encoder=Encoder(self.encoder.rules, reference, facts),
-        )  # fmt: skip
+        )
 
     def to_bytes(self) -> bytes:
         """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
@@ -126,19 +126,11 @@ class Job:
         if isinstance(options["weights"], dict):
             options["weights"] = dict(zip(*options["weights"].values(), strict=True))
         settings = settings_of(options)
-        tables: dict[str, Any] = {
-            role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
-        }
+        tables: dict[str, Any] = {role: Table(frame=frames[role], **card) for role, card in values["tables"].items()}
         return prepare(settings, Tables(**tables))
 
 
-def prepare(
-    settings: Settings,
-    reference: Tables,
-    *,
-    complete: bool = False,
-    counted: Counted | None = None,
-) -> Job:
+def prepare(settings: Settings, reference: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
     """Settle what is to be done, and check that the tables have what the measures need.
 
     Parameters
@@ -184,12 +176,18 @@ def prepare(
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
-        needs=plan.needs, numbers_items=plan.numbers_items, exact=settings.exact,
-        population=settings.evaluated, ties=settings.ties, duplicates=settings.duplicates,
-        relevance_threshold=settings.relevance_threshold, ranks=settings.ranks,
+        needs=plan.needs,
+        numbers_items=plan.numbers_items,
+        exact=settings.exact,
+        population=settings.evaluated,
+        ties=settings.ties,
+        duplicates=settings.duplicates,
+        relevance_threshold=settings.relevance_threshold,
+        ranks=settings.ranks,
         required=counted is None and settings.needs_relevant,
-        ties_if_scored=settings.ties_if_scored, id_type=settings.ids,
-    )  # fmt: skip
+        ties_if_scored=settings.ties_if_scored,
+        id_type=settings.ids,
+    )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, reference)
     assert plan.leaf_rules  # raises where a part would have two rules
@@ -197,18 +195,15 @@ def prepare(
     about["jackknife"] = str(settings.jackknife)
     about["catalogue"] = settings.catalogue
     about["rules"] = repr(settings.exceptions)
-    about["facts"] = ", ".join(
-        f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts)
-    )
+    about["facts"] = ", ".join(f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
     frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in reference.by_role.items()}
     if user_table.weights is not None:
         frames["weights"] = user_table.weights.frame
     if "baseline" in frames and not {"rank", "score"} & set(frames["baseline"].columns):
         frames["baseline"] = frames["baseline"].with_row_index("row")  # its order is its ranks
     return Job(
-        settings, reference, plan, facts, user_table, Encoder(rules, reference, facts),
-        About(about, frames), counted,
-    )  # fmt: skip
+        settings, reference, plan, facts, user_table, Encoder(rules, reference, facts), About(about, frames), counted
+    )
 
 
 def work(job: Job, piece: Tables) -> Partial:
@@ -240,9 +235,12 @@ def work(job: Job, piece: Tables) -> Partial:
             with job.encoder.unless_it_fails():
                 encoded = job.encoder.encode(piece, hashed=hashed, threads=threads)
                 measured = run(
-                    encoded, job.plan, threads=threads, block_size=settings.block_size,
+                    encoded,
+                    job.plan,
+                    threads=threads,
+                    block_size=settings.block_size,
                     progress=settings.progress if recommendations is not None else False,
-                )  # fmt: skip
+                )
         except HashCollision:
             continue
         break
@@ -260,9 +258,7 @@ def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) ->
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, encoded)]
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
-        encoded = replace(
-            encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={}
-        )
+        encoded = replace(encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={})
     return measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
@@ -299,9 +295,13 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         If there is nothing to summarise.
     """
     return summarise(
-        complete(job, partials), settings=job.settings, plan=job.plan, facts=job.facts,
-        user_table=job.user_table, truth=job.reference.truth,
-    )  # fmt: skip
+        complete(job, partials),
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        user_table=job.user_table,
+        truth=job.reference.truth,
+    )
 
 
 def complete(job: Job, partials: Iterable[Partial]) -> Partial:

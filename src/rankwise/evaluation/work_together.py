@@ -30,8 +30,7 @@ def work_together(jobs: Sequence[Job], recommendations: Recommendations) -> list
     encoded = first.encoder.encode(piece, threads=threads)
     others = [replace(job, encoder=job.encoder.beside(first.encoder)) for job in others]
     readings = [Reading(encoded, first.plan)] + [
-        Reading(job.encoder.encode(piece, threads=threads, like=encoded), job.plan)
-        for job in others
+        Reading(job.encoder.encode(piece, threads=threads, like=encoded), job.plan) for job in others
     ]
     measured = run_together(readings, threads=threads, block_size=first.settings.block_size)
     return [

@@ -16,11 +16,29 @@ Unless a function says otherwise, metrics that compare a list with the ground tr
 user without relevant items, and metrics that describe a list are NaN for an empty list.
 """
 
-from rankwise.functional import (  # noqa: I001 - packed
-    accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
-    groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
-    recommended_lists, recommender_evaluator, topics, transformed,
-)  # fmt: skip
+from rankwise.functional import (
+    accuracy,
+    average_precision,
+    catalogue,
+    confusion,
+    diversity,
+    exposure,
+    first_hits,
+    graded,
+    groups,
+    judged,
+    labels,
+    novelty,
+    over_users,
+    pairs,
+    popularity,
+    rated_lists,
+    rating,
+    recommended_lists,
+    recommender_evaluator,
+    topics,
+    transformed,
+)
 from rankwise.functional.accuracy import *
 from rankwise.functional.average_precision import *
 from rankwise.functional.catalogue import *
@@ -44,8 +62,26 @@ from rankwise.functional.topics import *
 from rankwise.functional.transformed import *
 
 _MODULES = (
-    accuracy, average_precision, catalogue, confusion, diversity, exposure, first_hits, graded,
-    groups, judged, labels, novelty, over_users, pairs, popularity, rated_lists, rating,
-    recommended_lists, recommender_evaluator, topics, transformed,
-)  # fmt: skip
+    accuracy,
+    average_precision,
+    catalogue,
+    confusion,
+    diversity,
+    exposure,
+    first_hits,
+    graded,
+    groups,
+    judged,
+    labels,
+    novelty,
+    over_users,
+    pairs,
+    popularity,
+    rated_lists,
+    rating,
+    recommended_lists,
+    recommender_evaluator,
+    topics,
+    transformed,
+)
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

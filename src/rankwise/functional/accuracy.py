@@ -65,16 +65,18 @@ def relevances(judged: Judged) -> Mapping[Hashable, float]:
     if isinstance(judged, Mapping):
         for item, relevance in judged.items():
             if not is_number(relevance):
-                raise ScoreError("a relevance is not a finite number", where=f"item {item!r}",
-                                 found=repr(relevance)[:60])  # fmt: skip
+                raise ScoreError(
+                    "a relevance is not a finite number", where=f"item {item!r}", found=repr(relevance)[:60]
+                )
         return judged
     try:
         if isinstance(judged, str | bytes):
             raise TypeError
         return dict.fromkeys(judged, 1.0)
     except TypeError:
-        raise InputError("relevant items must be a set, or a dict of item to relevance",
-                         found=repr(judged)[:60]) from None  # fmt: skip
+        raise InputError(
+            "relevant items must be a set, or a dict of item to relevance", found=repr(judged)[:60]
+        ) from None
 
 
 def relevant_items(judged: Judged) -> set[Hashable]:
@@ -90,8 +92,7 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
             raise TypeError
         repeated = len(recommended) - len(set(recommended))
     except TypeError:
-        raise InputError("a recommendation list holds items, best first",
-                         found=repr(recommended)[:60]) from None  # fmt: skip
+        raise InputError("a recommendation list holds items, best first", found=repr(recommended)[:60]) from None
     if repeated:
         raise DuplicateError("duplicate item in the list", found=repr(list(recommended)))
     return list(recommended)[:k]
@@ -106,13 +107,15 @@ def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
     """Return the scores of the list, after checking that they are finite and in its order."""
     values = list(scores)
     if len(values) != len(recommended):
-        raise ParameterError("scores must have one entry per item of the list",
-                             found=f"{len(values)} scores, {len(recommended)} items")  # fmt: skip
+        raise ParameterError(
+            "scores must have one entry per item of the list", found=f"{len(values)} scores, {len(recommended)} items"
+        )
     if not all(map(is_number, values)):
         raise ScoreError("a score is not a finite number", found=repr(values)[:60])
     if values != sorted(values, reverse=True):
-        raise ScoreError("scores must not increase along the list, which has the best item first",
-                         found=repr(values)[:60])  # fmt: skip
+        raise ScoreError(
+            "scores must not increase along the list, which has the best item first", found=repr(values)[:60]
+        )
     return values
 
 

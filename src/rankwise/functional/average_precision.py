@@ -8,15 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import (
-    Items,
-    Relevant,
-    check_option,
-    hits_of,
-    is_number,
-    relevant_items,
-    scores_of,
-)
+from rankwise.functional.accuracy import Items, Relevant, check_option, hits_of, is_number, relevant_items, scores_of
 
 __all__ = ["average_precision_at_k", "average_recall_at_k", "interpolated_precision_at_k"]
 
@@ -74,9 +66,7 @@ def average_precision_at_k(
     return total / n if n else 0.0
 
 
-def _tied_hits(
-    flags: Sequence[int], scores: Sequence[float], ties: str
-) -> list[tuple[float, float]]:
+def _tied_hits(flags: Sequence[int], scores: Sequence[float], ties: str) -> list[tuple[float, float]]:
     """Return the probability that each rank is a hit, and the expected precision there if it is.
 
     In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
@@ -148,8 +138,5 @@ def interpolated_precision_at_k(
 
     curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
     levels = [i / 10 for i in range(11)] if level is None else [level]
-    best = [
-        max((precision for found, precision in curve if reached(found, wanted)), default=0.0)
-        for wanted in levels
-    ]
+    best = [max((precision for found, precision in curve if reached(found, wanted)), default=0.0) for wanted in levels]
     return sum(best) / len(levels)

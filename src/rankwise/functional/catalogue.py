@@ -13,9 +13,14 @@ from rankwise.functional.average_precision import average_precision_at_k
 from rankwise.functional.graded import GainKind, ndcg_at_k
 
 __all__ = [
-    "catalog_coverage", "gini_coefficient", "herfindahl_index", "item_counts_at_k",
-    "mean_average_precision_at_k", "mean_ndcg_at_k", "shannon_entropy",
-]  # fmt: skip
+    "catalog_coverage",
+    "gini_coefficient",
+    "herfindahl_index",
+    "item_counts_at_k",
+    "mean_average_precision_at_k",
+    "mean_ndcg_at_k",
+    "shannon_entropy",
+]
 
 
 def mean_of_defined(values: Iterable[float]) -> float:
@@ -27,17 +32,16 @@ def mean_of_defined(values: Iterable[float]) -> float:
 Truth: TypeAlias = Mapping[Hashable, Judged]
 
 
-def _mean_over_lists(
-    recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]
-) -> float:
+def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
     """Return the mean over users who have a list and relevant items; NaN if nobody has both."""
     for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
         if not isinstance(by_user, Mapping):
-            raise InputError(f"{name} must be a dict by user", found=type(by_user).__name__,
-                             hint="pass {user: [items]} and {user: {items}}")  # fmt: skip
-    return mean_of_defined(
-        value(listed, truth[user]) for user, listed in recommendations.items() if user in truth
-    )
+            raise InputError(
+                f"{name} must be a dict by user",
+                found=type(by_user).__name__,
+                hint="pass {user: [items]} and {user: {items}}",
+            )
+    return mean_of_defined(value(listed, truth[user]) for user, listed in recommendations.items() if user in truth)
 
 
 def mean_average_precision_at_k(
@@ -64,9 +68,8 @@ def mean_average_precision_at_k(
 
 
 def mean_ndcg_at_k(
-    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *,
-    gain: GainKind = "linear",
-) -> float:  # fmt: skip
+    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
+) -> float:
     """Mean of `ndcg_at_k` over the users who have a list and relevant items.
 
     ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
@@ -79,9 +82,7 @@ def mean_ndcg_at_k(
     1.0
     """
     return _mean_over_lists(
-        recommendations,
-        relevance_scores,
-        lambda listed, scores: ndcg_at_k(listed, scores, k, gain=gain),
+        recommendations, relevance_scores, lambda listed, scores: ndcg_at_k(listed, scores, k, gain=gain)
     )
 
 
@@ -103,9 +104,7 @@ def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
     return exposures
 
 
-def catalog_coverage(
-    recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0
-) -> float:
+def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0) -> float:
     """Catalogue coverage: share of the catalogue that is in the top k of at least one user.
 
     ``padding`` is a number of never recommended items to add to the catalogue.
@@ -144,20 +143,14 @@ def gini_coefficient(
     0.1131
     """
     check_option("exposure", exposure, "count", "log")
-    exposures = (
-        item_counts_at_k(recommendations, k)
-        if exposure == "count"
-        else _exposures(recommendations, k)
-    )
+    exposures = item_counts_at_k(recommendations, k) if exposure == "count" else _exposures(recommendations, k)
     counts = sorted(exposures.values())
     if not counts:
         return math.nan
     n = m = len(counts)
     if over == "catalogue":
         if catalog_size is None or catalog_size < len(counts):
-            raise ParameterError(
-                "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
-            )
+            raise ParameterError("over='catalogue' needs the size of the catalogue", found=f"{catalog_size}")
         n = catalog_size + padding
         m = n - 1 if corrected else n
     if m == 0:
@@ -178,9 +171,7 @@ def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
     return sum((count / total) ** 2 for count in counts) if total else math.nan
 
 
-def shannon_entropy(
-    recommendations: Lists, k: int | None = None, *, log_base: float | None = None
-) -> float:
+def shannon_entropy(recommendations: Lists, k: int | None = None, *, log_base: float | None = None) -> float:
     """Shannon entropy of the distribution of recommendations over items, in nats by default.
 
     >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)

@@ -10,15 +10,7 @@ import math
 from typing import Literal
 
 from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import (
-    Items,
-    Relevant,
-    check_option,
-    hits_of,
-    is_count,
-    relevant_items,
-    top,
-)
+from rankwise.functional.accuracy import Items, Relevant, check_option, hits_of, is_count, relevant_items, top
 
 __all__ = ["accuracy_at_k", "confusion_at_k", "fallout_at_k", "mcc_at_k"]
 
@@ -35,14 +27,13 @@ def confusion_at_k(
     n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
     missed = len(relevant) - hits
     if not is_count(catalog_size) or catalog_size < n + missed:
-        raise ParameterError("the catalogue has fewer items than are recommended or relevant",
-                             found=f"{catalog_size!r} < {n + missed}")  # fmt: skip
+        raise ParameterError(
+            "the catalogue has fewer items than are recommended or relevant", found=f"{catalog_size!r} < {n + missed}"
+        )
     return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}
 
 
-def accuracy_at_k(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
-) -> float:
+def accuracy_at_k(recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int) -> float:
     """Share of the catalogue that is classified correctly: (TP + TN) / ``|I|``.
 
     >>> accuracy_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
@@ -54,9 +45,7 @@ def accuracy_at_k(
     return (cells["tp"] + cells["tn"]) / catalog_size
 
 
-def mcc_at_k(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
-) -> float:
+def mcc_at_k(recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int) -> float:
     """Matthews correlation coefficient of being recommended and being relevant.
 
     0 where a factor of the denominator is 0, as in scikit-learn's ``matthews_corrcoef``.
@@ -95,8 +84,7 @@ def fallout_at_k(
     wanted = relevant_items(relevant)
     if negatives == "catalogue":
         if catalog_size is None:
-            raise ParameterError("negatives='catalogue' needs the size of the catalogue",
-                                 found="catalog_size=None")  # fmt: skip
+            raise ParameterError("negatives='catalogue' needs the size of the catalogue", found="catalog_size=None")
         cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
         false_positives, n = cells["fp"], cells["fp"] + cells["tn"]
     else:

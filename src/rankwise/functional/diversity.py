@@ -24,11 +24,7 @@ def _jaccard(first: Collection[Hashable], second: Collection[Hashable]) -> float
     return 1 - len(set(first) & set(second)) / len(union) if union else 0.0
 
 
-_DISTANCES: dict[str, Callable[..., float]] = {
-    "cosine": _cosine,
-    "euclidean": math.dist,
-    "jaccard": _jaccard,
-}
+_DISTANCES: dict[str, Callable[..., float]] = {"cosine": _cosine, "euclidean": math.dist, "jaccard": _jaccard}
 Features: TypeAlias = Mapping[Hashable, Any] | Sequence[Sequence[float]]
 
 
@@ -54,11 +50,13 @@ def intra_list_diversity(
     """
     check_option("single", single, "zero", "one", "skip")
     if isinstance(distance, str) and distance not in _DISTANCES:
-        raise ParameterError(f"distance must be one of {', '.join(_DISTANCES)}, or a callable",
-                             found=f"distance={distance!r}")  # fmt: skip
+        raise ParameterError(
+            f"distance must be one of {', '.join(_DISTANCES)}, or a callable", found=f"distance={distance!r}"
+        )
     if distance == "jaccard" and not isinstance(item_features, Mapping):
-        raise ParameterError("distance='jaccard' compares sets of categories, not vectors",
-                             hint="pass {item: {categories}}")  # fmt: skip
+        raise ParameterError(
+            "distance='jaccard' compares sets of categories, not vectors", hint="pass {item: {categories}}"
+        )
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
     items = top(recommended, k)
     if len(items) < 2:
@@ -81,8 +79,7 @@ def _features_of(item: object, features: Features) -> Any:
         if item in features:
             return features[item]
     elif not _is_matrix(features):
-        raise InputError("item_features is a dense matrix, or a dict by item",
-                         found=type(features).__name__)  # fmt: skip
+        raise InputError("item_features is a dense matrix, or a dict by item", found=type(features).__name__)
     elif isinstance(item, Integral) and 0 <= int(item) < len(features):  # -1 would be the last row
         return features[int(item)]
     raise ParameterError("an item has no features", found=repr(item))

@@ -37,12 +37,7 @@ def _by_group(weights: Iterable[tuple[Hashable, float]], groups: Groups) -> dict
 
 
 def expected_exposure_at_k(
-    recommendations: Lists,
-    relevant: Sets,
-    groups: Groups,
-    k: int | None = None,
-    *,
-    patience: float = 0.5,
+    recommendations: Lists, relevant: Sets, groups: Groups, k: int | None = None, *, patience: float = 0.5
 ) -> dict[str, float]:
     """Return loss, disparity and relevance of the expected exposure of item groups.
 
@@ -65,9 +60,7 @@ def expected_exposure_at_k(
     """
     check_fraction("patience", patience)
     users = [
-        (top(items, k), relevant_items(relevant[user]))
-        for user, items in recommendations.items()
-        if user in relevant
+        (top(items, k), relevant_items(relevant[user])) for user, items in recommendations.items() if user in relevant
     ]
     users = [(items, wanted) for items, wanted in users if items and wanted]
     if not users or not groups:
@@ -120,8 +113,7 @@ def awrf_at_k(
     check_fraction("patience", patience)
     shares = list(target.values())
     if not all(is_number(share) and share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
-        raise ParameterError("the target shares of the groups must add up to 1",
-                             found=repr(dict(target))[:60])  # fmt: skip
+        raise ParameterError("the target shares of the groups must add up to 1", found=repr(dict(target))[:60])
     weights = (
         (item, 1 / math.log2(rank + 1) if weight == "log" else patience ** (rank - 1))
         for rank, item in enumerate(top(recommended, k), start=1)
@@ -131,8 +123,7 @@ def awrf_at_k(
     if not total:
         return math.nan
     differences = [
-        exposure.get(group, 0.0) / total - target.get(group, 0.0)
-        for group in sorted(exposure.keys() | target.keys())
+        exposure.get(group, 0.0) / total - target.get(group, 0.0) for group in sorted(exposure.keys() | target.keys())
     ]
     if distance == "absolute":
         return max(0.0, 1 - sum(map(abs, differences)) / 2)

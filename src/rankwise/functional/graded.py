@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from rankwise.errors import ParameterError, ScoreError
-from rankwise.functional.accuracy import (
-    Items,
-    Judged,
-    check_option,
-    is_number,
-    relevances,
-    relevant_items,
-    top,
-)
+from rankwise.functional.accuracy import Items, Judged, check_option, is_number, relevances, relevant_items, top
 
 __all__ = ["cg_at_k", "dcg_at_k", "err_at_k", "ndcg_at_k", "rbp"]
 
@@ -43,13 +35,7 @@ def _gains(recommended: Items, scores: Judged, k: int | None, gain: GainKind) ->
     return [gain_of(relevance.get(item, 0), gain) for item in top(recommended, k)]
 
 
-def cg_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    gain: GainKind = "linear",
-) -> float:
+def cg_at_k(recommended: Items, relevance_scores: Judged, k: int | None = None, *, gain: GainKind = "linear") -> float:
     """Cumulative gain: sum of the gains in the top k; ``gain`` is as for `dcg_at_k`.
 
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
@@ -112,17 +98,14 @@ def ndcg_at_k(
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
     """
-    dcg = dcg_at_k(
-        recommended, relevance_scores, k, gain=gain, log_base=log_base, discount=discount
-    )
+    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base, discount=discount)
     if math.isnan(dcg):
         return math.nan
     gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
     best = sorted(gains, reverse=True)
     if ideal == "full":
         if k is None or k > _LONGEST:
-            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}",
-                                 found=f"k={k}")  # fmt: skip
+            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}", found=f"k={k}")
         best = best[:1] * k
     return dcg / _discounted(best[:k], log_base, discount)
 
@@ -131,15 +114,22 @@ def check_grades(judged: Judged, max_relevance: float) -> None:
     """Raise if a relevance is above the largest grade of the scale."""
     largest = max(relevances(judged).values())
     if largest > max_relevance:
-        raise ScoreError("a relevance is above the largest grade",
-                         found=f"{largest:g} > {max_relevance:g}",
-                         hint="pass max_relevance=5 for a scale that ends at 5")  # fmt: skip
+        raise ScoreError(
+            "a relevance is above the largest grade",
+            found=f"{largest:g} > {max_relevance:g}",
+            hint="pass max_relevance=5 for a scale that ends at 5",
+        )
 
 
 def rbp(
-    recommended: Items, relevant: Judged, k: int | None = None, *, p: float = 0.8,
-    normaliser: Literal["none", "ideal"] = "none", max_relevance: float | None = None,
-) -> float:  # fmt: skip
+    recommended: Items,
+    relevant: Judged,
+    k: int | None = None,
+    *,
+    p: float = 0.8,
+    normaliser: Literal["none", "ideal"] = "none",
+    max_relevance: float | None = None,
+) -> float:
     """Rank-biased precision, for a user who reads on after each item with probability p.
 
     Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale,
@@ -157,8 +147,7 @@ def rbp(
     gain: GainKind = "binary" if max_relevance is None else "linear"
     largest = 1.0 if max_relevance is None else max_relevance
     if not is_number(largest) or largest <= 0:
-        raise ParameterError("max_relevance must be a number above 0",
-                             found=f"max_relevance={max_relevance!r}")  # fmt: skip
+        raise ParameterError("max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}")
     if gain == "linear":
         check_grades(relevant, largest)
     gains = _gains(recommended, relevant, k, gain)
@@ -170,11 +159,7 @@ def rbp(
 
 
 def err_at_k(
-    recommended: Items,
-    relevance_scores: Judged,
-    k: int | None = None,
-    *,
-    max_relevance: float = 1.0,
+    recommended: Items, relevance_scores: Judged, k: int | None = None, *, max_relevance: float = 1.0
 ) -> float:
     """Return the expected reciprocal rank of the item at which the user stops.
 

@@ -17,10 +17,18 @@ from rankwise.functional.accuracy import Lists, Relevances, Sets, top
 from rankwise.functional.graded import GainKind, gain_of
 
 __all__ = [
-    "bias_disparity", "euclidean_distance", "group_means", "hypervolume", "item_mad_ranking",
-    "item_mad_rating", "mean_difference", "preference_ratios", "relative_spread", "reo_at_k",
+    "bias_disparity",
+    "euclidean_distance",
+    "group_means",
+    "hypervolume",
+    "item_mad_ranking",
+    "item_mad_rating",
+    "mean_difference",
+    "preference_ratios",
+    "relative_spread",
+    "reo_at_k",
     "rsp_at_k",
-]  # fmt: skip
+]
 
 
 Groups: TypeAlias = Mapping[Hashable, str]
@@ -67,12 +75,7 @@ def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
 
 
 def reo_at_k(
-    recommendations: Lists,
-    relevant: Sets,
-    k: int,
-    *,
-    groups: Groups,
-    of: Literal["hits", "recommended"] = "hits",
+    recommendations: Lists, relevant: Sets, k: int, *, groups: Groups, of: Literal["hits", "recommended"] = "hits"
 ) -> dict[str, float]:
     """Return the recall of each item group: the share of its relevant items that is recommended.
 
@@ -92,9 +95,13 @@ def reo_at_k(
 
 
 def rsp_at_k(
-    recommendations: Lists, k: int, *, groups: Groups, history: Sets | None = None,
+    recommendations: Lists,
+    k: int,
+    *,
+    groups: Groups,
+    history: Sets | None = None,
     seen: Literal["excluded", "included"] = "excluded",
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Return the probability that a candidate of each item group is recommended.
 
     Items of a user's training history are not candidates, unless they are in the list; with
@@ -108,8 +115,9 @@ def rsp_at_k(
     {'a': 0.5, 'b': 0.25}
     """
     if seen == "excluded" and history is None:
-        raise ParameterError("seen='excluded' needs the training history of users",
-                             hint="pass history={user: items}, or seen='included'")  # fmt: skip
+        raise ParameterError(
+            "seen='excluded' needs the training history of users", hint="pass history={user: items}, or seen='included'"
+        )
     part, whole = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
         if items:
@@ -120,11 +128,7 @@ def rsp_at_k(
 
 
 def preference_ratios(
-    interactions: Mapping[Hashable, Iterable[Hashable]],
-    *,
-    user_groups: Groups,
-    item_groups: Groups,
-    catalog_size: int,
+    interactions: Mapping[Hashable, Iterable[Hashable]], *, user_groups: Groups, item_groups: Groups, catalog_size: int
 ) -> dict[tuple[str, str], float]:
     """Return the preference ratio of each pair of a user group and an item group.
 
@@ -158,10 +162,7 @@ def bias_disparity(
     >>> bias_disparity({("x", "a"): 2.0}, {("x", "a"): 1.0})
     {('x', 'a'): 1.0}
     """
-    return {
-        cell: value / source[cell] - 1 if source[cell] > 0 else math.nan
-        for cell, value in recommended.items()
-    }
+    return {cell: value / source[cell] - 1 if source[cell] > 0 else math.nan for cell, value in recommended.items()}
 
 
 def item_mad_ranking(
@@ -191,11 +192,7 @@ def item_mad_ranking(
 
 
 def item_mad_rating(
-    scores: Mapping[Hashable, Sequence[tuple[Any, float]]],
-    relevant: Sets,
-    k: int,
-    *,
-    groups: Groups,
+    scores: Mapping[Hashable, Sequence[tuple[Any, float]]], relevant: Sets, k: int, *, groups: Groups
 ) -> dict[str, float]:
     """Return each item group's mean score over hits; their `mean_difference` is the metric.
 
@@ -219,9 +216,7 @@ def euclidean_distance(values: Sequence[float], utopia: Sequence[float]) -> floa
     return math.sqrt(sum((value - best) ** 2 for value, best in zip(values, utopia, strict=True)))
 
 
-def hypervolume(
-    values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]
-) -> float:
+def hypervolume(values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]) -> float:
     """Volume of the box between metric values and the nadir point, the worst acceptable values.
 
     >>> hypervolume([0.5, 0.25], [0.0, 1.0], [True, False])

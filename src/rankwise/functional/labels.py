@@ -18,9 +18,14 @@ from rankwise.functional.accuracy import check_k
 from rankwise.functional.graded import GainKind, gain_of
 
 __all__ = [
-    "average_precision_score", "dcg_score", "hit_rate_score", "ndcg_score", "precision_score",
-    "recall_score", "reciprocal_rank_score",
-]  # fmt: skip
+    "average_precision_score",
+    "dcg_score",
+    "hit_rate_score",
+    "ndcg_score",
+    "precision_score",
+    "recall_score",
+    "reciprocal_rank_score",
+]
 
 
 Values: TypeAlias = Sequence[float]
@@ -30,9 +35,7 @@ def _ranked(y_true: Values, y_score: Values, k: int | None) -> list[list[float]]
     """Return the labels in groups of equal score, best group first, after checking the input."""
     check_k(k)
     if len(y_true) != len(y_score):
-        raise ParameterError(
-            "labels and scores must have the same length", found=f"{len(y_true)} and {len(y_score)}"
-        )
+        raise ParameterError("labels and scores must have the same length", found=f"{len(y_true)} and {len(y_score)}")
     if not all(math.isfinite(score) for score in y_score):
         raise ScoreError("a score is NaN or infinite", found=repr(list(y_score)))
     pairs = sorted(zip(y_score, y_true, strict=True), key=lambda pair: -pair[0])
@@ -40,12 +43,7 @@ def _ranked(y_true: Values, y_score: Values, k: int | None) -> list[list[float]]
 
 
 def dcg_score(
-    y_true: Values,
-    y_score: Values,
-    *,
-    k: int | None = None,
-    gain: GainKind = "linear",
-    log_base: float = 2.0,
+    y_true: Values, y_score: Values, *, k: int | None = None, gain: GainKind = "linear", log_base: float = 2.0
 ) -> float:
     """Discounted cumulative gain; tied candidates get the mean of their gains.
 
@@ -63,12 +61,7 @@ def dcg_score(
 
 
 def ndcg_score(
-    y_true: Values,
-    y_score: Values,
-    *,
-    k: int | None = None,
-    gain: GainKind = "linear",
-    log_base: float = 2.0,
+    y_true: Values, y_score: Values, *, k: int | None = None, gain: GainKind = "linear", log_base: float = 2.0
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG; NaN if no candidate is relevant.
 
@@ -167,10 +160,9 @@ def average_precision_score(y_true: Values, y_score: Values, *, k: int | None = 
         return math.nan
     # A relevant candidate at position i of its group has (i - 1)(r - 1)/(n - 1) others above it.
     sums = sum(
-        g.relevant / g.size * (g.relevant_above + 1 + i * (g.relevant - 1) / max(g.size - 1, 1))
-        / (g.above + i + 1)
+        g.relevant / g.size * (g.relevant_above + 1 + i * (g.relevant - 1) / max(g.size - 1, 1)) / (g.above + i + 1)
         for g in groups
         if g.relevant
         for i in range(g.inside)
-    )  # fmt: skip
+    )
     return sums / (total if k is None else min(total, k))

@@ -10,20 +10,18 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from rankwise.functional.accuracy import (
-    Items,
-    Relevances,
-    Relevant,
-    check_option,
-    relevant_items,
-    top,
-)
+from rankwise.functional.accuracy import Items, Relevances, Relevant, check_option, relevant_items, top
 from rankwise.functional.graded import gain_of
 
 __all__ = [
-    "efd_at_k", "epc_at_k", "novelty_at_k", "serendipity_at_k", "surprisal_at_k",
-    "unexpectedness_at_k", "unlikeness_at_k",
-]  # fmt: skip
+    "efd_at_k",
+    "epc_at_k",
+    "novelty_at_k",
+    "serendipity_at_k",
+    "surprisal_at_k",
+    "unexpectedness_at_k",
+    "unlikeness_at_k",
+]
 
 
 Counts: TypeAlias = Mapping[Hashable, int]
@@ -40,11 +38,7 @@ def _discounts(n: int) -> list[float]:
 
 
 def _novelty_of_hits(
-    recommended: Items,
-    relevance_scores: Relevances,
-    k: int,
-    relevance: str,
-    novelty: Callable[[Hashable], float],
+    recommended: Items, relevance_scores: Relevances, k: int, relevance: str, novelty: Callable[[Hashable], float]
 ) -> float:
     """Return the discounted mean over the top k of gain times novelty."""
     gains = {"binary": "binary", "discounted": "exponential"}
@@ -74,8 +68,9 @@ def efd_at_k(
     >>> efd_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     2.0
     """
-    return _novelty_of_hits(recommended, relevance_scores, k, relevance,
-                            lambda item: _information(item, popularity, total))  # fmt: skip
+    return _novelty_of_hits(
+        recommended, relevance_scores, k, relevance, lambda item: _information(item, popularity, total)
+    )
 
 
 def epc_at_k(
@@ -94,8 +89,9 @@ def epc_at_k(
     >>> epc_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     0.75
     """
-    return _novelty_of_hits(recommended, relevance_scores, k, relevance,
-                            lambda item: 1 - popularity.get(item, 0) / total)  # fmt: skip
+    return _novelty_of_hits(
+        recommended, relevance_scores, k, relevance, lambda item: 1 - popularity.get(item, 0) / total
+    )
 
 
 def novelty_at_k(
@@ -128,16 +124,12 @@ def novelty_at_k(
         weights = weights[: len(items)]
     if cold == "skip":
         skipped = [popularity.get(item, 0) == 0 for item in items]
-        weights = [
-            weight for weight, out in zip_longest(weights, skipped, fillvalue=False) if not out
-        ]
+        weights = [weight for weight, out in zip_longest(weights, skipped, fillvalue=False) if not out]
         items = [item for item, out in zip(items, skipped, strict=True) if not out]
     if not items:
         return math.nan
     bits = [
-        0.0
-        if cold == "zero" and popularity.get(item, 0) == 0
-        else _information(item, popularity, total)
+        0.0 if cold == "zero" and popularity.get(item, 0) == 0 else _information(item, popularity, total)
         for item in items
     ]
     return sum(weight * bit for weight, bit in zip(weights, bits, strict=False)) / sum(weights)
@@ -160,9 +152,7 @@ def surprisal_at_k(
     >>> surprisal_at_k([8, 7], 2, popularity={7: 4, 8: 1}, n_users=4)
     0.5
     """
-    bits = novelty_at_k(
-        recommended, k, popularity=popularity, total=n_users, denominator=denominator, cold=cold
-    )
+    bits = novelty_at_k(recommended, k, popularity=popularity, total=n_users, denominator=denominator, cold=cold)
     return bits / math.log2(n_users) if n_users > 1 else 0 * bits
 
 
@@ -183,9 +173,7 @@ def unexpectedness_at_k(
     return 1 - common / (len(items) if denominator == "length" else k)
 
 
-def serendipity_at_k(
-    recommended: Items, relevant: Relevant, k: int, *, popularity: Counts, catalog_size: int
-) -> float:
+def serendipity_at_k(recommended: Items, relevant: Relevant, k: int, *, popularity: Counts, catalog_size: int) -> float:
     """Serendipity: mean over the top k of how far hits are ranked above their popularity rank.
 
     Differences of ranks are divided by ``catalog_size``; items that are not relevant count 0.

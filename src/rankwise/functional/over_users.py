@@ -48,9 +48,7 @@ def quantile_of_users(values: Iterable[float], q: float = 0.1) -> float:
     return (1 - part) * defined[below] + part * defined[above] if part else defined[below]
 
 
-def worst_share(
-    values: Iterable[float], share: float = 0.1, *, higher_is_better: bool = True
-) -> float:
+def worst_share(values: Iterable[float], share: float = 0.1, *, higher_is_better: bool = True) -> float:
     """Mean of the worst-served share of users: ceil(share · n) of the n users with a value.
 
     These have the lowest values, or the highest with ``higher_is_better=False``.

@@ -6,23 +6,13 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from typing import Literal
 
-from rankwise.functional.accuracy import (
-    Items,
-    Relevances,
-    Relevant,
-    hits_of,
-    relevant_items,
-    scores_of,
-)
+from rankwise.functional.accuracy import Items, Relevances, Relevant, hits_of, relevant_items, scores_of
 
 __all__ = ["auc", "bpref", "limited_auc_at_k", "list_auc", "partial_auc_at_k"]
 
 
 def bpref(
-    recommended: Items,
-    relevance_scores: Relevances,
-    *,
-    without_judged: Literal["one", "undefined"] = "one",
+    recommended: Items, relevance_scores: Relevances, *, without_judged: Literal["one", "undefined"] = "one"
 ) -> float:
     """Binary preference: how rarely items judged irrelevant rank above relevant items.
 
@@ -133,9 +123,7 @@ def partial_auc_at_k(
     return sum(shares[:k]) / min(k, len(relevant))
 
 
-def list_auc(
-    recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None
-) -> float:
+def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None) -> float:
     """Area under the ROC curve within the list: items outside the list do not count.
 
     It is the probability that a relevant item of the list ranks above an irrelevant one; with the

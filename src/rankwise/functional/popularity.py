@@ -21,10 +21,19 @@ from rankwise.functional.accuracy import (
 )
 
 __all__ = [
-    "aclt_at_k", "aplt_at_k", "arp_at_k", "ips_dcg_at_k", "ips_recall_at_k", "popularity_lift_at_k",
-    "popularity_order", "popularity_propensities", "popularity_quantile_at_k", "short_head",
-    "stratified_weights", "weighted_sum",
-]  # fmt: skip
+    "aclt_at_k",
+    "aplt_at_k",
+    "arp_at_k",
+    "ips_dcg_at_k",
+    "ips_recall_at_k",
+    "popularity_lift_at_k",
+    "popularity_order",
+    "popularity_propensities",
+    "popularity_quantile_at_k",
+    "short_head",
+    "stratified_weights",
+    "weighted_sum",
+]
 
 
 Counts: TypeAlias = Mapping[Hashable, int]
@@ -41,10 +50,7 @@ def popularity_order(popularity: Mapping[Any, int]) -> list[Any]:
 
 
 def short_head(
-    popularity: Mapping[Any, int],
-    pop_ratio: float = 0.8,
-    *,
-    of: Literal["interactions", "items"] = "interactions",
+    popularity: Mapping[Any, int], pop_ratio: float = 0.8, *, of: Literal["interactions", "items"] = "interactions"
 ) -> set[Any]:
     """Return the short head: the most popular items, all others being the long tail.
 
@@ -98,9 +104,7 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
     return sum(map(quantile, items)) / len(items) if items else math.nan
 
 
-def arp_at_k(
-    recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k"
-) -> float:
+def arp_at_k(recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k") -> float:
     """Average recommendation popularity: mean popularity of the items in the top k.
 
     ``denominator="length"`` divides by the number of items in the top k instead of k.
@@ -126,11 +130,7 @@ def aclt_at_k(recommended: Items, k: int, *, head: Collection[Hashable]) -> floa
 
 
 def aplt_at_k(
-    recommended: Items,
-    k: int,
-    *,
-    head: Collection[Hashable],
-    denominator: Literal["k", "length"] = "k",
+    recommended: Items, k: int, *, head: Collection[Hashable], denominator: Literal["k", "length"] = "k"
 ) -> float:
     """Share of long-tail items in the top k: items outside the short ``head``.
 
@@ -144,9 +144,7 @@ def aplt_at_k(
     return aclt_at_k(items, k, head=head) / n if items else math.nan
 
 
-def popularity_lift_at_k(
-    recommendations: Lists, histories: Sets, k: int, *, popularity: Counts
-) -> float:
+def popularity_lift_at_k(recommendations: Lists, histories: Sets, k: int, *, popularity: Counts) -> float:
     """Popularity lift: relative increase in mean popularity from histories to lists.
 
     Only users with a list and a training history count.
@@ -177,9 +175,7 @@ def popularity_propensities(
     return {item: max((popularity.get(item, 0) / most) ** power, clip) for item in items}
 
 
-def stratified_weights(
-    popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0
-) -> dict[Hashable, float]:
+def stratified_weights(popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0) -> dict[Hashable, float]:
     """Return the weight of each item in stratified recall, popularity^(−gamma / (gamma + 1)).
 
     Items without training users count as having one. The inverse of a weight is a propensity.
@@ -191,12 +187,7 @@ def stratified_weights(
 
 
 def ips_recall_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int,
-    *,
-    propensities: Values,
-    normalised: bool = False,
+    recommended: Items, relevant: Relevant, k: int, *, propensities: Values, normalised: bool = False
 ) -> float:
     """Recall with hits weighted by 1 / propensity (IPS recall).
 
@@ -215,12 +206,7 @@ def ips_recall_at_k(
 
 
 def ips_dcg_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int,
-    *,
-    propensities: Values,
-    normalised: bool = False,
+    recommended: Items, relevant: Relevant, k: int, *, propensities: Values, normalised: bool = False
 ) -> float:
     """DCG with hits weighted by 1 / propensity (IPS DCG).
 

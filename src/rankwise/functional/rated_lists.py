@@ -78,12 +78,9 @@ def compute_metrics(
     per_user = [_metrics_of_user(pairs, k, threshold) for pairs in users.values() if pairs]
     excluded = sum(math.isnan(values["recall"]) for values in per_user)
     if excluded:
-        _LOG.info("%d of %d users have no relevant item: left out of recall and ndcg",
-                  excluded, len(per_user))  # fmt: skip
+        _LOG.info("%d of %d users have no relevant item: left out of recall and ndcg", excluded, len(per_user))
     return {
-        name: _OVER_ROWS[name](rows)
-        if name in _OVER_ROWS
-        else mean_of_defined(values[name] for values in per_user)
+        name: _OVER_ROWS[name](rows) if name in _OVER_ROWS else mean_of_defined(values[name] for values in per_user)
         for name in names
     }
 
@@ -95,16 +92,16 @@ def _names(metrics: object) -> list[str]:
     checked = []
     for name in names:
         if not isinstance(name, str) or name not in known:
-            raise ParameterError(f"there is no metric {name!r} of ratings"[:100],
-                                 found=", ".join(known),
-                                 hint=nearest(str(name)[:100], known))  # fmt: skip
+            raise ParameterError(
+                f"there is no metric {name!r} of ratings"[:100],
+                found=", ".join(known),
+                hint=nearest(str(name)[:100], known),
+            )
         checked.append(name)
     return checked
 
 
-def _metrics_of_user(
-    pairs: Sequence[tuple[float, float]], k: int, threshold: float
-) -> dict[str, float]:
+def _metrics_of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> dict[str, float]:
     """Return the list metrics of one user; recall and ndcg are NaN without relevant items."""
     predicted = [rating for rating, _ in pairs]
     relevant = [float(true >= threshold) for _, true in pairs]
@@ -126,10 +123,6 @@ def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[fl
         except (TypeError, ValueError):
             predicted = true = math.nan
         if not (math.isfinite(predicted) and math.isfinite(true)):
-            raise ScoreError(
-                "ratings come as (predicted, true), both numbers",
-                where=f"user {user!r}",
-                found=repr(row),
-            )
+            raise ScoreError("ratings come as (predicted, true), both numbers", where=f"user {user!r}", found=repr(row))
         out.append((predicted, true))
     return out

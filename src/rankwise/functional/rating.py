@@ -9,9 +9,14 @@ from typing import Any, Literal, TypeAlias
 from rankwise.functional.accuracy import check_option
 
 __all__ = [
-    "explained_variance", "fraction_of_concordant_pairs", "log_loss", "mean_absolute_error",
-    "mean_squared_error", "r2", "root_mean_squared_error",
-]  # fmt: skip
+    "explained_variance",
+    "fraction_of_concordant_pairs",
+    "log_loss",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "r2",
+    "root_mean_squared_error",
+]
 
 Pairs: TypeAlias = Sequence[tuple[float, float]]
 
@@ -74,10 +79,7 @@ def explained_variance(pairs: Pairs) -> float:
 
 
 def log_loss(
-    pairs: Pairs,
-    *,
-    epsilon: float = 1e-15,
-    scores: Literal["probabilities", "logits"] = "probabilities",
+    pairs: Pairs, *, epsilon: float = 1e-15, scores: Literal["probabilities", "logits"] = "probabilities"
 ) -> float:
     """Binary cross-entropy of (probability, label) pairs, in nats.
 

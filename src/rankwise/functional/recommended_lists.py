@@ -12,10 +12,17 @@ from typing import Literal
 from rankwise.functional.accuracy import Items, check_fraction, check_k, check_option, top
 
 __all__ = [
-    "cold_item_share_at_k", "duplicate_rate", "mean_score_at_k", "num_retrieved_at_k",
-    "overlap_at_k", "rbo_at_k", "repeated_at_k", "unsatisfied_at_k", "user_coverage_at_k",
+    "cold_item_share_at_k",
+    "duplicate_rate",
+    "mean_score_at_k",
+    "num_retrieved_at_k",
+    "overlap_at_k",
+    "rbo_at_k",
+    "repeated_at_k",
+    "unsatisfied_at_k",
+    "user_coverage_at_k",
     "user_coverage_at_n",
-]  # fmt: skip
+]
 
 
 def num_retrieved_at_k(recommended: Items, k: int | None = None) -> int:
@@ -75,9 +82,7 @@ def repeated_at_k(recommended: Items, history: Collection[Hashable], k: int | No
     return sum(item in history for item in items) / len(items) if items else math.nan
 
 
-def cold_item_share_at_k(
-    recommended: Items, training_items: Collection[Hashable], k: int | None = None
-) -> float:
+def cold_item_share_at_k(recommended: Items, training_items: Collection[Hashable], k: int | None = None) -> float:
     """Share of cold-start items in the top k: items without training interactions.
 
     >>> cold_item_share_at_k([1, 3, 5, 7], {1, 3, 5}, 4)
@@ -88,9 +93,8 @@ def cold_item_share_at_k(
 
 
 def overlap_at_k(
-    recommended: Items, baseline: Items, k: int, *,
-    denominator: Literal["length", "k", "union"] = "length",
-) -> float:  # fmt: skip
+    recommended: Items, baseline: Items, k: int, *, denominator: Literal["length", "k", "union"] = "length"
+) -> float:
     """Share of the top k that is also in the top k of a baseline list.
 
     The denominator is the number of items in the top k, k, or the number of items in at least one
@@ -107,9 +111,13 @@ def overlap_at_k(
 
 
 def rbo_at_k(
-    recommended: Items, other: Items, k: int | None = None, *, p: float = 0.9,
+    recommended: Items,
+    other: Items,
+    k: int | None = None,
+    *,
+    p: float = 0.9,
     form: Literal["extrapolated", "lower"] = "extrapolated",
-) -> float:  # fmt: skip
+) -> float:
     """Rank-biased overlap of the top k of two lists (Webber, Moffat & Zobel 2010).
 
     ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer

@@ -54,9 +54,7 @@ class RecommenderEvaluator:
         self.failed: dict[Hashable, Exception] = {}
         self.skipped = 0
 
-    def evaluate(
-        self, model: Any, test_data: Mapping[Any, Collection[Any]], catalog_size: int
-    ) -> dict[str, float]:
+    def evaluate(self, model: Any, test_data: Mapping[Any, Collection[Any]], catalog_size: int) -> dict[str, float]:
         """Return precision, recall, F1, coverage and Gini index at every cut-off.
 
         Parameters
@@ -85,8 +83,9 @@ class RecommenderEvaluator:
             raise ParameterError("a catalogue has at least one item", found=repr(catalog_size))
         for user, items in test_data.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
-                raise InputError("test_data holds a set of items for each user",
-                                 where=f"user {user!r}", found=repr(items))  # fmt: skip
+                raise InputError(
+                    "test_data holds a set of items for each user", where=f"user {user!r}", found=repr(items)
+                )
         self.failed, lists = {}, {}
         truth = {user: set(items) for user, items in test_data.items() if items}
         self.skipped = len(test_data) - len(truth)

@@ -8,19 +8,16 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import (
-    Items,
-    Lists,
-    Relevant,
-    is_number,
-    relevant_items,
-    top,
-)
+from rankwise.functional.accuracy import Items, Lists, Relevant, is_number, relevant_items, top
 
 __all__ = [
-    "alpha_ndcg_at_k", "calibration_error_at_k", "category_count_at_k", "category_entropy_at_k",
-    "personalization_at_k", "subtopic_recall_at_k",
-]  # fmt: skip
+    "alpha_ndcg_at_k",
+    "calibration_error_at_k",
+    "category_count_at_k",
+    "category_entropy_at_k",
+    "personalization_at_k",
+    "subtopic_recall_at_k",
+]
 
 
 Categories: TypeAlias = Mapping[Any, Collection[str]]
@@ -31,12 +28,7 @@ def _categories_of(items: Iterable[Hashable], categories: Categories) -> set[str
 
 
 def subtopic_recall_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int,
-    *,
-    categories: Categories,
-    of: Literal["list", "hits"] = "list",
+    recommended: Items, relevant: Relevant, k: int, *, categories: Categories, of: Literal["list", "hits"] = "list"
 ) -> float:
     """Subtopic recall: share of the categories of the relevant items that the top k covers.
 
@@ -84,10 +76,7 @@ def alpha_ndcg_at_k(
         left.remove(chosen)
     hits = [(rank, item) for rank, item in enumerate(top(recommended, k), 1) if item in relevant]
     gains = _alpha_gains([item for _, item in hits], categories, alpha)
-    best = sum(
-        gain / math.log2(rank + 1)
-        for rank, gain in enumerate(_alpha_gains(ideal, categories, alpha), start=1)
-    )
+    best = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(_alpha_gains(ideal, categories, alpha), start=1))
     dcg = sum(gain / math.log2(rank + 1) for gain, (rank, _) in zip(gains, hits, strict=True))
     return min(dcg / best, 1.0) if best else math.nan
 
@@ -103,12 +92,7 @@ def _shares(items: Iterable[Hashable], categories: Categories) -> dict[str, floa
 
 
 def calibration_error_at_k(
-    recommended: Items,
-    history: Collection[Hashable],
-    k: int,
-    *,
-    categories: Categories,
-    alpha: float = 0.01,
+    recommended: Items, history: Collection[Hashable], k: int, *, categories: Categories, alpha: float = 0.01
 ) -> float:
     """Calibration error: Kullback-Leibler divergence of list categories from history, in nats.
 
@@ -120,19 +104,12 @@ def calibration_error_at_k(
     p, q = _shares(history, categories), _shares(top(recommended, k), categories)
     if not p or not q:
         return math.nan
-    total = sum(
-        share * math.log(share / ((1 - alpha) * q.get(name, 0.0) + alpha * share))
-        for name, share in p.items()
-    )
+    total = sum(share * math.log(share / ((1 - alpha) * q.get(name, 0.0) + alpha * share)) for name, share in p.items())
     return max(total, 0.0)
 
 
 def category_entropy_at_k(
-    recommended: Items,
-    categories: Categories,
-    k: int | None = None,
-    *,
-    log_base: float | None = None,
+    recommended: Items, categories: Categories, k: int | None = None, *, log_base: float | None = None
 ) -> float:
     """Entropy of the category distribution of the top k, in nats or to the base ``log_base``.
 

@@ -19,13 +19,18 @@ from rankwise.measures.measure import Measure, measure
 from rankwise.measures.presets import preset
 
 __all__ = [
-    "AveragePrecision", "AverageRecall", "F", "HitRate", "LabelRankingAveragePrecision",
-    "Precision", "RPrecision", "Recall",
-]  # fmt: skip
+    "AveragePrecision",
+    "AverageRecall",
+    "F",
+    "HitRate",
+    "LabelRankingAveragePrecision",
+    "Precision",
+    "RPrecision",
+    "Recall",
+]
 
 
-@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required",
-         plain=plain.precision_at_k)  # fmt: skip
+@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.precision_at_k)
 class Precision(HitSum):
     r"""Share of the top k that is relevant.
 
@@ -109,8 +114,7 @@ class Recall(HitSum):
         return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
 
 
-@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy",
-         plain=plain.f1_at_k)  # fmt: skip
+@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
 class F(Composed):
     r"""Weighted harmonic mean of precision and recall, or of any two measures.
 
@@ -170,8 +174,7 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True,
-         plain=plain.hit_rate_at_k)  # fmt: skip
+@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate_at_k)
 class HitRate(RunningSum):
     r"""Share of users with a relevant item in the top k.
 
@@ -197,8 +200,7 @@ class HitRate(RunningSum):
         return block.hits.first()
 
 
-@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True,
-         plain=plain.average_precision_at_k)  # fmt: skip
+@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision_at_k)
 class AveragePrecision(HitSum):
     r"""Mean of the precision at the rank of each relevant item.
 
@@ -269,8 +271,9 @@ class AveragePrecision(HitSum):
         return self.normaliser in ("min", "k", "relevant")
 
 
-@preset("lrap", "label_ranking_average_precision", family="accuracy",
-        fixed={"ties": "blocks", "normaliser": "relevant"})  # fmt: skip
+@preset(
+    "lrap", "label_ranking_average_precision", family="accuracy", fixed={"ties": "blocks", "normaliser": "relevant"}
+)
 class LabelRankingAveragePrecision(AveragePrecision):
     r"""Label ranking average precision: the preset ``map(ties=blocks,normaliser=relevant)``.
 
@@ -295,8 +298,7 @@ class LabelRankingAveragePrecision(AveragePrecision):
     """
 
 
-@measure("mar", "average_recall", range=(0, 1), higher_is_better=True,
-         plain=plain.average_recall_at_k)  # fmt: skip
+@measure("mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k)
 class AverageRecall(HitSum):
     r"""Mean of the recall at the rank of each relevant item.
 
@@ -326,8 +328,7 @@ class AverageRecall(HitSum):
         return block.n_relevant * block.relevant_in_reach(k)
 
 
-@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none",
-         plain=plain.r_precision)  # fmt: skip
+@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.r_precision)
 class RPrecision(HitSum):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 

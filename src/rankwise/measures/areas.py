@@ -124,8 +124,7 @@ def _relevant_weight(block: Block) -> Array:
     return block.sum_rows(rows, block.item_weight(rows.user, rows.item))
 
 
-@measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy",
-         plain=plain.auc)  # fmt: skip
+@measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
 class AUC(_Area):
     r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 
@@ -162,8 +161,7 @@ class AUC(_Area):
         return _Sums(*sums).n_relevant
 
 
-@measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none",
-         family="accuracy", plain=plain.auc)  # fmt: skip
+@measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
 class GAUC(_Area):
     r"""Area under the ROC curve of each user, averaged over users.
 
@@ -190,8 +188,15 @@ class GAUC(_Area):
     """
 
 
-@measure("lauc", "limited_auc", range=(0, 1), higher_is_better=True, cutoff="required",
-         family="accuracy", plain=plain.limited_auc_at_k)  # fmt: skip
+@measure(
+    "lauc",
+    "limited_auc",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    family="accuracy",
+    plain=plain.limited_auc_at_k,
+)
 class LAUC(_Area):
     r"""Limited area under the ROC curve: only the relevant items in the top k count.
 

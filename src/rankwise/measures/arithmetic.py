@@ -14,10 +14,22 @@ from rankwise.errors import MeasureError, ParameterError, ScoreError
 from rankwise.measures.measure import Measure
 
 __all__ = [
-    "Gain", "at_least_one", "check_parameter", "discount", "divide", "gain_of",
-    "listed_denominator", "mean_difference", "need_cutoff", "or_nan", "retrieved", "running_sum",
-    "shared_with_baseline", "spread", "unit_vectors",
-]  # fmt: skip
+    "Gain",
+    "at_least_one",
+    "check_parameter",
+    "discount",
+    "divide",
+    "gain_of",
+    "listed_denominator",
+    "mean_difference",
+    "need_cutoff",
+    "or_nan",
+    "retrieved",
+    "running_sum",
+    "shared_with_baseline",
+    "spread",
+    "unit_vectors",
+]
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
 
@@ -113,11 +125,7 @@ def rows_above(user: Array) -> Array:
 def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:
     """Raise if a setting of the measure needs a cut-off k and the measure has none."""
     if where and not measure.k:
-        raise MeasureError(
-            f"{measure.name}({setting}) needs a cut-off",
-            found=str(measure),
-            hint=f"write {measure}@10",
-        )
+        raise MeasureError(f"{measure.name}({setting}) needs a cut-off", found=str(measure), hint=f"write {measure}@10")
 
 
 def unit_vectors(vectors: Array) -> Array:
@@ -127,16 +135,12 @@ def unit_vectors(vectors: Array) -> Array:
     return vectors / xp.where(length > 0, length, 1.0)
 
 
-def shared_with_baseline(
-    block: Block, k: int, denominator: Literal["length", "k", "union"]
-) -> Array:
+def shared_with_baseline(block: Block, k: int, denominator: Literal["length", "k", "union"]) -> Array:
     """Return the share of the top k in the baseline's top k, (U,); NaN without a baseline."""
     baseline, xp = block.overlap_baseline, block.xp
     common = block.count_overlap(baseline, k, both=True)
     if denominator == "union":
-        whole = (
-            retrieved(block, k) + xp.astype(xp.clip(baseline.length, max=k), xp.float64) - common
-        )
+        whole = retrieved(block, k) + xp.astype(xp.clip(baseline.length, max=k), xp.float64) - common
     else:
         whole = listed_denominator(block, k, denominator)
     return or_nan(divide(common, whole), baseline.length > 0)

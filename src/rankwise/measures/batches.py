@@ -12,9 +12,7 @@ __all__ = ["batches"]
 _CELLS = 1 << 18  # numbers in one work array: small enough for the cache
 
 
-def batches(
-    block: Block, rows: Array, cutoff: int, work_size: Callable[[int], int]
-) -> Iterator[tuple[Array, Array]]:
+def batches(block: Block, rows: Array, cutoff: int, work_size: Callable[[int], int]) -> Iterator[tuple[Array, Array]]:
     """Yield batches of users with equally many items in the top k, at least two.
 
     Parameters

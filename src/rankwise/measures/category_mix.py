@@ -20,8 +20,14 @@ from rankwise.measures.topics import OverCategories
 __all__ = ["CalibrationError", "CategoryCount", "CategoryEntropy"]
 
 
-@measure("calibration_error", "calibration", range=(0, math.inf), higher_is_better=False,
-         family="diversity", plain=plain.calibration_error_at_k)  # fmt: skip
+@measure(
+    "calibration_error",
+    "calibration",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="diversity",
+    plain=plain.calibration_error_at_k,
+)
 class CalibrationError(OverCategories):
     r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
 
@@ -77,8 +83,13 @@ class CalibrationError(OverCategories):
         return or_nan(kullback_leibler(p, mixed), has_history & has_list)
 
 
-@measure("category_entropy", range=(0, math.inf), higher_is_better=True, family="diversity",
-         plain=plain.category_entropy_at_k)  # fmt: skip
+@measure(
+    "category_entropy",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="diversity",
+    plain=plain.category_entropy_at_k,
+)
 class CategoryEntropy(OverCategories):
     r"""Shannon entropy of the category distribution of the top k.
 
@@ -135,8 +146,9 @@ class CategoryEntropy(OverCategories):
         return or_nan(xp.clip(nats, min=0.0) / scale, has_list)
 
 
-@measure("category_count", range=(0, math.inf), higher_is_better=True, family="diversity",
-         plain=plain.category_count_at_k)  # fmt: skip
+@measure(
+    "category_count", range=(0, math.inf), higher_is_better=True, family="diversity", plain=plain.category_count_at_k
+)
 class CategoryCount(OverCategories):
     r"""Number of distinct categories in the top k.
 

@@ -23,8 +23,7 @@ class _Count(PerUser):
     aggregate = "sum"
 
 
-@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True,
-         plain=plain.confusion_at_k)  # fmt: skip
+@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
 class TP(_Count):
     r"""Number of recommended and relevant items, over all users.
 
@@ -49,8 +48,7 @@ class TP(_Count):
         return block.sum_hits(block.hits.probability, k)
 
 
-@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False,
-         plain=plain.confusion_at_k)  # fmt: skip
+@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
 class FP(_Count):
     r"""Number of recommended items that are not relevant, over all users.
 
@@ -75,8 +73,7 @@ class FP(_Count):
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
-@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False,
-         plain=plain.confusion_at_k)  # fmt: skip
+@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
 class FN(_Count):
     r"""Number of relevant items that were not recommended, over all users.
 
@@ -101,8 +98,7 @@ class FN(_Count):
         return block.n_relevant - block.sum_hits(block.hits.probability, k)
 
 
-@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True,
-         plain=plain.confusion_at_k)  # fmt: skip
+@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
 class TN(Pooled):
     r"""Number of items neither recommended nor relevant, over all users.
 

@@ -46,13 +46,10 @@ class _OfConfusion(Pooled):
         hits = block.hits
         tp = block.sum_hits(hits.probability, k)
         n_hits = bincount(hits.user, hits.probability, block.n_users)
-        return _Sums(
-            tp, retrieved(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits
-        )
+        return _Sums(tp, retrieved(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
 
 
-@measure("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy",
-         plain=plain.accuracy_at_k)  # fmt: skip
+@measure("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
 class ListAccuracy(_OfConfusion):
     r"""Share of the catalogue that is recommended and relevant, or neither.
 
@@ -81,8 +78,7 @@ class ListAccuracy(_OfConfusion):
         return 1.0 - (s.fp + s.fn) / catalogue_size
 
 
-@measure("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy",
-         plain=plain.mcc_at_k)  # fmt: skip
+@measure("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
 class MatthewsCorrelation(_OfConfusion):
     r"""Matthews correlation coefficient of being recommended and being relevant.
 
@@ -115,8 +111,9 @@ class MatthewsCorrelation(_OfConfusion):
         return divide(s.tp * tn - s.fp * s.fn, namespace(s.tp).sqrt(squared))
 
 
-@measure("fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy",
-         plain=plain.fallout_at_k)  # fmt: skip
+@measure(
+    "fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k
+)
 class FallOut(_OfConfusion):
     r"""Fall-out, the false positive rate: share of the irrelevant items that is in the top k.
 

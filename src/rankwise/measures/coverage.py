@@ -53,8 +53,14 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
-@measure("catalog_coverage", "coverage", "catalogue_coverage", range=(0, 1),
-         higher_is_better=True, plain=plain.catalog_coverage)  # fmt: skip
+@measure(
+    "catalog_coverage",
+    "coverage",
+    "catalogue_coverage",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.catalog_coverage,
+)
 class CatalogCoverage(Catalogue):
     r"""Share of the catalogue that is in at least one user's top k.
 
@@ -103,8 +109,7 @@ class _OfAllUsers(PerUser):
     reads_truth = False
 
 
-@measure("user_coverage", range=(0, math.inf), higher_is_better=True,
-         plain=plain.user_coverage_at_k)  # fmt: skip
+@measure("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
 class UserCoverage(_OfAllUsers):
     r"""Number of users with at least one item in their top k.
 
@@ -142,8 +147,7 @@ class UserCoverage(_OfAllUsers):
         return block.xp.astype(block.list_length > 0, block.xp.float64)
 
 
-@measure("num_retrieved", range=(0, math.inf), higher_is_better=True,
-         plain=plain.num_retrieved_at_k)  # fmt: skip
+@measure("num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k)
 class NumRetrieved(_OfAllUsers):
     r"""Mean number of items in the users' top k.
 
@@ -169,8 +173,9 @@ class NumRetrieved(_OfAllUsers):
         return retrieved(block, k)
 
 
-@measure("user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required",
-         plain=plain.user_coverage_at_n)  # fmt: skip
+@measure(
+    "user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.user_coverage_at_n
+)
 class UserCoverageAtN(_OfAllUsers):
     r"""Number of users whose recommendation list has at least k items.
 

@@ -49,8 +49,7 @@ class IPSRecall(IPS):
     """
 
 
-@preset("snips_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased",
-        plain=plain.ips_recall_at_k)  # fmt: skip
+@preset("snips_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
 class SNIPSRecall(SNIPS):
     r"""Self-normalised IPS recall, ``snips(recall)``: each relevant item counts 1 / propensity.
 
@@ -137,8 +136,7 @@ class SNIPSDCG(ByPropensity, RunningSum):
         return block.sum_rows(rows, self.checked(block.xp.take(self.weight(block), rows.item)))
 
 
-@preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased",
-        plain=plain.ips_recall_at_k)  # fmt: skip
+@preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
 class StratifiedRecall(Stratified):
     r"""Popularity-stratified recall, ``stratified(recall)``: popular items have smaller weights.
 

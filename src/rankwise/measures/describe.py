@@ -13,26 +13,22 @@ from typing import Any, Literal, NamedTuple
 from rankwise import functional
 from rankwise.measures import registry
 from rankwise.measures.measure import Measure
-from rankwise.measures.measure_view import (
-    FAMILIES,
-    as_written,
-    better,
-    extra_inputs,
-    interval,
-    summary,
-)
+from rankwise.measures.measure_view import FAMILIES, as_written, better, extra_inputs, interval, summary
 
 __all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
 
 _SECTION = re.compile(r"\n+(?=\w+\n-{3,}\n)")
-_PARAMETER = re.compile(
-    r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE
-)
+_PARAMETER = re.compile(r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE)
 _VALUES = {
-    "float": "a number", "float | None": "a number or none", "bool": "true or false",
-    "str": "text", "Measure": "a measure", "tuple[Measure, ...]": "a list of measures",
-    "tuple[float, ...]": "a list of numbers", "tuple[bool, ...]": "a list of true and false",
-}  # fmt: skip
+    "float": "a number",
+    "float | None": "a number or none",
+    "bool": "true or false",
+    "str": "text",
+    "Measure": "a measure",
+    "tuple[Measure, ...]": "a list of measures",
+    "tuple[float, ...]": "a list of numbers",
+    "tuple[bool, ...]": "a list of true and false",
+}
 
 
 _AVERAGED = {
@@ -161,9 +157,7 @@ def describe(name: str) -> Description:
 def every_description() -> list[Description]:
     """Describe every measure, family by family, by name; plug-ins' own families come last."""
     order = {family: position for position, family in enumerate(FAMILIES)}
-    measures = sorted(
-        registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name)
-    )
+    measures = sorted(registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name))
     return [Description(cls) for cls in measures]
 
 

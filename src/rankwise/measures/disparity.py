@@ -89,8 +89,15 @@ class _WithSource(_Disparity):
         return self._bias(items, {name: source.count[:, j] for j, name in enumerate(source.names)})
 
 
-@measure("bias_disparity_source", "bias_disparity_bs", range=(0, math.inf), higher_is_better=None,
-         cutoff="none", family="fairness", plain=plain.preference_ratios)  # fmt: skip
+@measure(
+    "bias_disparity_source",
+    "bias_disparity_bs",
+    range=(0, math.inf),
+    higher_is_better=None,
+    cutoff="none",
+    family="fairness",
+    plain=plain.preference_ratios,
+)
 class BiasDisparitySource(_WithSource):
     r"""Bias of users' interactions: how strongly a user group prefers an item group.
 
@@ -122,8 +129,14 @@ class BiasDisparitySource(_WithSource):
         return Values(cells=self._source(items))
 
 
-@measure("bias_disparity_recommendation", "bias_disparity_br", range=(0, math.inf),
-         higher_is_better=None, family="fairness", plain=plain.preference_ratios)  # fmt: skip
+@measure(
+    "bias_disparity_recommendation",
+    "bias_disparity_br",
+    range=(0, math.inf),
+    higher_is_better=None,
+    family="fairness",
+    plain=plain.preference_ratios,
+)
 class BiasDisparityRecommendation(_Disparity):
     r"""Bias of recommendations: how strongly a user group is recommended an item group.
 
@@ -159,8 +172,14 @@ class BiasDisparityRecommendation(_Disparity):
         return Values(cells=self._recommended(items, k))
 
 
-@measure("bias_disparity", "bias_disparity_bd", range=(-1, math.inf), higher_is_better=None,
-         family="fairness", plain=plain.bias_disparity)  # fmt: skip
+@measure(
+    "bias_disparity",
+    "bias_disparity_bd",
+    range=(-1, math.inf),
+    higher_is_better=None,
+    family="fairness",
+    plain=plain.bias_disparity,
+)
 class BiasDisparity(_WithSource):
     r"""Bias disparity: how far recommendations move a user group towards an item group.
 
@@ -195,8 +214,5 @@ class BiasDisparity(_WithSource):
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the cells, by user group and item group."""
         source, recommended = self._source(items), self._recommended(items, k)
-        cells = {
-            cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan
-            for cell in recommended
-        }
+        cells = {cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan for cell in recommended}
         return Values(cells=cells)

@@ -13,9 +13,7 @@ from rankwise.core.arrays import Array, is_tensor, namespace
 from rankwise.errors import ParameterError
 from rankwise.measures.arithmetic import unit_vectors
 
-__all__ = [
-    "NAMED", "CosineDistance", "CustomDistance", "Distance", "EuclideanDistance", "JaccardDistance",
-]  # fmt: skip
+__all__ = ["NAMED", "CosineDistance", "CustomDistance", "Distance", "EuclideanDistance", "JaccardDistance"]
 
 _STRIP = 24  # rows of a strip: a multiple of 4, 8 and 12, which BLAS multiplies fastest
 _NEAR = 2.0**-20  # squared distances below this share of the squared lengths have lost digits

@@ -8,9 +8,7 @@ from rankwise.core.facts import Categories
 __all__ = ["category_shares", "kullback_leibler"]
 
 
-def category_shares(
-    categories: Categories, user: Array, item: Array, n_users: int
-) -> tuple[Array, Array]:
+def category_shares(categories: Categories, user: Array, item: Array, n_users: int) -> tuple[Array, Array]:
     """Return the share of every category among each user's items, and which users have any.
 
     An item counts in equal shares for its categories; items without categories are left out.

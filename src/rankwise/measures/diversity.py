@@ -117,8 +117,7 @@ class Gini(Catalogue):
         return weighted / (m * int(xp.sum(ordered)))
 
 
-@measure("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False,
-         plain=plain.herfindahl_index)  # fmt: skip
+@measure("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
 class Herfindahl(Catalogue):
     r"""Herfindahl index: probability that two random recommendations are of the same item.
 
@@ -152,8 +151,7 @@ class Herfindahl(Catalogue):
         return float(xp.sum((xp.astype(ordered, xp.float64) / total) ** 2))
 
 
-@measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True,
-         plain=plain.shannon_entropy)  # fmt: skip
+@measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True, plain=plain.shannon_entropy)
 class ShannonEntropy(Catalogue):
     r"""Shannon entropy of the distribution of recommendations over items.
 
@@ -221,8 +219,9 @@ class _UnitVectorSum(ItemSum):
         return ItemTerms(rows.user, rows.item, entry, rows.rank <= k)
 
 
-@measure("personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True,
-         plain=plain.personalization_at_k)  # fmt: skip
+@measure(
+    "personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True, plain=plain.personalization_at_k
+)
 class Personalization(Accumulated):
     r"""Mean dissimilarity of two users' recommendation lists, over all pairs of users.
 

@@ -20,9 +20,7 @@ from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser, Pooled, Sums
 from rankwise.measures.measure import Measure, measure
 
-__all__ = [
-    "AWRF", "ExpectedExposureDisparity", "ExpectedExposureLoss", "ExpectedExposureRelevance",
-]  # fmt: skip
+__all__ = ["AWRF", "ExpectedExposureDisparity", "ExpectedExposureLoss", "ExpectedExposureRelevance"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -94,8 +92,14 @@ class _ExpectedExposure(_OverGroups, Pooled):
         raise NotImplementedError
 
 
-@measure("ee_l", "expected_exposure_loss", range=(0, math.inf), higher_is_better=False,
-         family="fairness", plain=plain.expected_exposure_at_k)  # fmt: skip
+@measure(
+    "ee_l",
+    "expected_exposure_loss",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.expected_exposure_at_k,
+)
 class ExpectedExposureLoss(_ExpectedExposure):
     r"""Expected exposure loss (EE-L) of item groups: squared distance of exposure from its target.
 
@@ -125,8 +129,14 @@ class ExpectedExposureLoss(_ExpectedExposure):
         return (exposure - target) ** 2
 
 
-@measure("ee_d", "expected_exposure_disparity", range=(0, math.inf), higher_is_better=False,
-         family="fairness", plain=plain.expected_exposure_at_k)  # fmt: skip
+@measure(
+    "ee_d",
+    "expected_exposure_disparity",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.expected_exposure_at_k,
+)
 class ExpectedExposureDisparity(_ExpectedExposure):
     r"""Expected exposure disparity (EE-D) of item groups: how unequally exposure is spread.
 
@@ -152,8 +162,14 @@ class ExpectedExposureDisparity(_ExpectedExposure):
         return exposure**2
 
 
-@measure("ee_r", "expected_exposure_relevance", range=(0, math.inf), higher_is_better=True,
-         family="fairness", plain=plain.expected_exposure_at_k)  # fmt: skip
+@measure(
+    "ee_r",
+    "expected_exposure_relevance",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="fairness",
+    plain=plain.expected_exposure_at_k,
+)
 class ExpectedExposureRelevance(_ExpectedExposure):
     r"""Expected exposure relevance (EE-R) of item groups: exposure that follows relevance.
 
@@ -180,8 +196,14 @@ class ExpectedExposureRelevance(_ExpectedExposure):
         return exposure * target
 
 
-@measure("awrf", "attention_weighted_rank_fairness", range=(0, 1), higher_is_better=True,
-         family="fairness", plain=plain.awrf_at_k)  # fmt: skip
+@measure(
+    "awrf",
+    "attention_weighted_rank_fairness",
+    range=(0, 1),
+    higher_is_better=True,
+    family="fairness",
+    plain=plain.awrf_at_k,
+)
 class AWRF(_OverGroups, PerUser):
     r"""Attention-weighted rank fairness: how close groups' shares of attention are to a target.
 

@@ -11,21 +11,14 @@ import math
 from typing import Literal
 
 from rankwise import functional as plain
-from rankwise.measures.group_rates import (
-    AvailableCount,
-    GroupRates,
-    ItemNumber,
-    ListedUsers,
-    OverItemGroups,
-)
+from rankwise.measures.group_rates import AvailableCount, GroupRates, ItemNumber, ListedUsers, OverItemGroups
 from rankwise.measures.item_sums import HitCount, RecommendationCount, RelevantCount
 from rankwise.measures.measure import measure
 
 __all__ = ["REO", "RSP"]
 
 
-@measure("reo", "ranking_based_equal_opportunity", range=(0, math.inf), higher_is_better=False,
-         plain=plain.reo_at_k)  # fmt: skip
+@measure("reo", "ranking_based_equal_opportunity", range=(0, math.inf), higher_is_better=False, plain=plain.reo_at_k)
 class REO(OverItemGroups, GroupRates):
     r"""Ranking-based equal opportunity: inequality of recall over item groups.
 
@@ -55,8 +48,7 @@ class REO(OverItemGroups, GroupRates):
     part, whole = HitCount(), RelevantCount()
 
 
-@measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False,
-         plain=plain.rsp_at_k)  # fmt: skip
+@measure("rsp", "ranking_based_statistical_parity", range=(0, math.inf), higher_is_better=False, plain=plain.rsp_at_k)
 class RSP(OverItemGroups, GroupRates):
     r"""Ranking-based statistical parity: inequality of recommendation rates over item groups.
 

@@ -15,14 +15,7 @@ from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.core.block import Block, Cutoffs
 from rankwise.errors import ScoreError
-from rankwise.measures.arithmetic import (
-    Gain,
-    check_parameter,
-    discount,
-    gain_of,
-    need_cutoff,
-    running_sum,
-)
+from rankwise.measures.arithmetic import Gain, check_parameter, discount, gain_of, need_cutoff, running_sum
 from rankwise.measures.hit_sums import HitSum
 from rankwise.measures.input_kinds import Input
 from rankwise.measures.kinds import PerUser
@@ -145,8 +138,7 @@ class DCG(_Discounted):
     """
 
 
-@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True,
-         family="accuracy", plain=plain.ndcg_at_k)  # fmt: skip
+@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ndcg_at_k)
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
@@ -283,9 +275,7 @@ class RBP(HitSum):
         xp, largest = block.xp, self.max_relevance
         if largest is None:
             return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
-        return (1.0 - self.p) * block.sum_ideal(
-            lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k
-        )
+        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)
 
 
 @measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
@@ -321,9 +311,7 @@ class ERR(PerUser):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_parameter(
-            self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000"
-        )
+        check_parameter(self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000")
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""

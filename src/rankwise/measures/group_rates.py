@@ -89,8 +89,7 @@ class GroupRates(Accumulated):
         """Return the coefficient of variation of the rates, and the rates as cells."""
         groups = self.groups(items)
         part, whole = (
-            groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k))
-            for n in (self.part, self.whole)
+            groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k)) for n in (self.part, self.whole)
         )
         rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
         return Values(spread(rates), cells_of_items(groups.names, rates))

@@ -17,17 +17,14 @@ from rankwise.measures.arithmetic import divide, need_cutoff, retrieved, shared_
 from rankwise.measures.kinds import PerUser
 from rankwise.measures.measure import measure
 
-__all__ = [
-    "ColdItemShare", "DuplicateRate", "MeanScore", "Overlap", "Repeated", "Unsatisfied",
-]  # fmt: skip
+__all__ = ["ColdItemShare", "DuplicateRate", "MeanScore", "Overlap", "Repeated", "Unsatisfied"]
 
 
 class _OfList(PerUser):
     defined_for = "list"
 
 
-@measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none",
-         plain=plain.duplicate_rate)  # fmt: skip
+@measure("duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none", plain=plain.duplicate_rate)
 class DuplicateRate(_OfList):
     r"""Share of the recommendation list that repeats an item from a higher rank.
 
@@ -57,8 +54,7 @@ class DuplicateRate(_OfList):
         return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))
 
 
-@measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required",
-         plain=plain.unsatisfied_at_k)  # fmt: skip
+@measure("unsatisfied", range=(0, math.inf), higher_is_better=False, cutoff="required", plain=plain.unsatisfied_at_k)
 class Unsatisfied(PerUser):
     r"""Number of users whose recommendation list has fewer than k items.
 
@@ -127,8 +123,7 @@ class Repeated(_OfList):
         return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
 
 
-@measure("cold_item_share", range=(0, 1), higher_is_better=None,
-         plain=plain.cold_item_share_at_k)  # fmt: skip
+@measure("cold_item_share", range=(0, 1), higher_is_better=None, plain=plain.cold_item_share_at_k)
 class ColdItemShare(_OfList):
     r"""Share of cold-start items in the top k: items without training interactions.
 
@@ -201,8 +196,7 @@ class Overlap(_OfList):
         return shared_with_baseline(block, k, self.denominator)
 
 
-@measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None,
-         plain=plain.mean_score_at_k)  # fmt: skip
+@measure("mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k)
 class MeanScore(_OfList):
     r"""Mean predicted score of the items in the top k.
 

@@ -14,8 +14,14 @@ from rankwise.measures.measure import measure
 __all__ = ["InterpolatedPrecision"]
 
 
-@measure("iprec", "interpolated_precision", range=(0, 1), higher_is_better=True,
-         family="accuracy", plain=plain.interpolated_precision_at_k)  # fmt: skip
+@measure(
+    "iprec",
+    "interpolated_precision",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.interpolated_precision_at_k,
+)
 class InterpolatedPrecision(PerUser):
     r"""Interpolated precision at a recall, or averaged over 11 recalls from 0 to 1.
 

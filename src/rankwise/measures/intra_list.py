@@ -22,8 +22,14 @@ _DENSE = 1 << 24  # largest matrix of items times categories that is made for th
 _SINGLE = {"zero": 0.0, "one": 1.0, "skip": math.nan}
 
 
-@measure("intra_list_diversity", "ild", range=(0, math.inf), higher_is_better=True,
-         family="diversity", plain=plain.intra_list_diversity)  # fmt: skip
+@measure(
+    "intra_list_diversity",
+    "ild",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="diversity",
+    plain=plain.intra_list_diversity,
+)
 class IntraListDiversity(PerUser):
     r"""Mean distance between the items of the top k, over all pairs.
 

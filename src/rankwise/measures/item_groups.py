@@ -72,9 +72,7 @@ class _HitGains(_HitsInOrder):
 
     def _terms(self, judged: JudgedRows) -> Array | None:
         # Only relevant items have a gain: the others may have a negative relevance.
-        gain = gain_of(
-            self.gain, namespace(judged.truth).where(judged.relevant > 0, judged.truth, 0.0)
-        )
+        gain = gain_of(self.gain, namespace(judged.truth).where(judged.relevant > 0, judged.truth, 0.0))
         return gain * discount(judged.rank) if self.discounted else gain
 
 
@@ -103,8 +101,9 @@ class _GroupMeans(OverItemGroups):
         return Values(mean_difference(cells.values()), cells)
 
 
-@measure("item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness",
-         plain=plain.item_mad_ranking)  # fmt: skip
+@measure(
+    "item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_ranking
+)
 class ItemMADRanking(_GroupMeans):
     r"""Mean absolute difference between groups of items in the gain of a recommendation.
 
@@ -150,8 +149,7 @@ class ItemMADRanking(_GroupMeans):
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
-@measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness",
-         plain=plain.item_mad_rating)  # fmt: skip
+@measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_rating)
 class ItemMADRating(_GroupMeans):
     r"""Mean absolute difference between groups of items in the scores of their hits.
 

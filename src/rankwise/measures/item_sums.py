@@ -20,9 +20,15 @@ from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.row_sets import Needs
 
 __all__ = [
-    "CatalogueSums", "HistoryCount", "HitCount", "ItemSum", "ItemTerms", "RecommendationCount",
-    "RelevantCount", "RepeatCount",
-]  # fmt: skip
+    "CatalogueSums",
+    "HistoryCount",
+    "HitCount",
+    "ItemSum",
+    "ItemTerms",
+    "RecommendationCount",
+    "RelevantCount",
+    "RepeatCount",
+]
 
 _F = TypeVar("_F")
 

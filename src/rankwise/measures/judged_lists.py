@@ -20,8 +20,7 @@ from rankwise.measures.measure import Measure, measure
 __all__ = ["Condensed", "Judged"]
 
 
-@measure("judged", range=(0, 1), higher_is_better=None, family="hygiene",
-         plain=plain.judged_at_k)  # fmt: skip
+@measure("judged", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.judged_at_k)
 class Judged(PerUser):
     r"""Share of the top k that has a row in the ground truth, relevant or not.
 
@@ -53,8 +52,7 @@ class Judged(PerUser):
         return divide(block.sum_judged(ones, k), retrieved(block, k))
 
 
-@measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy",
-         plain=plain.condensed)  # fmt: skip
+@measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.condensed)
 class Condensed(OfMeasure, PerUser):
     r"""A measure of condensed lists: unjudged items are removed before ranks are counted.
 
@@ -93,8 +91,9 @@ class Condensed(OfMeasure, PerUser):
         if not hits_alone or reads - {"ideal"}:
             raise ParameterError(
                 f"{self.name}: {self.of.name} reads more than the hits of a list",
-                found=str(self.of), hint="ndcg, map, recall, precision, mrr, rbp and err do not",
-            )  # fmt: skip
+                found=str(self.of),
+                hint="ndcg, map, recall, precision, mrr, rbp and err do not",
+            )
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -115,8 +114,12 @@ def _condense(block: Block) -> Block:
     (hit,) = xp.nonzero(rows.relevant > 0)
     user = rows.user[hit]
     hits = Hits(
-        user, rank[hit], xp.ones(user.shape[0], dtype=xp.float64),
-        xp.astype(rows_above(user) + 1, xp.float64), rows.truth[hit], rows.item[hit],
-    )  # fmt: skip
+        user,
+        rank[hit],
+        xp.ones(user.shape[0], dtype=xp.float64),
+        xp.astype(rows_above(user) + 1, xp.float64),
+        rows.truth[hit],
+        rows.item[hit],
+    )
     length = xp.astype(length, xp.int64)
     return replace(block, list_length=length, hits=hits, limit=None)

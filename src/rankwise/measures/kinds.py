@@ -29,9 +29,20 @@ from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.user_by_user import plain_inputs, plain_values
 
 __all__ = [
-    "Accumulated", "Catalogue", "Composed", "Grouped", "OfMeasure", "OfParts", "OverUsers",
-    "PerUser", "Pooled", "Sums", "Values", "Weightable", "at_cutoffs",
-]  # fmt: skip
+    "Accumulated",
+    "Catalogue",
+    "Composed",
+    "Grouped",
+    "OfMeasure",
+    "OfParts",
+    "OverUsers",
+    "PerUser",
+    "Pooled",
+    "Sums",
+    "Values",
+    "Weightable",
+    "at_cutoffs",
+]
 
 Sums: TypeAlias = tuple[Array, ...]
 """The sums of a pooled measure: one array per sum, each with an entry per user, or numbers."""
@@ -247,12 +258,8 @@ class OfParts(Measure):
                 hint=f"write {self.name}(…)@10",
             )
         if part.cells_only:
-            raise ParameterError(
-                f"{self.name}: {part.name} has only values of groups", found=str(part)
-            )
-        has_values = isinstance(part, PerUser | Pooled) or (
-            isinstance(part, Composed) and part.of == "users"
-        )
+            raise ParameterError(f"{self.name}: {part.name} has only values of groups", found=str(part))
+        has_values = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
         of_users = isinstance(self, Grouped | OverUsers) or getattr(self, "of", "") == "users"
         if not has_values and of_users:
             raise ParameterError(

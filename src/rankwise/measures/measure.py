@@ -17,16 +17,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    Self,
-    TypeAlias,
-    TypeVar,
-    dataclass_transform,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
 
 from rankwise.core.block import Cutoffs
 from rankwise.errors import MeasureError, ParameterError
@@ -96,11 +87,7 @@ class Measure(Registered):
                 _check(self, parameter.name, getattr(self, parameter.name))
         object.__setattr__(self, "k", _cutoffs(self, self.k))
         if self.k and self.cutoff == "none":
-            raise ParameterError(
-                f"{self.name} has no cut-off",
-                found=f"@{_show_k(self.k)}",
-                hint=f"write {self.name}",
-            )
+            raise ParameterError(f"{self.name} has no cut-off", found=f"@{_show_k(self.k)}", hint=f"write {self.name}")
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
         """Set the cut-offs."""
@@ -191,9 +178,7 @@ class Measure(Registered):
     def require_cutoff(self) -> None:
         """Raise if the measure needs a cut-off and has none."""
         if self.cutoff == "required" and not self.k:
-            raise MeasureError(
-                f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10"
-            )
+            raise MeasureError(f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10")
         for part in self.parts:
             part.require_cutoff()
 
@@ -288,9 +273,7 @@ def _check(owner: Measure, name: str, value: object) -> None:
     else:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
-        raise ParameterError(
-            f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}"
-        )
+        raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
 
 
 def _as_measures(default: object, value: Any) -> Any:
@@ -350,9 +333,7 @@ def show_value(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{','.join(map(show_value, value))}]"
     if isinstance(value, str) and (
-        not value.isidentifier()
-        or keyword.iskeyword(value)
-        or value.lower() in ("true", "false", "none")
+        not value.isidentifier() or keyword.iskeyword(value) or value.lower() in ("true", "false", "none")
     ):
         return value if value == "none" else repr(value)
     if callable(value):

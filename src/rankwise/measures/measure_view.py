@@ -14,10 +14,7 @@ from rankwise.core.block import Cutoffs
 from rankwise.core.view import TableView, html
 from rankwise.measures.input_kinds import Inputs
 
-__all__ = [
-    "FAMILIES", "ShownMeasure", "as_written", "better", "extra_inputs", "interval", "measure_html",
-    "summary",
-]  # fmt: skip
+__all__ = ["FAMILIES", "ShownMeasure", "as_written", "better", "extra_inputs", "interval", "measure_html", "summary"]
 
 FAMILIES = {
     "accuracy": "Accuracy",
@@ -35,10 +32,17 @@ FAMILIES = {
 """The families in the order in which they are shown, and their titles."""
 
 _INPUTS = {
-    "popularity": "train", "history": "train", "similarity": "train", "source": "train",
-    "baseline": "baseline", "categories": "items: categories", "features": "items: features",
-    "item_group": "items: group", "propensity": "items: propensity", "user_group": "users: group",
-}  # fmt: skip
+    "popularity": "train",
+    "history": "train",
+    "similarity": "train",
+    "source": "train",
+    "baseline": "baseline",
+    "categories": "items: categories",
+    "features": "items: features",
+    "item_group": "items: group",
+    "propensity": "items: propensity",
+    "user_group": "users: group",
+}
 
 
 class ShownMeasure(Protocol):
@@ -96,10 +100,7 @@ def measure_html(measure: ShownMeasure) -> str:
     views = [TableView(["measure", str(measure)], rows, left=(0, 1))]
     if measure.parameters:
         defaults = type(measure)().parameters
-        values = [
-            (name, as_written(value), as_written(defaults[name]))
-            for name, value in measure.parameters.items()
-        ]
+        values = [(name, as_written(value), as_written(defaults[name])) for name, value in measure.parameters.items()]
         views.append(TableView(["parameter", "value", "default"], values, left=(0, 1, 2)))
     return html(*views)
 

@@ -18,8 +18,7 @@ from rankwise.measures.measure import Measure, measure
 __all__ = ["MicroAverage"]
 
 
-@measure("micro", "micro_average", range=(0, math.inf), higher_is_better=True,
-         family="accuracy", plain=plain.micro)  # fmt: skip
+@measure("micro", "micro_average", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.micro)
 class MicroAverage(OfMeasure, Pooled):
     r"""Micro-average of a measure: the sum of users' numerators over that of their denominators.
 
@@ -56,8 +55,9 @@ class MicroAverage(OfMeasure, Pooled):
         if not isinstance(self.of, RunningSum):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over hits",
-                found=str(self.of), hint="recall, precision, ndcg, map, mrr and rbp are",
-            )  # fmt: skip
+                found=str(self.of),
+                hint="recall, precision, ndcg, map, mrr and rbp are",
+            )
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return numerator and denominator of every user, shape (U,) both."""

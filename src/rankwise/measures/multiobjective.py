@@ -23,9 +23,7 @@ class _Objectives(Composed):
         """Check the parameters."""
         super().__post_init__()
         if not self.measures:
-            raise ParameterError(
-                f"{self.name} needs measures", hint=f"write {self.name}([ndcg,recall])@10"
-            )
+            raise ParameterError(f"{self.name} needs measures", hint=f"write {self.name}([ndcg,recall])@10")
 
     @property
     def parts(self) -> tuple[Measure, ...]:
@@ -59,8 +57,9 @@ class _Objectives(Composed):
         )
 
 
-@measure("euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False,
-         plain=plain.euclidean_distance)  # fmt: skip
+@measure(
+    "euclidean_distance", "euc_distance", range=(0, math.inf), higher_is_better=False, plain=plain.euclidean_distance
+)
 class EuclideanDistance(_Objectives):
     r"""Euclidean distance from the values of several measures to the ideal point (utopia).
 

@@ -34,9 +34,7 @@ Cold: TypeAlias = Literal["rarest", "skip", "zero"]
 __all__ = ["EFD", "EPC", "Novelty", "Surprisal", "Unexpectedness"]
 
 
-def _probability(
-    block: Block, popularity: Literal["users", "interactions"], *, min_count: float
-) -> Array:
+def _probability(block: Block, popularity: Literal["users", "interactions"], *, min_count: float) -> Array:
     """Return :math:`p_i`, the share of training users or interactions that each item has."""
     training = block[POPULARITY]
     total = training.n_users if popularity == "users" else training.n_interactions
@@ -154,9 +152,8 @@ def _self_information(block: Block, popularity: Literal["users", "interactions"]
 
 
 def _mean_of_bits(
-    block: Block, bits: Array, k: int, denominator: Literal["length", "k"], cold: Cold,
-    *, discounted: bool,
-) -> Array:  # fmt: skip
+    block: Block, bits: Array, k: int, denominator: Literal["length", "k"], cold: Cold, *, discounted: bool
+) -> Array:
     """Return the mean of a value of every row of the top k, weighted by rank if discounted."""
     rows, xp = block.recommended, block.xp
     if not discounted:
@@ -179,8 +176,7 @@ def _mean_of_bits(
     return or_nan(divide(value, left), block.sum_recommended(warm, k) > 0)
 
 
-@measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True,
-         plain=plain.novelty_at_k)  # fmt: skip
+@measure("novelty", "miuf", "self_information", range=(0, math.inf), higher_is_better=True, plain=plain.novelty_at_k)
 class Novelty(_ListMean):
     r"""Mean self-information of the items in the top k, in bits.
 

@@ -50,8 +50,9 @@ class _OfMeasure(OverUsers):
         return (at_cutoffs(self.of, self.k),)
 
 
-@measure("quantile", range=(-math.inf, math.inf), higher_is_better=True, family="fairness",
-         plain=plain.quantile_of_users)  # fmt: skip
+@measure(
+    "quantile", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.quantile_of_users
+)
 class Quantile(_OfMeasure):
     r"""Quantile of a measure over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
 
@@ -93,8 +94,7 @@ class Quantile(_OfMeasure):
         return float(np.quantile(values, self.q))
 
 
-@measure("worst", range=(-math.inf, math.inf), higher_is_better=True, family="fairness",
-         plain=plain.worst_share)  # fmt: skip
+@measure("worst", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.worst_share)
 class Worst(_OfMeasure):
     r"""Mean of a measure over the worst-served share of users.
 
@@ -138,8 +138,14 @@ class Worst(_OfMeasure):
         return math.fsum(values[:n] if lowest else values[-n:]) / n
 
 
-@measure("geometric_mean", "gmean", range=(0, math.inf), higher_is_better=True, family="fairness",
-         plain=plain.geometric_mean_of_users)  # fmt: skip
+@measure(
+    "geometric_mean",
+    "gmean",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="fairness",
+    plain=plain.geometric_mean_of_users,
+)
 class GeometricMean(_OfMeasure):
     r"""Geometric mean of a measure over users, dominated by the users with the lowest values.
 

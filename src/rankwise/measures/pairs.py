@@ -15,8 +15,7 @@ from rankwise.measures.measure import measure
 __all__ = ["BPref", "ListAUC", "PartialAUC"]
 
 
-@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none",
-         family="accuracy", plain=plain.bpref)  # fmt: skip
+@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.bpref)
 class BPref(Weightable, PerUser):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
@@ -113,8 +112,15 @@ def _mean_below(block: Block, cutoff: int) -> Array:
     return (n_positive * left - n_positive * (n_positive - 1.0) / 2.0) / (m + 1.0)
 
 
-@measure("partial_auc", "pauc", range=(0, 1), higher_is_better=True, cutoff="required",
-         family="accuracy", plain=plain.partial_auc_at_k)  # fmt: skip
+@measure(
+    "partial_auc",
+    "pauc",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    family="accuracy",
+    plain=plain.partial_auc_at_k,
+)
 class PartialAUC(Weightable, PerUser):
     r"""Area under the ROC curve up to the first k items that are not relevant.
 
@@ -158,8 +164,9 @@ class PartialAUC(Weightable, PerUser):
         return divide(bincount(hits.owner, share, block.n_users), n_relevant)
 
 
-@measure("list_auc", "auroc", range=(0, 1), higher_is_better=True, cutoff="none",
-         family="accuracy", plain=plain.list_auc)  # fmt: skip
+@measure(
+    "list_auc", "auroc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.list_auc
+)
 class ListAUC(PerUser):
     r"""Area under the ROC curve of the items in the list alone.
 

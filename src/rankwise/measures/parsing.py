@@ -14,15 +14,7 @@ from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures import registry
 from rankwise.measures.registry import Registered
 
-__all__ = [
-    "RANKWISE",
-    "Language",
-    "made_of",
-    "make",
-    "normal_form",
-    "parse_text",
-    "several_measures",
-]
+__all__ = ["RANKWISE", "Language", "made_of", "make", "normal_form", "parse_text", "several_measures"]
 
 
 class Language(Protocol):
@@ -84,9 +76,7 @@ def _read(text: str, language: Language) -> list[Any]:
 def normal_form(text: str) -> str:
     """Return a text in which names like hit-rate are one word, as they are to people."""
     return re.sub(  # what stands in quotes is left alone
-        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
-        lambda match: match[1] or "_",
-        text.strip(),
+        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""", lambda match: match[1] or "_", text.strip()
     )
 
 

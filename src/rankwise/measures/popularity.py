@@ -19,13 +19,7 @@ from rankwise.core.facts import POPULARITY, Groups
 from rankwise.measures.arithmetic import check_parameter, divide, listed_denominator, or_nan
 from rankwise.measures.group_rates import AvailableCount, GroupRates, ItemNumber, One
 from rankwise.measures.input_kinds import Input
-from rankwise.measures.item_sums import (
-    CatalogueSums,
-    HitCount,
-    ItemSum,
-    RecommendationCount,
-    RelevantCount,
-)
+from rankwise.measures.item_sums import CatalogueSums, HitCount, ItemSum, RecommendationCount, RelevantCount
 from rankwise.measures.kinds import PerUser, Pooled, Sums
 from rankwise.measures.measure import Measure, measure
 
@@ -61,8 +55,7 @@ class _HeadAndTail(Measure):
         check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "must lie in (0, 1)")
 
 
-@measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None,
-         plain=plain.arp_at_k)  # fmt: skip
+@measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
 class ARP(PerUser):
     r"""Mean popularity of the items in the top k: their number of training users.
 
@@ -100,8 +93,9 @@ class ARP(PerUser):
         return divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
 
 
-@measure("popularity_quantile", "mean_pop_rank", range=(0, 1), higher_is_better=None,
-         plain=plain.popularity_quantile_at_k)  # fmt: skip
+@measure(
+    "popularity_quantile", "mean_pop_rank", range=(0, 1), higher_is_better=None, plain=plain.popularity_quantile_at_k
+)
 class PopularityQuantile(PerUser):
     r"""Mean popularity quantile of the items in the top k: 1 for the most popular item.
 
@@ -149,8 +143,7 @@ class _LongTail(_HeadAndTail, PerUser):
         return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
 
-@measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True,
-         plain=plain.aclt_at_k)  # fmt: skip
+@measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True, plain=plain.aclt_at_k)
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
@@ -178,8 +171,7 @@ class ACLT(_LongTail):
         return self._count(block, k)
 
 
-@measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True,
-         plain=plain.aplt_at_k)  # fmt: skip
+@measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True, plain=plain.aplt_at_k)
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
@@ -224,8 +216,9 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
         return Groups(tail.astype(np.int64), ("short_head", "long_tail"))
 
 
-@measure("pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1),
-         higher_is_better=False, plain=plain.rsp_at_k)  # fmt: skip
+@measure(
+    "pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1), higher_is_better=False, plain=plain.rsp_at_k
+)
 class PopRSP(_HeadTailRates):
     r"""Inequality of recommendation rates between short-head and long-tail items.
 
@@ -267,8 +260,9 @@ class PopRSP(_HeadTailRates):
         return AvailableCount() if self.denominator == "available" else One()
 
 
-@measure("pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1),
-         higher_is_better=False, plain=plain.reo_at_k)  # fmt: skip
+@measure(
+    "pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1), higher_is_better=False, plain=plain.reo_at_k
+)
 class PopREO(_HeadTailRates):
     r"""Inequality of recall between short-head and long-tail items.
 
@@ -310,8 +304,7 @@ class PopREO(_HeadTailRates):
         return HitCount() if self.of == "hits" else RecommendationCount()
 
 
-@measure("popularity_lift", range=(-1, math.inf), higher_is_better=None,
-         plain=plain.popularity_lift_at_k)  # fmt: skip
+@measure("popularity_lift", range=(-1, math.inf), higher_is_better=None, plain=plain.popularity_lift_at_k)
 class PopularityLift(Pooled):
     r"""Relative difference in mean popularity between recommendation lists and user histories.
 

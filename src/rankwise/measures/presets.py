@@ -45,8 +45,7 @@ def preset(
     def decorate(cls: _M) -> _M:
         base = cls.__mro__[1]
         assert issubclass(base, Measure)
-        cls.__annotations__ = {**inspect.get_annotations(cls),
-                               **dict.fromkeys(fixed, ClassVar[Any])}  # fmt: skip
+        cls.__annotations__ = {**inspect.get_annotations(cls), **dict.fromkeys(fixed, ClassVar[Any])}
         for parameter, value in fixed.items():
             setattr(cls, parameter, value)
         cls.fixed = dict(fixed)

@@ -70,8 +70,7 @@ class _MeanLoss(_MeanOverRows, _OfScores):
         return error**2
 
 
-@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none",
-         plain=plain.mean_absolute_error)  # fmt: skip
+@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_absolute_error)
 class MAE(_MeanLoss):
     r"""Mean absolute error.
 
@@ -95,8 +94,7 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none",
-         plain=plain.mean_squared_error)  # fmt: skip
+@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_squared_error)
 class MSE(_MeanLoss):
     r"""Mean squared error.
 
@@ -117,8 +115,7 @@ class MSE(_MeanLoss):
     """
 
 
-@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none",
-         plain=plain.root_mean_squared_error)  # fmt: skip
+@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.root_mean_squared_error)
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
 
@@ -150,8 +147,7 @@ class RMSE(_MeanLoss):
         return namespace(mean).sqrt(mean)
 
 
-@measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none",
-         plain=plain.r2)  # fmt: skip
+@measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2)
 class R2(_OfScores):
     r"""Coefficient of determination: the share of the variance of ratings that is explained.
 
@@ -186,8 +182,14 @@ class R2(_OfScores):
         return or_nan(1.0 - divide(error, variation), variation > _noise(squares))
 
 
-@measure("explained_variance", "exp_var", range=(-math.inf, 1), higher_is_better=True,
-         cutoff="none", plain=plain.explained_variance)  # fmt: skip
+@measure(
+    "explained_variance",
+    "exp_var",
+    range=(-math.inf, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.explained_variance,
+)
 class ExplainedVariance(_OfScores):
     r"""Share of the variance of ratings that is explained, ignoring a constant error.
 
@@ -228,8 +230,15 @@ def _noise(squares: Array) -> Array:
     return 1e-12 * squares
 
 
-@measure("log_loss", "logloss", "binary_cross_entropy", range=(0, math.inf), higher_is_better=False,
-         cutoff="none", plain=plain.log_loss)  # fmt: skip
+@measure(
+    "log_loss",
+    "logloss",
+    "binary_cross_entropy",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.log_loss,
+)
 class LogLoss(_MeanOverRows):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
@@ -282,8 +291,7 @@ class LogLoss(_MeanOverRows):
         return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
-@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none",
-         plain=plain.fraction_of_concordant_pairs)  # fmt: skip
+@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)
 class FCP(_OfScores):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 

@@ -43,10 +43,7 @@ def parse(text: str) -> Measure:
 
 
 def parse_all(
-    measures: MeasureLike | Iterable[MeasureLike],
-    reader: Reader | None = None,
-    *,
-    cutoffs: bool = True,
+    measures: MeasureLike | Iterable[MeasureLike], reader: Reader | None = None, *, cutoffs: bool = True
 ) -> tuple[Measure, ...]:
     """Return the measures that are given as text, objects or classes, in a list or alone.
 
@@ -77,9 +74,7 @@ def parse_all(
                 hint='write "ndcg@10" or rankwise.NDCG() @ 10',
             )
     if not out:
-        raise MeasureError(
-            "no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]'
-        )
+        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
     cells: set[str] = set()
     for measure in out:
         if cutoffs:
@@ -102,8 +97,9 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise MeasureError(
                 "measures must be text here: each convention has its own notation",
-                found=f"{text!r} ({type(text).__name__})", hint='write "ndcg@10"',
-            )  # fmt: skip
+                found=f"{text!r} ({type(text).__name__})",
+                hint='write "ndcg@10"',
+            )
         for part in _top_level(text):
             name, _, cutoffs = part.rpartition("@")
             if part.isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
@@ -113,9 +109,7 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
             else:
                 out.append(f"{name}@{cutoffs}" if name else part)
     if not out:
-        raise MeasureError(
-            "no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]'
-        )
+        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
     return out
 
 

@@ -17,8 +17,16 @@ from rankwise.measures.measure import measure
 __all__ = ["ARHR", "NCRR", "ReciprocalRank"]
 
 
-@measure("mrr", "rr", "reciprocal_rank", "recip_rank", range=(0, 1), higher_is_better=True,
-         family="accuracy", plain=plain.reciprocal_rank_at_k)  # fmt: skip
+@measure(
+    "mrr",
+    "rr",
+    "reciprocal_rank",
+    "recip_rank",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.reciprocal_rank_at_k,
+)
 class ReciprocalRank(RunningSum):
     r"""One over the rank of the first relevant item.
 
@@ -44,8 +52,7 @@ class ReciprocalRank(RunningSum):
         return block.hits.first() / block.hits.rank
 
 
-@measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy",
-         plain=plain.arhr_at_k)  # fmt: skip
+@measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
 class ARHR(HitSum):
     r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
 
@@ -70,8 +77,7 @@ class ARHR(HitSum):
         return block.hits.probability / block.hits.rank
 
 
-@measure("ncrr", range=(0, 1), higher_is_better=True,
-         family="accuracy", plain=plain.ncrr_at_k)  # fmt: skip
+@measure("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)
 class NCRR(ARHR):
     r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
 

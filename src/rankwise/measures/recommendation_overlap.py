@@ -16,8 +16,7 @@ from rankwise.measures.measure import measure
 __all__ = ["RankBiasedOverlap"]
 
 
-@measure("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene",
-         plain=plain.rbo_at_k)  # fmt: skip
+@measure("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
 class RankBiasedOverlap(PerUser):
     r"""Rank-biased overlap of the top k with the baseline's top k.
 

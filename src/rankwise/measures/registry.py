@@ -57,8 +57,7 @@ def add(cls: type[Registered]) -> None:
         if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
                 f"two measures are called {name!r}",
-                found=f"{holder.__module__}.{holder.__qualname__} and "
-                f"{cls.__module__}.{cls.__qualname__}",
+                found=f"{holder.__module__}.{holder.__qualname__} and {cls.__module__}.{cls.__qualname__}",
             )
     _known.update({key(name): cls for name in spellings})
 
@@ -150,7 +149,6 @@ def find(name: str) -> type[Any]:
     cls = _called(name)
     if cls is None:
         raise MeasureError(
-            f"there is no measure called {name!r}",
-            hint=_nearest(name) or "'rankwise measures' lists all of them",
+            f"there is no measure called {name!r}", hint=_nearest(name) or "'rankwise measures' lists all of them"
         )
     return cls

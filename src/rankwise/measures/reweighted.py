@@ -94,8 +94,7 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
         return None
 
 
-@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased",
-         plain=plain.weighted_sum)  # fmt: skip
+@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class IPS(ByPropensity, _Reweighted):
     r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
 
@@ -124,8 +123,7 @@ class IPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased",
-         plain=plain.weighted_sum)  # fmt: skip
+@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class SNIPS(ByPropensity, _Reweighted):
     r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
 
@@ -156,8 +154,7 @@ class SNIPS(ByPropensity, _Reweighted):
     of: Measure = Recall()
 
 
-@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased",
-         plain=plain.weighted_sum)  # fmt: skip
+@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class Stratified(ByStratum, _Reweighted):
     r"""Popularity-stratified form of a measure: popular items have smaller weights.
 

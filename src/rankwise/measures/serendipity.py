@@ -32,8 +32,14 @@ class _Sums(NamedTuple):
     """Their ranks, counted from 0, summed."""
 
 
-@measure("serendipity", range=(0, 2), higher_is_better=True, cutoff="required", family="novelty",
-         plain=plain.serendipity_at_k)  # fmt: skip
+@measure(
+    "serendipity",
+    range=(0, 2),
+    higher_is_better=True,
+    cutoff="required",
+    family="novelty",
+    plain=plain.serendipity_at_k,
+)
 class Serendipity(Pooled):
     r"""Unexpected relevant items: ranked above their popularity, or unlike the user's history.
 
@@ -119,12 +125,7 @@ class Serendipity(Pooled):
         warm = xp.take(training.count, item) > 0
         gain = xp.where(warm, xp.clip(expected - rank, min=0.0), 0.0)
         cold = xp.where(warm, 0.0, weight)
-        return _Sums(
-            length,
-            add(weight * gain, k),
-            n_cold=add(cold, k),
-            cold_ranks=add(cold * (rank - 1.0), k),
-        )
+        return _Sums(length, add(weight * gain, k), n_cold=add(cold, k), cold_ranks=add(cold * (rank - 1.0), k))
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean over the list; NaN without one."""
@@ -163,15 +164,12 @@ def _sum_vectors(block: Block, history: ItemRows, vector: Array) -> Array:
     xp = namespace(vector)
     rounded = xp.round(vector * 2.0**40) / 2.0**40
     columns = [
-        bincount(history.user, xp.take(rounded[:, j], history.item), block.n_users)
-        for j in range(vector.shape[1])
+        bincount(history.user, xp.take(rounded[:, j], history.item), block.n_users) for j in range(vector.shape[1])
     ]
     return xp.stack(columns, axis=1)
 
 
-def _sum_cosines(
-    block: Block, history: ItemRows, similarity: Similarity, user: Array, row: Array
-) -> Array:
+def _sum_cosines(block: Block, history: ItemRows, similarity: Similarity, user: Array, row: Array) -> Array:
     """Sum the cosines of each row's item with all items of its user's history, shape (n,).
 
     The pairs of items are never materialised. Cosines come rounded to multiples of 2^-38 (see

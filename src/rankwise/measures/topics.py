@@ -35,8 +35,14 @@ class OverCategories(PerUser):
         return block[Categories.fact(self.categories)]
 
 
-@measure("subtopic_recall", "srecall", range=(0, 1), higher_is_better=True,
-         family="diversity", plain=plain.subtopic_recall_at_k)  # fmt: skip
+@measure(
+    "subtopic_recall",
+    "srecall",
+    range=(0, 1),
+    higher_is_better=True,
+    family="diversity",
+    plain=plain.subtopic_recall_at_k,
+)
 class SubtopicRecall(OverCategories):
     r"""Share of the categories of the relevant items that the top k covers.
 
@@ -98,8 +104,14 @@ class SubtopicRecall(OverCategories):
         return judged.user[top], judged.item[top]
 
 
-@measure("alpha_ndcg", range=(0, 1), higher_is_better=True, cutoff="required",
-         family="diversity", plain=plain.alpha_ndcg_at_k)  # fmt: skip
+@measure(
+    "alpha_ndcg",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    family="diversity",
+    plain=plain.alpha_ndcg_at_k,
+)
 class AlphaNDCG(OverCategories):
     r"""nDCG that rewards a category less each time that the list repeats it.
 

@@ -15,8 +15,9 @@ from rankwise.measures.measure import Measure, measure
 __all__ = ["Complement", "Ratio"]
 
 
-@measure("complement", range=(-math.inf, math.inf), higher_is_better=None,
-         family="multiobjective", plain=plain.complement)  # fmt: skip
+@measure(
+    "complement", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.complement
+)
 class Complement(Composed):
     r"""One minus the value of another measure.
 
@@ -59,9 +60,7 @@ class Complement(Composed):
     def of(self) -> Literal["users", "means"]:
         """Whether each user has a value."""
         part = self.measure
-        per_user = isinstance(part, PerUser | Pooled) or (
-            isinstance(part, Composed) and part.of == "users"
-        )
+        per_user = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
         return "users" if per_user else "means"
 
     @property
@@ -74,8 +73,7 @@ class Complement(Composed):
         return 1.0 - values[0]
 
 
-@measure("ratio", range=(-math.inf, math.inf), higher_is_better=None,
-         family="multiobjective", plain=plain.ratio)  # fmt: skip
+@measure("ratio", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.ratio)
 class Ratio(Composed):
     r"""Value of one measure divided by that of another.
 

@@ -59,9 +59,10 @@ class _Signature:
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters
         data = [
-            name for name, parameter in parameters.items()
+            name
+            for name, parameter in parameters.items()
             if parameter.kind is not parameter.KEYWORD_ONLY and name != "k"
-        ]  # fmt: skip
+        ]
         if not 1 <= len(data) <= 2:
             raise MeasureError(
                 "a plain definition must take a list, or a list and the relevant items",
@@ -70,10 +71,7 @@ class _Signature:
             )
         self.judges = len(data) == 2
         self.has_cutoff = "k" in parameters
-        self.options = {
-            name for name, parameter in parameters.items()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        }  # fmt: skip
+        self.options = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
 
 
 @cache

@@ -27,8 +27,7 @@ class _MeanDifference(Grouped):
         return mean_difference(map(float, means))
 
 
-@measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness",
-         plain=plain.mean_difference)  # fmt: skip
+@measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness", plain=plain.mean_difference)
 class UserMADRanking(_MeanDifference):
     r"""Mean absolute difference between groups of users in nDCG.
 
@@ -67,8 +66,7 @@ class UserMADRanking(_MeanDifference):
         return (NDCG(gain=self.gain) @ self.k,)
 
 
-@measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness",
-         plain=plain.mean_difference)  # fmt: skip
+@measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.mean_difference)
 class UserMADRating(_MeanDifference):
     r"""Mean absolute difference between groups of users in the scores of recommended items.
 
@@ -111,8 +109,7 @@ class _AnyMeasure(Grouped):
         return (at_cutoffs(self.measure, self.k),)
 
 
-@measure("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness",
-         plain=plain.group_means)  # fmt: skip
+@measure("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.group_means)
 class GroupGap(_AnyMeasure):
     r"""Difference between the highest and the lowest mean of a measure over groups of users.
 
@@ -149,8 +146,7 @@ class GroupGap(_AnyMeasure):
         return float(means.max() - means.min())
 
 
-@measure("group_ratio", range=(0, 1), higher_is_better=True, family="fairness",
-         plain=plain.group_means)  # fmt: skip
+@measure("group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means)
 class GroupRatio(_AnyMeasure):
     r"""Ratio of the lowest to the highest mean of a measure over groups of users.
 

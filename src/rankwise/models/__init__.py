@@ -8,7 +8,4 @@ masked items in the lists of a library are removed.
 from rankwise.models.adapters import Cornac, Implicit, LensKit, LightFM, RecTools, Surprise
 from rankwise.models.baselines import ItemNeighbours, Popularity, Random
 
-__all__ = [
-    "Cornac", "Implicit", "ItemNeighbours", "LensKit", "LightFM", "Popularity", "Random",
-    "RecTools", "Surprise",
-]  # fmt: skip
+__all__ = ["Cornac", "Implicit", "ItemNeighbours", "LensKit", "LightFM", "Popularity", "Random", "RecTools", "Surprise"]

@@ -24,8 +24,9 @@ def _ids(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
     """Return the ids of rows or columns, by default numbers; raise unless there are ``size``."""
     out = list(range(size)) if ids is None else list(ids)
     if len(out) != size:
-        raise ParameterError(f"{role}_ids must have one id per {role} of the model",
-                             found=f"{len(out)} ids, {size} {role}s")  # fmt: skip
+        raise ParameterError(
+            f"{role}_ids must have one id per {role} of the model", found=f"{len(out)} ids, {size} {role}s"
+        )
     return out
 
 
@@ -85,19 +86,14 @@ class Implicit:
         # implicit pads lists with item 0 beyond the catalogue, with the smallest float for a masked
         # item, and with -1 if neighbours run out; neighbour models give seen items the score 0.
         items, scores = self.model.recommend(
-            rows,
-            user_items,
-            N=min(n, len(self._items)),
-            filter_already_liked_items=self.filter_seen,
+            rows, user_items, N=min(n, len(self._items)), filter_already_liked_items=self.filter_seen
         )
         out: Lists = {}
         for row, user in enumerate(known):
             seen = set(user_items[row].indices.tolist()) if self.filter_seen else set()
             pairs = zip(items[row].tolist(), scores[row].tolist(), strict=True)
             out[user] = [
-                (self._items[item], score)
-                for item, score in pairs
-                if item >= 0 and score > -3e38 and item not in seen
+                (self._items[item], score) for item, score in pairs if item >= 0 and score > -3e38 and item not in seen
             ]
         return out
 
@@ -188,8 +184,10 @@ class Surprise:
             except ValueError:
                 continue
             predictions = [self.algorithm.predict(user, item, clip=False) for item in self._items]
-            scores = [-np.inf if prediction.details.get("was_impossible") else float(prediction.est)
-                      for prediction in predictions]  # fmt: skip
+            scores = [
+                -np.inf if prediction.details.get("was_impossible") else float(prediction.est)
+                for prediction in predictions
+            ]
             seen = [item for item, _ in self.trainset.ur[inner]] if self.filter_seen else None
             items = _top_items(scores, n, self._items, seen)
             if items:

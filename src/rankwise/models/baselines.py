@@ -42,9 +42,7 @@ class Baseline:
         self._items = interactions["item"].unique().sort()
         self._users = pl.DataFrame({"user": users, "code": np.arange(len(users))})
         row = interactions["user"].replace_strict(users, np.arange(len(users))).to_numpy()
-        column = (
-            interactions["item"].replace_strict(self._items, np.arange(len(self._items))).to_numpy()
-        )
+        column = interactions["item"].replace_strict(self._items, np.arange(len(self._items))).to_numpy()
         shape = (len(users), len(self._items))
         seen: csr_array = csr_array((np.ones(len(row)), (row, column)), shape=shape)
         seen.sum_duplicates()
@@ -59,9 +57,7 @@ class Baseline:
         A user without scored items gets no row.
         """
         ids = pl.Series("user", list(users))
-        known = pl.DataFrame({"user": ids}).join(
-            self._users, on="user", how="left", maintain_order="left"
-        )
+        known = pl.DataFrame({"user": ids}).join(self._users, on="user", how="left", maintain_order="left")
         codes = known["code"].fill_null(-1).to_numpy()
         blocks = [
             self._top_items(ids[start : start + _USERS], codes[start : start + _USERS], n, start)

@@ -37,8 +37,9 @@ class Predictions:
 
     def no_scores(self) -> EmptyError:
         """Return the error for a model that fails for all users."""
-        return EmptyError("the model predicted no valid scores for any user",
-                          found=next(iter(self.failed.values()), None))  # fmt: skip
+        return EmptyError(
+            "the model predicted no valid scores for any user", found=next(iter(self.failed.values()), None)
+        )
 
     def scores(self, codes: Any) -> Scores:
         """Return the scores of the users with these codes, one row per user."""
@@ -62,16 +63,17 @@ class Predictions:
         """Return the model's scores of these users; raise if shape or values are not valid."""
         output = self._model.predict(users)
         if np.iscomplexobj(output) or np.ma.isMaskedArray(output):
-            raise InputError("predicted scores must be real numbers, without a mask",
-                             found=f"a {type(output).__name__} of {output.dtype}")  # fmt: skip
+            raise InputError(
+                "predicted scores must be real numbers, without a mask",
+                found=f"a {type(output).__name__} of {output.dtype}",
+            )
         scores: Scores = np.asarray(output, dtype=np.float64)
         n_items = self.width or "some"
         has_width = scores.ndim == 2 and (not self.width or scores.shape[1] == self.width)
         if not has_width or len(scores) != len(users):
             raise InputError(
                 "predict must return one row per user and one column per item",
-                found=f"shape {scores.shape} for {len(users)} users and {n_items} items"
-                + self._width_source,
+                found=f"shape {scores.shape} for {len(users)} users and {n_items} items" + self._width_source,
             )
         if np.isnan(scores).any() or (scores == np.inf).any():
             raise InputError("a predicted score is NaN or infinite")

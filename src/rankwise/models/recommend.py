@@ -14,9 +14,7 @@ import polars as pl
 
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 
-__all__ = [
-    "FAILURES", "ModelLists", "asks_many", "check_model", "log_failure", "reason", "request_lists",
-]  # fmt: skip
+__all__ = ["FAILURES", "ModelLists", "asks_many", "check_model", "log_failure", "reason", "request_lists"]
 
 FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
@@ -26,8 +24,14 @@ _LOGGED = 20  # failures that are logged one by one; further failures are only c
 _LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
 _MANY = {"users", "userids", "uids", "userlist", "queries"}
-_WRAPPED = {"implicit": "Implicit", "lenskit": "LensKit", "rectools": "RecTools",
-            "surprise": "Surprise", "cornac": "Cornac", "lightfm": "LightFM"}  # fmt: skip
+_WRAPPED = {
+    "implicit": "Implicit",
+    "lenskit": "LensKit",
+    "rectools": "RecTools",
+    "surprise": "Surprise",
+    "cornac": "Cornac",
+    "lightfm": "LightFM",
+}
 
 ScoredItems: TypeAlias = "tuple[list[Any], list[float] | None]"
 """Items, best first, and their scores if the model returns them."""
@@ -193,8 +197,10 @@ def _by_user(output: Any, users: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     rows = list(islice(output, len(users) + 1))
     if len(rows) != len(users) or any(np.isscalar(row) for row in rows):
         more = "or more " if len(rows) > len(users) else ""
-        raise InputError("recommend must return one list per user when called with several users",
-                         found=f"{len(rows)} {more}answers for {len(users)} users")  # fmt: skip
+        raise InputError(
+            "recommend must return one list per user when called with several users",
+            found=f"{len(rows)} {more}answers for {len(users)} users",
+        )
     return zip(users, rows, strict=True)
 
 
@@ -205,8 +211,9 @@ def _is_table(output: Any) -> bool:
 def _table_by_user(frame: pl.DataFrame) -> Iterable[tuple[Any, Any]]:
     names = _columns(frame)
     if "user" not in names or "item" not in names:
-        raise InputError("a table of recommendations must have columns for users and items",
-                         found=", ".join(frame.columns))  # fmt: skip
+        raise InputError(
+            "a table of recommendations must have columns for users and items", found=", ".join(frame.columns)
+        )
     for (user,), rows in frame.group_by(names["user"], maintain_order=True):
         yield user, rows
 
@@ -223,8 +230,7 @@ def _parse(output: Any, most: int) -> ScoredItems:
     need not end; tables are sorted by rank, else by score, as in `rankwise.evaluate`.
     """
     if isinstance(output, str | bytes | set | frozenset):
-        raise InputError("a recommendation list must be ordered: neither text nor a set",
-                         found=repr(output)[:60])  # fmt: skip
+        raise InputError("a recommendation list must be ordered: neither text nor a set", found=repr(output)[:60])
     if _is_table(output):
         return _parse_table(pl.DataFrame(output))
     if hasattr(output, "to_dict") and hasattr(output, "index"):  # a pandas Series of scores
@@ -237,8 +243,7 @@ def _parse(output: Any, most: int) -> ScoredItems:
     if isinstance(output, tuple) and len(output) == 2 and all(_is_column(part) for part in output):
         items, scores = (_to_list(part) for part in output)
         if len(items) != len(scores):
-            raise InputError("items and scores are of different lengths",
-                             found=f"{len(items)} and {len(scores)}")  # fmt: skip
+            raise InputError("items and scores are of different lengths", found=f"{len(items)} and {len(scores)}")
         return items, _to_floats(scores)
     rows = _to_list(output, most)
     if rows and all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
@@ -252,8 +257,7 @@ def _parse(output: Any, most: int) -> ScoredItems:
 def _parse_table(frame: pl.DataFrame) -> ScoredItems:
     names = _columns(frame)
     if "item" not in names:
-        raise InputError("a table of recommendations must have a column for items",
-                         found=str(frame.columns))  # fmt: skip
+        raise InputError("a table of recommendations must have a column for items", found=str(frame.columns))
     if "rank" in names:
         frame = frame.sort(names["rank"], maintain_order=True)
     elif "score" in names:
@@ -269,8 +273,7 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise InputError("items are integers or strings", found=repr(item)[:60])
         if item_type is not (required or item_type):
-            raise InputError("item ids are integers and strings, not all of one type",
-                             found=repr(item)[:60])  # fmt: skip
+            raise InputError("item ids are integers and strings, not all of one type", found=repr(item)[:60])
         if not isinstance(item, str) and not -(2**63) <= int(item) < 2**63:
             raise IdError("an item id does not fit 64 bits", found=repr(item)[:60])
         required = item_type
@@ -283,8 +286,7 @@ def _check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:  # half of a character, as broken decoding leaves them
-        raise IdError("an item id is not valid Unicode",
-                      found=repr(text[error.start : error.end])) from error  # fmt: skip
+        raise IdError("an item id is not valid Unicode", found=repr(text[error.start : error.end])) from error
 
 
 def _is_column(part: Any) -> bool:

@@ -34,14 +34,11 @@ class Axis:
         self.ids = pl.Series(role, np.arange(size)) if ids is None else read_ids(role, ids, name)
         if len(self.ids) != size:
             raise ParameterError(
-                f"{name} must have one id for every {role} with scores",
-                found=f"{len(self.ids)} ids, {size} {role}s",
+                f"{name} must have one id for every {role} with scores", found=f"{len(self.ids)} ids, {size} {role}s"
             )
         if self.ids.n_unique() < size:
             raise IdError(
-                f"two {role}s have the same id",
-                where=name,
-                found=repr(self.ids.filter(self.ids.is_duplicated())[0]),
+                f"two {role}s have the same id", where=name, found=repr(self.ids.filter(self.ids.is_duplicated())[0])
             )
 
     def codes(self, table: Table) -> Ints:
@@ -118,6 +115,5 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
         series = series.cast(pl.Int64)
     series = plain_texts(series)
     if series.null_count() or not (series.dtype.is_integer() or series.dtype == pl.String):
-        raise IdError("ids are integers or strings, and all of one kind", where=where,
-                      found=str(series.dtype))  # fmt: skip
+        raise IdError("ids are integers or strings, and all of one kind", where=where, found=str(series.dtype))
     return series.alias(role)

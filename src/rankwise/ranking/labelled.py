@@ -46,9 +46,7 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     elif _counts_rows(scores.columns):
         columns = None
     return Labelled(
-        scores.to_numpy(),
-        rows if user_ids is None else user_ids,
-        columns if item_ids is None else item_ids,
+        scores.to_numpy(), rows if user_ids is None else user_ids, columns if item_ids is None else item_ids
     )
 
 

@@ -107,8 +107,9 @@ def make_pool(
             counts["candidates_without_scores"] += int((codes < 0).sum())
             codes = np.unique(codes[codes >= 0])
             if not len(codes):
-                raise EmptyError("no candidate has a score", where="candidates",
-                                 hint="do item_ids and candidates name items alike?")  # fmt: skip
+                raise EmptyError(
+                    "no candidate has a score", where="candidates", hint="do item_ids and candidates name items alike?"
+                )
             source, item_axis = source.subset(codes), item_axis.subset(codes)
     excluded = None
     if exclude is not None:
@@ -117,8 +118,7 @@ def make_pool(
         excluded = _user_items("excluded", table, user_axis, item_axis, counts)
         protocol = replace(protocol, candidates=f"{protocol.candidates} less seen")
     ranked_users = _ranked_users(only, user_axis, counts)
-    return Pool(source, user_axis, item_axis, ranked_users, excluded, user_items,
-                protocol, counts)  # fmt: skip
+    return Pool(source, user_axis, item_axis, ranked_users, excluded, user_items, protocol, counts)
 
 
 def _check_mask(exclude: Any, scores: Scores) -> None:
@@ -141,9 +141,7 @@ def _check_candidates(candidates: object) -> None:
         )
 
 
-def _user_items(
-    name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]
-) -> UserItems:
+def _user_items(name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]) -> UserItems:
     """Return the items of each user in a table, as codes; rows without a score are counted."""
     user, item = users.codes(table), items.codes(table)
     known = (user >= 0) & (item >= 0)

@@ -88,8 +88,16 @@ class Ranking:
         """Return the lists as a table for `rankwise.evaluate`."""
         columns = {name: name for name in self.frame.columns}
         k = self.k if self.ties == "expected" else None
-        return Recommendations(self.frame, "recommendations", "ranking", "ranking", columns,
-                     protocol=self.protocol, counts=self.counts, k=k)  # fmt: skip
+        return Recommendations(
+            self.frame,
+            "recommendations",
+            "ranking",
+            "ranking",
+            columns,
+            protocol=self.protocol,
+            counts=self.counts,
+            k=k,
+        )
 
 
 @described(**SHARED)
@@ -168,13 +176,19 @@ def rank(
     check_choice("ties", ties, TieRule)
     check_positive(threads=threads, k=k)
     if k is None:
-        raise ParameterError(
-            "rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)"
-        )
+        raise ParameterError("rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)")
     pool = make_pool(
-        scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
-        item_ids=item_ids, only=only, columns=columns,
-    )  # fmt: skip
+        scores,
+        users,
+        items,
+        bias,
+        exclude=exclude,
+        candidates=candidates,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        only=only,
+        columns=columns,
+    )
     return rank_pool(pool, int(k), ties, threads or default_threads(), progress)
 
 
@@ -196,8 +210,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
                 found=f"more than {total:,} rows for lists of {k}",
                 hint='break ties by id with ties="item", or use rw.rank_relevant',
             )
-    rows = TopRows(*(np.concatenate([getattr(block, name) for block in blocks])
-                     for name in ("user", "item", "score")))  # fmt: skip
+    rows = TopRows(*(np.concatenate([getattr(block, name) for block in blocks]) for name in ("user", "item", "score")))
     lengths = np.bincount(rows.user, minlength=len(pool.users.ids))[pool.ranked_users]
     counts = Counter(pool.counts)
     counts["lists_ranked"] = int((lengths > 0).sum())
@@ -217,9 +230,7 @@ def no_candidates(pool: Pool) -> EmptyError:
     )
 
 
-def _blocks(
-    pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None
-) -> Iterator[TopRows]:
+def _blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None) -> Iterator[TopRows]:
     """Yield the lists of a block of users at a time, with users and items as codes."""
     groups = groups_for(k, pool.scores.n_items)
     id_rank, descending, keep_ties = pool.items.id_rank, ties == "item_desc", ties == "expected"
@@ -242,6 +253,4 @@ def _blocks(
         check_scores(pool, users, scores, largest)
         return lists(top(scores, largest, k), users)
 
-    return map_blocks(
-        pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress
-    )
+    return map_blocks(pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress)

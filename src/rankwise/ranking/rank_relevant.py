@@ -18,13 +18,7 @@ from rankwise.core.ragged import Ints, UserItems, bucket, reorder, runs
 from rankwise.core.threads import default_threads
 from rankwise.ranking.pool import SHARED, Pool, make_pool
 from rankwise.ranking.rank import no_candidates
-from rankwise.ranking.score_blocks import (
-    CandidateScores,
-    check_scores,
-    is_in,
-    map_blocks,
-    pair_keys,
-)
+from rankwise.ranking.score_blocks import CandidateScores, check_scores, is_in, map_blocks, pair_keys
 from rankwise.ranking.scores import PAD, Floats
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.protocol import Protocol
@@ -72,10 +66,16 @@ class Ranks:
     def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
         """Return the ranks as a table for `rankwise.evaluate`."""
         return Recommendations(
-            self.frame, "recommendations", "ranks", "exact ranks",
-            {name: name for name in self.frame.columns}, protocol=self.protocol,
-            counts=self.counts, lengths=self.lengths, unranked=self.unranked,
-        )  # fmt: skip
+            self.frame,
+            "recommendations",
+            "ranks",
+            "exact ranks",
+            {name: name for name in self.frame.columns},
+            protocol=self.protocol,
+            counts=self.counts,
+            lengths=self.lengths,
+            unranked=self.unranked,
+        )
 
 
 @described(**SHARED)
@@ -146,9 +146,17 @@ def rank_relevant(
     table = read_table(truth, "truth", columns)
     table = table.with_frame(table.frame.select("user", "item").unique(maintain_order=True))
     pool = make_pool(
-        scores, users, items, bias, exclude=exclude, candidates=candidates, user_ids=user_ids,
-        item_ids=item_ids, only=table, columns=columns,
-    )  # fmt: skip
+        scores,
+        users,
+        items,
+        bias,
+        exclude=exclude,
+        candidates=candidates,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        only=table,
+        columns=columns,
+    )
     user, item = pool.codes(table)
     known = (user >= 0) & (item >= 0)
     starts, order = bucket(user[known], len(pool.users.ids))
@@ -204,9 +212,7 @@ def _join(blocks: list[_RankRows]) -> _RankRows:
     return _RankRows(*columns)
 
 
-def _blocks(
-    pool: Pool, judged: UserItems, threads: int, progress: bool | None
-) -> Iterator[_RankRows]:
+def _blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | None) -> Iterator[_RankRows]:
     """Yield the ranks of the judged items of a block of users at a time."""
 
     def of_candidates(block: CandidateScores) -> _RankRows:
@@ -216,9 +222,7 @@ def _blocks(
         check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
         return _among_all_items(users, scores, judged)
 
-    return map_blocks(
-        pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress
-    )
+    return map_blocks(pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress)
 
 
 def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
@@ -273,11 +277,7 @@ def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
     return _sorted(user, item[rows], score[rows], above[rows], equal, length)
 
 
-def _sorted(
-    user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints
-) -> _RankRows:
+def _sorted(user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints) -> _RankRows:
     """Return the rows sorted by rank within each user; users keep their order."""
-    item, score, above, equal = reorder(
-        runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows]
-    )
+    item, score, above, equal = reorder(runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows])
     return _RankRows(user, item, score, above + 1, above + equal, length)

@@ -159,6 +159,5 @@ def _bad_score(pool: Pool, user: int, item: int, value: Any) -> ScoreError:
         "a score is NaN or infinite",
         where=f"scores, user {pool.users.ids[user]!r}, item {pool.items.ids[item]!r}",
         found=str(value),
-        hint="find out why the model gives no number; minus infinity excludes an item from the "
-        "candidate set",
+        hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
     )

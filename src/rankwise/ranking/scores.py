@@ -11,8 +11,7 @@ import numpy as np
 from rankwise.core.ragged import Ints
 from rankwise.errors import InputError, ParameterError, ScoreError
 
-__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores",
-           "rounded_up"]  # fmt: skip
+__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores", "rounded_up"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
@@ -110,9 +109,7 @@ class Factors(Scores):
 class Computed(Scores):
     """Scores from a function of at most ``batch_size`` user codes, which returns shape (B, I)."""
 
-    def __init__(
-        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, batch_size: int
-    ) -> None:
+    def __init__(self, function: Callable[[Ints], Floats], n_users: int, n_items: int, batch_size: int) -> None:
         self.function, self.batch_size = function, batch_size
         self.n_users, self.n_items, self.dtype = n_users, n_items, np.dtype(np.float64)
 
@@ -134,9 +131,7 @@ class Computed(Scores):
 
     def subset(self, items: Ints) -> Computed:
         """Look up columns of what the function returns."""
-        return Computed(
-            lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size
-        )
+        return Computed(lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size)
 
 
 def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
@@ -147,9 +142,7 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     if list(given.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
             "pass either scores, users by items, or the factors users= and items=",
-            found=", ".join(
-                f"{name} {'' if here else 'not '}given" for name, here in given.items()
-            ),
+            found=", ".join(f"{name} {'' if here else 'not '}given" for name, here in given.items()),
         )
     if scores is not None:
         if bias is not None:
@@ -164,9 +157,7 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
         )
     item_bias = None if bias is None else _array("bias", bias, 1)
     if item_bias is not None and len(item_bias) != len(item):
-        raise InputError(
-            "bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items"
-        )
+        raise InputError("bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items")
     for name, values in (("users", user), ("items", item), ("bias", item_bias)):
         if values is not None:
             _check_finite(name, values)
@@ -183,8 +174,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
             hint="pass it to rw.evaluate as it is, or a dense matrix here",
         )
     if isinstance(values, np.ma.MaskedArray):
-        raise InputError(f"{name}: a masked array is not supported",
-                         hint="replace masked scores with minus infinity")  # fmt: skip
+        raise InputError(f"{name}: a masked array is not supported", hint="replace masked scores with minus infinity")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients

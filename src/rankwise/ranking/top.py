@@ -66,9 +66,7 @@ def top(scores: Floats, largest: Floats, k: int) -> TopRows:
     return TopRows(user[row], layer * groups + group[row], kept[row, layer])
 
 
-def cut_lists(
-    rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, keep_ties: bool
-) -> TopRows:
+def cut_lists(rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, keep_ties: bool) -> TopRows:
     """Sort each user's rows by descending score, and cut the list at k.
 
     Equal scores are ordered by ``id_rank``, None for the item's code; ``keep_ties`` keeps all items

@@ -12,9 +12,13 @@ from rankwise.core.view import Format, TableView, export, finite, html, number, 
 __all__ = ["SCHEMA", "AcrossConventions"]
 
 SCHEMA: dict[str, Any] = {
-    "measure": pl.String, "convention": pl.String, "value": pl.Float64, "users": pl.Int64,
-    "definition": pl.String, "why": pl.String,
-}  # fmt: skip
+    "measure": pl.String,
+    "convention": pl.String,
+    "value": pl.Float64,
+    "users": pl.Int64,
+    "definition": pl.String,
+    "why": pl.String,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,32 +40,39 @@ class AcrossConventions:
     def spread(self) -> pl.DataFrame:
         """The smallest and the largest value of each metric: ``measure, low, high, values``."""
         return self.table.group_by("measure", maintain_order=True).agg(
-            low=pl.col("value").drop_nans().min(), high=pl.col("value").drop_nans().max(),
+            low=pl.col("value").drop_nans().min(),
+            high=pl.col("value").drop_nans().max(),
             values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),
-        )  # fmt: skip
+        )
 
     def _views(self) -> list[TableView]:
         rows = [
             (
-                row["measure"], row["convention"],
+                row["measure"],
+                row["convention"],
                 "" if row["value"] is None else number(row["value"]),
                 "" if row["users"] is None else f"{row['users']:,}",
                 row["definition"] or "",
             )
             for row in self.table.to_dicts()
-        ]  # fmt: skip
+        ]
         notes = [
             f"{row['measure']}: {number(row['low'])} to {number(row['high'])}"
-            for row in self.spread.to_dicts() if row["low"] is not None
-        ]  # fmt: skip
-        notes += [
-            f"{row['measure']}, {row['convention']}: {row['why']}"
-            for row in self.table.to_dicts() if row["why"]
-        ]  # fmt: skip
+            for row in self.spread.to_dicts()
+            if row["low"] is not None
+        ]
+        notes += [f"{row['measure']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
         head = ("measure", "convention", "value", "users", "definition")
-        return [TableView(head, rows, notes=notes or ("no convention gives this number",),
-                          left=(0, 1, 4), title="Conventions",
-                          label="rankwise-conventions")]  # fmt: skip
+        return [
+            TableView(
+                head,
+                rows,
+                notes=notes or ("no convention gives this number",),
+                left=(0, 1, 4),
+                title="Conventions",
+                label="rankwise-conventions",
+            )
+        ]
 
     def __repr__(self) -> str:
         return plain(*self._views())

@@ -28,10 +28,11 @@ _WORTH_A_THREAD = 10_000  # users
 def some_missing(measure: str, found: str) -> ParameterError:
     """Return the error for users who have a value in some results only."""
     return ParameterError(
-        f"some users have a value of {measure} in one result, and none in another", found=found,
+        f"some users have a value of {measure} in one result, and none in another",
+        found=found,
         hint='missing="zero" counts it as 0, as for a list that was not delivered; '
         'missing="common" compares the users who have all values',
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +114,13 @@ def main_measure(result: Result) -> str:
     """Return the default primary measure: ``ndcg@10``, or the first mean over users."""
     means = [cell for cell in result.values if result.is_mean_of_users(cell)]
     if not means:
-        raise MeasureError("the result has no measure that is a mean of users",
-                           found=", ".join(result.values))  # fmt: skip
+        raise MeasureError("the result has no measure that is a mean of users", found=", ".join(result.values))
     return "ndcg@10" if "ndcg@10" in means else means[0]
 
 
 def align_users(
-    results: Mapping[str, Result], measure: str, missing: Missing,
-    clusters: pl.DataFrame | None = None,
-) -> Aligned:  # fmt: skip
+    results: Mapping[str, Result], measure: str, missing: Missing, clusters: pl.DataFrame | None = None
+) -> Aligned:
     """Return the values of a measure for the same users in the same order.
 
     ``clusters`` has every user with the group of users who are not independent.
@@ -134,9 +133,9 @@ def align_users(
         row = int(np.flatnonzero(gaps.any(axis=1) & ~gaps.all(axis=1))[0])
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
-            measure, f"user {users[row]!r} has none in {', '.join(without)} "
-            f"({aligned.dropped} such users of {len(values)})"
-        )  # fmt: skip
+            measure,
+            f"user {users[row]!r} has none in {', '.join(without)} ({aligned.dropped} such users of {len(values)})",
+        )
     if clusters is None:
         return aligned
     return replace(aligned, cluster=_cluster(users.filter(_kept(values, missing)), clusters))
@@ -167,9 +166,8 @@ def _joined(results: Mapping[str, Result], measure: str) -> tuple[pl.Series, Flo
 def _cluster(users: pl.Series, clusters: pl.DataFrame) -> Any:
     """Return the number of the cluster of each user."""
     found = users.to_frame("user").join(
-        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left",
-        maintain_order="left",
-    )  # fmt: skip
+        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
+    )
     column = clusters.columns[1]
     without = found.filter(pl.col(column).is_null())
     if len(without):

@@ -15,10 +15,7 @@ from rankwise.tables.protocol import PASSED
 
 __all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
-_SETTINGS = (
-    "convention", "relevance_threshold", "exclude_seen", "catalogue", "order_by", "ids",
-    "score_precision",
-)  # fmt: skip
+_SETTINGS = ("convention", "relevance_threshold", "exclude_seen", "catalogue", "order_by", "ids", "score_precision")
 _FORCE = "; force=True compares them anyway"
 
 
@@ -46,25 +43,26 @@ def check_questions(results: Mapping[str, Result]) -> None:
     for key in _SETTINGS:
         values = {name: known[key] for name, known in settings.items() if key in known}
         _check_same(
-            {name: repr(value) for name, value in values.items()}, values,
+            {name: repr(value) for name, value in values.items()},
+            values,
             f"these results were evaluated with different settings of {key}",
             "evaluate all with the same settings",
-        )  # fmt: skip
+        )
     _check_same(
         {name: repr(saved) for name, saved in conventions.items()},
-        {name: "rankwise's" if saved is None else saved["name"]
-         for name, saved in conventions.items()},
+        {name: "rankwise's" if saved is None else saved["name"] for name, saved in conventions.items()},
         "these results are of different conventions",
         "evaluate all under the same convention",
-    )  # fmt: skip
+    )
     inputs = {name: result.provenance["inputs"] for name, result in results.items()}
     for role in ("train", "items"):
         rows = {name: cards[role]["rows"] for name, cards in inputs.items() if role in cards}
         _check_same(
-            rows, {name: f"{count} rows" for name, count in rows.items()},
+            rows,
+            {name: f"{count} rows" for name, count in rows.items()},
             f"these results were evaluated with different {role}",
             "evaluate all with the same tables",
-        )  # fmt: skip
+        )
 
 
 def _check_rules(results: Mapping[str, Result]) -> None:
@@ -73,13 +71,14 @@ def _check_rules(results: Mapping[str, Result]) -> None:
     for key in ("population", "undefined", "without_list", "relevance"):
         for measure in sorted(measures):
             values = {
-                name: rule for name, result in results.items()
-                if (rule := _rule(result, measure, key)) is not None
-            }  # fmt: skip
+                name: rule for name, result in results.items() if (rule := _rule(result, measure, key)) is not None
+            }
             _check_same(
-                values, values, f"these results were evaluated with different settings of {key}",
+                values,
+                values,
+                f"these results were evaluated with different settings of {key}",
                 "evaluate all with the same settings",
-            )  # fmt: skip
+            )
 
 
 def _rule(result: Result, measure: str, key: str) -> str | None:
@@ -91,9 +90,7 @@ def _rule(result: Result, measure: str, key: str) -> str | None:
     return chosen
 
 
-def _check_same(
-    keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str
-) -> None:
+def _check_same(keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str) -> None:
     """Raise if keys differ between the results that have one; ``texts`` show them."""
     if len(set(keys.values())) > 1:
         found = "; ".join(f"{name}: {text}" for name, text in texts.items())
@@ -132,8 +129,7 @@ def _check_candidates(results: Mapping[str, Result]) -> None:
     raise ParameterError(
         message,
         found="; ".join(texts) + tables,
-        hint="rank every model from the same candidates, or correct sampled values with "
-        f"rw.correct{_FORCE}",
+        hint=f"rank every model from the same candidates, or correct sampled values with rw.correct{_FORCE}",
     )
 
 
@@ -149,23 +145,20 @@ def _check_truth(results: Mapping[str, Result]) -> None:
         if len(different):
             user, count, other = different.row(0)
             raise different_truth(
-                f"user {user!r} has {count} relevant items in {first}, {other} in {name} "
-                f"({len(different)} such users)"
+                f"user {user!r} has {count} relevant items in {first}, {other} in {name} ({len(different)} such users)"
             )
 
 
 def different_truth(found: str) -> ParameterError:
     """Return the error for results of which users have other numbers of relevant items."""
     return ParameterError(
-        "these results have different truths", found=found,
-        hint="evaluate every model on the same truth" + _FORCE,
-    )  # fmt: skip
+        "these results have different truths", found=found, hint="evaluate every model on the same truth" + _FORCE
+    )
 
 
 def common_cells(
-    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None,
-    *, in_groups: bool,
-) -> tuple[list[str], str, dict[str, str]]:  # fmt: skip
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None, *, in_groups: bool
+) -> tuple[list[str], str, dict[str, str]]:
     """Return the values to compare, which of them is the primary measure, and why not others."""
     first = next(iter(results.values()))
     every = dict.fromkeys(cell for result in results.values() for cell in result.values)

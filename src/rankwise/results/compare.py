@@ -29,9 +29,7 @@ from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
 
-__all__ = [
-    "Comparison", "Family", "Test", "compare", "correct_rows", "pairs_of",
-]  # fmt: skip
+__all__ = ["Comparison", "Family", "Test", "compare", "correct_rows", "pairs_of"]
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
@@ -152,9 +150,22 @@ def compare(
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
     tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
     template = DesignPairs(
-        {}, None, pairs, "" if systems.data_sets else main, tests, float(alpha), test, correction,
-        margin, missing, n_resamples, int(seed), others, clusters, paired=paired,
-    )  # fmt: skip
+        {},
+        None,
+        pairs,
+        "" if systems.data_sets else main,
+        tests,
+        float(alpha),
+        test,
+        correction,
+        margin,
+        missing,
+        n_resamples,
+        int(seed),
+        others,
+        clusters,
+        paired=paired,
+    )
     families = [_pairs(template, systems, members, group) for group, members in parts.items()]
     asked = {main} if measures is None else set(cells)
     rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
@@ -167,15 +178,25 @@ def compare(
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     correct_rows(rows, correction, alpha, joint=joint)
     settings = {
-        "not_compared": not_compared, "by": by,
-        "baseline": baseline, "primary": main, "alpha": float(alpha),
-        "test": test, "correction": correction, "margin": margin, "missing": missing,
-        "n_resamples": None if n_resamples is None else int(n_resamples), "seed": int(seed),
-        "forced": force, "directions": {cell: first.direction(cell) for cell in cells},
-        "sources": _sources(systems), "clusters": clusters, "data_sets": systems.data_sets or None,
+        "not_compared": not_compared,
+        "by": by,
+        "baseline": baseline,
+        "primary": main,
+        "alpha": float(alpha),
+        "test": test,
+        "correction": correction,
+        "margin": margin,
+        "missing": missing,
+        "n_resamples": None if n_resamples is None else int(n_resamples),
+        "seed": int(seed),
+        "forced": force,
+        "directions": {cell: first.direction(cell) for cell in cells},
+        "sources": _sources(systems),
+        "clusters": clusters,
+        "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
         "ranks": _ranks(systems, families[0], rows, main) if by is None else [],
-    }  # fmt: skip
+    }
     return Comparison.make(systems, rows, settings)
 
 
@@ -186,9 +207,7 @@ def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, st
     return [(baseline, name) for name in results if name != baseline]
 
 
-def _pairs(
-    template: DesignPairs, systems: Systems, results: dict[str, Result], group: str | None
-) -> DesignPairs:
+def _pairs(template: DesignPairs, systems: Systems, results: dict[str, Result], group: str | None) -> DesignPairs:
     """Return the pairs of some results: of single ones, or of several seeds."""
     seeds = systems.seeds(group or "" if systems.data_sets else "")
     if any(len(names) > 1 for names in seeds.values()):
@@ -211,16 +230,10 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
 
 
-def _ranks(
-    systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str
-) -> list[dict[str, Any]]:
+def _ranks(systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str) -> list[dict[str, Any]]:
     """Return the ranks of all systems on the primary measure; empty where they are not known."""
     single = not systems.several_seeds and not systems.data_sets
-    if (
-        single
-        and family.clusters is None
-        and all(result.is_mean_of_users(main) for result in systems.results.values())
-    ):
+    if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
         return joint_ranks(family, main)
     primary = [row for row in rows if row["primary"]]
     return ranks_of_pairs(primary, family.alpha, better=family.better(main))
@@ -230,36 +243,36 @@ def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
     """Return the number of seeds of each system, and whether they are paired; None without."""
     if not systems.several_seeds:
         return None
-    counts = {", ".join(filter(None, (system, data_set))): len(names)
-              for system, data_set, names in systems}  # fmt: skip
+    counts = {", ".join(filter(None, (system, data_set))): len(names) for system, data_set, names in systems}
     return {"design": "paired" if paired else "independent", "counts": counts}
 
 
 def _check_options(
-    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test,
-    clusters: str | None,
-) -> None:  # fmt: skip
+    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test, clusters: str | None
+) -> None:
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
     designed = systems.several_seeds or clusters is not None
     if designed and test not in ("auto", "t"):
         raise ParameterError(
             "with several seeds or clusters the mean is tested by a t test of their variance",
-            found=f"test={test!r}", hint='test="auto"',
-        )  # fmt: skip
+            found=f"test={test!r}",
+            hint='test="auto"',
+        )
     if not isinstance(clusters, str | None):
-        raise ParameterError("clusters is the name of one column of the users",
-                             found=f"clusters={clusters!r}")  # fmt: skip
+        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
     if baseline is not None and baseline not in list(systems.names):
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
     if by is not None and systems.data_sets:
-        raise ParameterError("groups of users are compared on one data set",
-                             found=f"by={by!r}, {len(systems.data_sets)} data sets")  # fmt: skip
+        raise ParameterError(
+            "groups of users are compared on one data set", found=f"by={by!r}, {len(systems.data_sets)} data sets"
+        )
     if correction in JOINT and (designed or systems.data_sets):
         raise ParameterError(
             f"{correction} tests pairs of single results over independent users together",
-            found=f"correction={correction!r}", hint='correction="holm" corrects over all pairs',
-        )  # fmt: skip
+            found=f"correction={correction!r}",
+            hint='correction="holm" corrects over all pairs',
+        )
     if by is not None and not isinstance(by, str):
         raise ParameterError("by is the name of one column of the users", found=f"by={by!r}")
     if by is not None and correction in JOINT:
@@ -288,29 +301,24 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     if len(groups) > _MANY_GROUPS:
         raise ParameterError(
             f"users are compared within at most {_MANY_GROUPS:,} groups",
-            found=f"{len(groups):,} groups by {by!r}", hint="put users into larger groups",
-        )  # fmt: skip
+            found=f"{len(groups):,} groups by {by!r}",
+            hint="put users into larger groups",
+        )
     return {
-        group: {
-            name: _of_group(result, tables[name], by, group) for name, result in results.items()
-        }
+        group: {name: _of_group(result, tables[name], by, group) for name, result in results.items()}
         for group in groups
     }
 
 
 def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None) -> Result:
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(group))
-    values = {
-        cell: mean_of(inside[cell]) if result.is_mean_of_users(cell) else math.nan
-        for cell in result.values
-    }
+    values = {cell: mean_of(inside[cell]) if result.is_mean_of_users(cell) else math.nan for cell in result.values}
     return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None)
 
 
 def _rows(
-    families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None,
-    not_compared: dict[str, str],
-) -> list[dict[str, Any]]:  # fmt: skip
+    families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None, not_compared: dict[str, str]
+) -> list[dict[str, Any]]:
     """Return the rows of every measure; why a measure has none goes into ``not_compared``.
 
     ``parts`` names what families are parts by, if there are several.
@@ -335,9 +343,7 @@ def _rows(
     return rows
 
 
-def correct_rows(
-    rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False
-) -> None:
+def correct_rows(rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False) -> None:
     """Adjust the p-values, and give every row its verdict.
 
     Of the primary measure they are corrected over pairs and groups, of all others together. Holm
@@ -353,7 +359,6 @@ def correct_rows(
     for family, by in families:
         same = adjust([row["p_equivalence"] for row in family], by)
         for row, p in zip(family, same, strict=True):
-            row |= {"p_equivalence_adjusted": float(p), "within_margin": bool(p < alpha),
-                    "error_rate": _RATES[by]}  # fmt: skip
+            row |= {"p_equivalence_adjusted": float(p), "within_margin": bool(p < alpha), "error_rate": _RATES[by]}
     for row in rows:
         row["verdict"] = verdict(row, alpha)

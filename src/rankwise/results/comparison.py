@@ -68,14 +68,11 @@ class Comparison:
     results: Mapping[str, Result] = field(default_factory=dict)
 
     @classmethod
-    def make(
-        cls, systems: Systems, rows: list[dict[str, Any]], settings: dict[str, Any]
-    ) -> Comparison:
+    def make(cls, systems: Systems, rows: list[dict[str, Any]], settings: dict[str, Any]) -> Comparison:
         """Return the comparison of systems from its rows."""
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
         table = pl.DataFrame(columns, schema=COLUMNS)
-        return cls(table, systems.values(), {**settings, "labels": systems.labels},
-                   dict(systems.results))  # fmt: skip
+        return cls(table, systems.values(), {**settings, "labels": systems.labels}, dict(systems.results))
 
     @property
     def plot(self) -> ComparisonPlots:
@@ -123,9 +120,7 @@ class Comparison:
         columns = ("measure", "system", "group")
         if not all(isinstance(name, str) for name in names):
             raise MeasureError("rows are found by names", found=repr(key))
-        rows = self.table.filter(
-            *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
-        )
+        rows = self.table.filter(*(pl.col(column) == name for column, name in zip(columns, names, strict=False)))
         if self.settings["data_sets"] and len(names) < len(columns):
             rows = rows.filter(pl.col("group").is_null())
         if len(rows) != 1:
@@ -172,11 +167,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
-        data: dict[str, Any] = finite({
-            "settings": self.settings,
-            "pairs": self.table.to_dicts(),
-            "values": self.values.to_dicts(),
-        })  # fmt: skip
+        data: dict[str, Any] = finite(
+            {"settings": self.settings, "pairs": self.table.to_dicts(), "values": self.values.to_dicts()}
+        )
         return data
 
     def export(self, format: Format) -> str:  # noqa: A002
@@ -191,19 +184,27 @@ class Comparison:
             JSON also holds settings and values; LaTeX needs the package booktabs.
         """
         return export(
-            format, self.to_dict,
+            format,
+            self.to_dict,
             table=lambda: self.table.with_columns(pl.col("flags").list.join("; ")),
             views=lambda: [system_view(self.table, self.settings)],
-        )  # fmt: skip
+        )
 
     def report(
-        self, *, title: str | None = None, recommendations: Mapping[str, Any] | None = None,
-        truth: Any = None, train: Any = None, items: Any = None, audit: Any = None,
-    ) -> Report:  # fmt: skip
+        self,
+        *,
+        title: str | None = None,
+        recommendations: Mapping[str, Any] | None = None,
+        truth: Any = None,
+        train: Any = None,
+        items: Any = None,
+        audit: Any = None,
+    ) -> Report:
         """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
         given = {"truth": truth, "train": train, "items": items}
-        return make_report(self.results, (self.table, self.settings), title=title,
-                           runs=recommendations, given=given, audit=audit)  # fmt: skip
+        return make_report(
+            self.results, (self.table, self.settings), title=title, runs=recommendations, given=given, audit=audit
+        )
 
     def __repr__(self) -> str:
         return plain(pair_view(self.table, self.settings))

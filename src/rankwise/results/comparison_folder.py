@@ -18,9 +18,14 @@ from rankwise.tables.atomic_files import output_errors, write_text
 from rankwise.tables.on_disk import file_hash, json_hash
 
 __all__ = [
-    "HEAD", "folder_names", "is_comparison", "read_comparison", "result_folders",
-    "write_comparison", "write_head",
-]  # fmt: skip
+    "HEAD",
+    "folder_names",
+    "is_comparison",
+    "read_comparison",
+    "result_folders",
+    "write_comparison",
+    "write_head",
+]
 
 HEAD = "comparison.json"
 _RESULTS = "results"
@@ -65,10 +70,9 @@ def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) ->
     """Write a comparison beside the results of its systems, which lie in `result_folders`."""
     with output_errors(folder):
         where = {
-            name: {"folder": path.relative_to(folder).as_posix(),
-                   "sha256": file_hash(path / "result.json")}
+            name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
             for name, path in result_folders(folder, systems).items()
-        }  # fmt: skip
+        }
         whole = {**content, "results": where}
         digest = json_hash(json.loads(as_json(whole)))
         write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
@@ -86,23 +90,36 @@ def read_comparison(
     path = folder / HEAD
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        rows = [[float_of(row[name]) if kind == pl.Float64 else row[name]
-                 for name, kind in schema.items()] for row in content["pairs"]]  # fmt: skip
+        rows = [
+            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in schema.items()]
+            for row in content["pairs"]
+        ]
         table = pl.DataFrame(rows, schema=dict(schema), orient="row")
-        values = pl.DataFrame([
-            {name: value if name == "measure" else float_of(value)
-             for name, value in row.items()} for row in content["values"]
-        ], infer_schema_length=None)  # fmt: skip
+        values = pl.DataFrame(
+            [
+                {name: value if name == "measure" else float_of(value) for name, value in row.items()}
+                for row in content["values"]
+            ],
+            infer_schema_length=None,
+        )
         settings = dict(content["settings"])
         where = {n: (str(r["folder"]), str(r["sha256"])) for n, r in content["results"].items()}
         digest = content.pop("sha256", None)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
-            pl.exceptions.PolarsError) as error:  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+    ) as error:
         raise FileError(
-            "this folder does not hold a saved comparison", where=str(path),
+            "this folder does not hold a saved comparison",
+            where=str(path),
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="Comparison.save writes it, and so does rankwise run",
-        ) from error  # fmt: skip
+        ) from error
     if digest != json_hash(content):
         raise _changed(path)
     return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
@@ -119,15 +136,13 @@ def _result(folder: Path, name: str, sha256: str) -> Result:
 
 def _changed(path: Path) -> FileError:
     return FileError(
-        "this file was changed after the comparison was saved", where=str(path),
-        hint="compare again, and save that",
-    )  # fmt: skip
+        "this file was changed after the comparison was saved", where=str(path), hint="compare again, and save that"
+    )
 
 
 def _inside(folder: Path, name: str) -> Path:
     """Return a folder of a result; raise if the name leads out of the comparison's folder."""
     path = folder / str(name)
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD),
-                        found=str(name))  # fmt: skip
+        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=str(name))
     return path

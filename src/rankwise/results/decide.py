@@ -114,20 +114,29 @@ def decide(
         check_plain_design(results.settings, "a decision")
     given = results.results if isinstance(results, Comparison) else results
     if not isinstance(given, Mapping):
-        raise ParameterError("results come by name", found=type(results).__name__,
-                             hint="pass {name: result, …}, or a comparison")  # fmt: skip
+        raise ParameterError(
+            "results come by name", found=type(results).__name__, hint="pass {name: result, …}, or a comparison"
+        )
     named = dict(given)
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
     if wrong:
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
     if not isinstance(guardrails, Mapping | None):
-        raise ParameterError("guardrails map measures to margins", found=repr(guardrails)[:80],
-                             hint='pass guardrails={"recall@10": "1%"}')  # fmt: skip
+        raise ParameterError(
+            "guardrails map measures to margins",
+            found=repr(guardrails)[:80],
+            hint='pass guardrails={"recall@10": "1%"}',
+        )
     rule = _Rule(
-        _names("success", success), dict(guardrails or {}), _names("deterioration", deterioration),
+        _names("success", success),
+        dict(guardrails or {}),
+        _names("deterioration", deterioration),
         list(dict.fromkeys(_names("slices", slices))),
-        int(min_slice_size), float(alpha), missing, *_pair(results, named, baseline, system),
-    )  # fmt: skip
+        int(min_slice_size),
+        float(alpha),
+        missing,
+        *_pair(results, named, baseline, system),
+    )
     return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
 
 
@@ -145,34 +154,43 @@ class _Rule:
 
     def canonical(self, result: Result) -> _Rule:
         """Return the rule with the canonical names of measures."""
-        cells = {name: result.cell(name) for name in
-                 (*self.success, *self.guardrails, *self.deterioration)}  # fmt: skip
+        cells = {name: result.cell(name) for name in (*self.success, *self.guardrails, *self.deterioration)}
         for name, cell in cells.items():
             if result.direction(cell) is None:
                 raise MeasureError(f"{name} has no better direction, so it cannot decide")
             if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
                 raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
-        twice = [
-            n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1
-        ]
+        twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
         return _Rule(
-            [cells[n] for n in self.success], {cells[n]: m for n, m in self.guardrails.items()},
-            [cells[n] for n in self.deterioration], self.slices, self.min_slice_size, self.alpha,
+            [cells[n] for n in self.success],
+            {cells[n]: m for n, m in self.guardrails.items()},
+            [cells[n] for n in self.deterioration],
+            self.slices,
+            self.min_slice_size,
+            self.alpha,
             self.missing,
-            self.baseline, self.system,
-        )  # fmt: skip
+            self.baseline,
+            self.system,
+        )
 
     @property
     def measures(self) -> list[str]:
         return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"success": self.success, "guardrails": self.guardrails,
-                "deterioration": self.deterioration, "slices": self.slices,
-                "min_slice_size": self.min_slice_size, "alpha": self.alpha, "missing": self.missing,
-                "baseline": self.baseline, "system": self.system}  # fmt: skip
+        return {
+            "success": self.success,
+            "guardrails": self.guardrails,
+            "deterioration": self.deterioration,
+            "slices": self.slices,
+            "min_slice_size": self.min_slice_size,
+            "alpha": self.alpha,
+            "missing": self.missing,
+            "baseline": self.baseline,
+            "system": self.system,
+        }
 
 
 def _names(option: str, names: str | Sequence[str]) -> list[str]:
@@ -183,9 +201,8 @@ def _names(option: str, names: str | Sequence[str]) -> list[str]:
 
 
 def _pair(
-    results: Comparison | Mapping[str, Result], named: Mapping[str, Result], baseline: str | None,
-    system: str | None,
-) -> tuple[str, str]:  # fmt: skip
+    results: Comparison | Mapping[str, Result], named: Mapping[str, Result], baseline: str | None, system: str | None
+) -> tuple[str, str]:
     """Return the names of baseline and system."""
     if baseline is None and isinstance(results, Comparison):
         baseline = results.settings["baseline"]
@@ -198,8 +215,7 @@ def _pair(
     first = known[0] if baseline is None else baseline
     others = [name for name in known if name != first]
     if system is None and len(others) > 1:
-        raise ParameterError("a decision is about one system", found=", ".join(others),
-                             hint="say which: system=")  # fmt: skip
+        raise ParameterError("a decision is about one system", found=", ".join(others), hint="say which: system=")
     return first, others[0] if system is None else system
 
 
@@ -212,13 +228,16 @@ def _decided(rule: _Rule, results: dict[str, Result]) -> Decision:
     checks = [*_success(rule, rows), *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome, reasons = _outcome(checks)
-    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks],
-                         schema=CHECKS, orient="row")  # fmt: skip
+    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks], schema=CHECKS, orient="row")
     record = {
-        "rankwise": __version__, "rule": rule.to_dict(), "outcome": outcome, "reasons": reasons,
-        "small_slices": small, "checks": finite(table.to_dicts()),
+        "rankwise": __version__,
+        "rule": rule.to_dict(),
+        "outcome": outcome,
+        "reasons": reasons,
+        "small_slices": small,
+        "checks": finite(table.to_dicts()),
         "inputs": {name: _inputs(result) for name, result in results.items()},
-    }  # fmt: skip
+    }
     return Decision(outcome, reasons, table, small, record)
 
 
@@ -226,9 +245,15 @@ def _rows(rule: _Rule, results: Mapping[str, Result], small: list[str]) -> Itera
     """Yield the rows of comparisons over all users and in every slice that is large enough."""
     for by in (None, *rule.slices):
         found = compare(
-            results, baseline=rule.baseline, measures=rule.measures, by=by, alpha=rule.alpha,
-            correction="none", margin=rule.guardrails or None, missing=rule.missing,
-        )  # fmt: skip
+            results,
+            baseline=rule.baseline,
+            measures=rule.measures,
+            by=by,
+            alpha=rule.alpha,
+            correction="none",
+            margin=rule.guardrails or None,
+            missing=rule.missing,
+        )
         directions = found.settings["directions"]
         rows = {(row["group"], row["measure"]): row for row in found.table.iter_rows(named=True)}
         sizes = {None: None} if by is None else _sizes(results, by)
@@ -254,8 +279,14 @@ def _without_values(measure: str, group: str | None) -> dict[str, Any]:
 
 
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
-    return {**{name: row.get(name) for name in CHECKS}, "role": role, "p": p,
-            "outcome": outcome, "margin": None, "users_needed": None}  # fmt: skip
+    return {
+        **{name: row.get(name) for name in CHECKS},
+        "role": role,
+        "p": p,
+        "outcome": outcome,
+        "margin": None,
+        "users_needed": None,
+    }
 
 
 def _success(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -263,10 +294,9 @@ def _success(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     whole = [row for row in rows if row["by"] is None and row["measure"] in rule.success]
     adjusted = adjust([row["p"] for row in whole], "holm")
     return [
-        _check(row, "success", float(p),
-               "passed" if p < rule.alpha and _gains(row) else "not shown")
+        _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
         for row, p in zip(whole, adjusted, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _gains(row: Mapping[str, Any]) -> bool:
@@ -305,9 +335,8 @@ def _deterioration(
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
     adjusted = adjust([row["p"] for row in rows], "holm")
     harmless = {
-        (c["measure"], c["by"], c["group"]) for c in checks
-        if c["role"] == "guardrail" and c["outcome"] == "passed"
-    }  # fmt: skip
+        (c["measure"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
+    }
     found = []
     for row, p in zip(rows, adjusted, strict=True):
         worse = p < rule.alpha and not _gains(row)
@@ -351,5 +380,6 @@ def _inputs(result: Result) -> dict[str, Any]:
     values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
     return {
         "tables": {role: card.get("sha256") for role, card in cards.items()},
-        "settings": finite(result.provenance.get("settings", {})), "per_user": values,
-    }  # fmt: skip
+        "settings": finite(result.provenance.get("settings", {})),
+        "per_user": values,
+    }

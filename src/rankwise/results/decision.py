@@ -22,10 +22,19 @@ __all__ = ["CHECKS", "Decision", "Outcome"]
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 2}
 CHECKS: dict[str, Any] = {
-    "role": pl.String, "measure": pl.String, "by": pl.String, "group": pl.String,
-    "users": pl.Int64, "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-    "margin": pl.Float64, "p": pl.Float64, "outcome": pl.String, "users_needed": pl.Int64,
-}  # fmt: skip
+    "role": pl.String,
+    "measure": pl.String,
+    "by": pl.String,
+    "group": pl.String,
+    "users": pl.Int64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "margin": pl.Float64,
+    "p": pl.Float64,
+    "outcome": pl.String,
+    "users_needed": pl.Int64,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,13 +93,18 @@ class Decision:
         """The checks as a table."""
         head = ["check", "slice", "users", "difference", "interval", "margin", "p", "outcome"]
         rows: list[list[Cell]] = [
-            [f"{row['role']}: {row['measure']}", _slice(row),
-             f"{row['users']:,}", f"{row['difference']:+.4f}",
-             f"{number(row['low'])} to {number(row['high'])}", number(row["margin"]),
-             p_value(row["p"]),
-             Marked(row["outcome"], "bold" if row["outcome"] == "failed" else "")]
+            [
+                f"{row['role']}: {row['measure']}",
+                _slice(row),
+                f"{row['users']:,}",
+                f"{row['difference']:+.4f}",
+                f"{number(row['low'])} to {number(row['high'])}",
+                number(row["margin"]),
+                p_value(row["p"]),
+                Marked(row["outcome"], "bold" if row["outcome"] == "failed" else ""),
+            ]
             for row in self.checks.iter_rows(named=True)
-        ]  # fmt: skip
+        ]
         notes, rule = [*self.reasons], self.record["rule"]
         if self.small_slices:
             notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
@@ -116,5 +130,4 @@ def _slice(row: Mapping[str, Any]) -> str:
 
 
 def _canonical(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False,
-                      allow_nan=False)  # fmt: skip
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -63,19 +63,26 @@ class DesignPairs(Pairs):
         margin = size_of(margin_of(self.margin, cell), d.means[1])
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
-            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n,
-                                d.flags)  # fmt: skip
+            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, d.flags)
             alone, together = (
-                variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n)
-                for count in (1, tests)
+                variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
             )
         else:  # all users, or all clusters, differ alike, whatever the seed
             tested, alone, together = self._constant(d, aligned, largest, tests)
         row = make_row(
-            cell, pair, d, tested, aligned, (alone, together), margin=margin,
-            better=self.better(cell), alpha=self.alpha, largest=largest, tests=corrected,
+            cell,
+            pair,
+            d,
+            tested,
+            aligned,
+            (alone, together),
+            margin=margin,
+            better=self.better(cell),
+            alpha=self.alpha,
+            largest=largest,
+            tests=corrected,
             delta=cliffs_delta(d.x, d.y),
-        )  # fmt: skip
+        )
         if self.seeds:
             row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])
         if self.clusters is not None:
@@ -95,8 +102,7 @@ class DesignPairs(Pairs):
         count = aligned.n_clusters
         p = smallest_p(count) if d.mean else 1.0
         alone, together = (
-            constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n)
-            for n in (1, tests)
+            constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n) for n in (1, tests)
         )
         flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), alone, together
@@ -114,31 +120,28 @@ class DesignPairs(Pairs):
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
-    def _of_clusters(
-        self, d: Differences, aligned: Aligned, row: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _of_clusters(self, d: Differences, aligned: Aligned, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a row about clusters."""
         count = aligned.n_clusters
         few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
         found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
         x, y = (np.bincount(aligned.cluster, side).astype(np.float64) for side in (d.x, d.y))
         if not t_is_valid(Differences(x, y)):  # users that differ are no independent ones
-            found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior")
-                      if not math.isnan(row[name])}  # fmt: skip
+            found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior") if not math.isnan(row[name])}
         return found
 
     def _by_variance(
-        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float,
-        level: float,
-    ) -> dict[str, Any]:  # fmt: skip
+        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float, level: float
+    ) -> dict[str, Any]:
         """Return columns over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds) or wide > largest
         found: dict[str, Any] = {
-            "minimum_detectable": math.nan if unknown else wide, "users_needed": None,
+            "minimum_detectable": math.nan if unknown else wide,
+            "users_needed": None,
             "_error": variance.error,
-        }  # fmt: skip
+        }
         if margin is not None:
             difference, better = row["difference"], row["_better"]
             within = variance.p_within(difference, margin)
@@ -149,9 +152,8 @@ class DesignPairs(Pairs):
         return found
 
     def _of_seeds(
-        self, pair: tuple[str, str], variance: Variance, means: Sequence[Floats],
-        flags: Sequence[str],
-    ) -> dict[str, Any]:  # fmt: skip
+        self, pair: tuple[str, str], variance: Variance, means: Sequence[Floats], flags: Sequence[str]
+    ) -> dict[str, Any]:
         """Return the columns of a row about seeds; ``means`` has the seeds of both systems."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
@@ -167,26 +169,33 @@ class DesignPairs(Pairs):
             elif count < _FEW:
                 notes.append(f"{count} seeds of {system} tell little about the variance of seeds")
         if share > 0.5:
-            halve = f"{more} more of each system halve the interval" if more else (
-                "no number of them halves the interval")  # fmt: skip
+            halve = (
+                f"{more} more of each system halve the interval" if more else ("no number of them halves the interval")
+            )
             notes.append(f"seeds make up {share:.0%} of the variance: {halve}")
         counts = [len(values) for values in means]
         spreads = [float(v.std(ddof=1)) if len(v) > 1 else math.nan for v in means]
         return {
-            "seeds_baseline": counts[0], "seeds_system": counts[1],
-            "deviation_baseline": spreads[0], "deviation_system": spreads[1],
-            "share_of_seeds": share, "seeds_to_halve": more, "flags": [*flags, *notes],
-        }  # fmt: skip
+            "seeds_baseline": counts[0],
+            "seeds_system": counts[1],
+            "deviation_baseline": spreads[0],
+            "deviation_system": spreads[1],
+            "share_of_seeds": share,
+            "seeds_to_halve": more,
+            "flags": [*flags, *notes],
+        }
 
     def _lift(
         self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: Aligned
     ) -> dict[str, float]:
         """Return the relative lift and its interval, from the variances of both means."""
-        of_x, of_y = (self._variance(mean, [values], aligned).total
-                      for mean, values in zip((d.x, d.y), systems, strict=True))  # fmt: skip
+        of_x, of_y = (
+            self._variance(mean, [values], aligned).total for mean, values in zip((d.x, d.y), systems, strict=True)
+        )
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
-        lift = fieller(d.means, d.means[0] - d.means[1], np.array([[of_x, both], [both, of_y]]),
-                       variance.quantile(self.alpha / 2))  # fmt: skip
+        lift = fieller(
+            d.means, d.means[0] - d.means[1], np.array([[of_x, both], [both, of_y]]), variance.quantile(self.alpha / 2)
+        )
         return dict(zip(("lift", "lift_low", "lift_high"), lift, strict=True))
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
@@ -210,10 +219,15 @@ class DesignPairs(Pairs):
         flags = (*jackknife_caveats(given[1][0].measures, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
         row = row_of_all_lists(
-            cell, pair, (float(y.mean()), float(x.mean())), len(given[0][0].per_user), tested,
+            cell,
+            pair,
+            (float(y.mean()), float(x.mean())),
+            len(given[0][0].per_user),
+            tested,
             variance.interval(difference, confidence=1 - self.alpha, n=groups),
-            error=variance.error if variance.total > 0 else math.nan, better=self.better(cell),
-        )  # fmt: skip
+            error=variance.error if variance.total > 0 else math.nan,
+            better=self.better(cell),
+        )
         return row | self._of_seeds(pair, variance, [y, x], row["flags"])
 
     def _ignored(self) -> list[str]:

@@ -12,9 +12,13 @@ from rankwise.core.view import Format, TableView, export, finite, html, number, 
 __all__ = ["SCHEMA", "Explanation"]
 
 SCHEMA: dict[str, Any] = {
-    "choice": pl.String, "first": pl.String, "second": pl.String, "effect": pl.Float64,
-    "value": pl.Float64, "users": pl.Int64,
-}  # fmt: skip
+    "choice": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "effect": pl.Float64,
+    "value": pl.Float64,
+    "users": pl.Int64,
+}
 _BAR = 20
 """The characters of the longest bar."""
 
@@ -69,22 +73,24 @@ class Explanation:
         rows = [(f"under {first}", "", "", "", number(self.first), "", "")]
         rows += [
             (
-                row["choice"], row["first"], row["second"], f"{row['effect']:+.4f}",
-                number(row["value"]), "" if row["users"] is None else f"{row['users']:,}",
+                row["choice"],
+                row["first"],
+                row["second"],
+                f"{row['effect']:+.4f}",
+                number(row["value"]),
+                "" if row["users"] is None else f"{row['users']:,}",
                 _bar(row["effect"], largest),
             )
-            for row in self.choices.to_dicts() if row["effect"] or row["users"]
-        ]  # fmt: skip
-        rows.append((f"under {second}", "", "", "", number(self.second), "", ""))
-        idle = [
-            row["choice"] for row in self.choices.to_dicts() if not (row["effect"] or row["users"])
+            for row in self.choices.to_dicts()
+            if row["effect"] or row["users"]
         ]
+        rows.append((f"under {second}", "", "", "", number(self.second), "", ""))
+        idle = [row["choice"] for row in self.choices.to_dicts() if not (row["effect"] or row["users"])]
         notes = [f"{first}: {self.definitions[0]}; {second}: {self.definitions[1]}"]
         if idle:
             notes.append(f"differ, and move nothing here: {', '.join(idle)}")
         notes += [*self._carriers(), *(f"not reproduced: {one}" for one in self.remarks)]
-        return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.measure,
-                          label="rankwise-explanation")]  # fmt: skip
+        return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.measure, label="rankwise-explanation")]
 
     def _carriers(self) -> list[str]:
         """Return which users carry the difference."""
@@ -94,8 +100,7 @@ class Explanation:
         if moved.is_empty():
             return []
         named = [
-            f"{row['user']} ({_value(row['first'])} to {_value(row['second'])})"
-            for row in moved.head(3).to_dicts()
+            f"{row['user']} ({_value(row['first'])} to {_value(row['second'])})" for row in moved.head(3).to_dicts()
         ]
         who = "1 user carries" if len(moved) == 1 else f"{len(moved):,} users carry"
         return [f"{who} the difference; most of it: {', '.join(named)}"]
@@ -108,11 +113,17 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the table of users as plain values, ready for JSON."""
-        data: dict[str, Any] = finite({
-            "measure": self.measure, "conventions": list(self.conventions),
-            "definitions": list(self.definitions), "first": self.first, "second": self.second,
-            "choices": self.choices.to_dicts(), "remarks": list(self.remarks),
-        })  # fmt: skip
+        data: dict[str, Any] = finite(
+            {
+                "measure": self.measure,
+                "conventions": list(self.conventions),
+                "definitions": list(self.definitions),
+                "first": self.first,
+                "second": self.second,
+                "choices": self.choices.to_dicts(),
+                "remarks": list(self.remarks),
+            }
+        )
         return data
 
     def export(self, format: Format) -> str:  # noqa: A002

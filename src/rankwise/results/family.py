@@ -84,13 +84,14 @@ class Pairs:
         set_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed))
         if len(d) < 2:
             return
-        wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(),
-                              seed=self.seed)  # fmt: skip
+        wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(), seed=self.seed)
         for row in rows:
             if row["_error"] > 0:  # else no user differs: the interval is that of unseen ones
                 half = wide * row["_error"]
-                row |= {"low_together": min(row["difference"] - half, row["low"]),
-                        "high_together": max(row["difference"] + half, row["high"])}  # fmt: skip
+                row |= {
+                    "low_together": min(row["difference"] - half, row["low"]),
+                    "high_together": max(row["difference"] + half, row["high"]),
+                }
 
     def _by_tukey(self, aligned: Aligned) -> list[float]:
         """Return the p-values of Tukey's test of all pairs together."""
@@ -112,29 +113,42 @@ class Pairs:
         margin, better = margin_of(self.margin, cell), self.better(cell)
         rows = []
         for pair, d, delta in zip(
-            self.pairs, aligned.differences(self._columns), aligned.deltas(self._columns),
-            strict=True,
-        ):  # fmt: skip
+            self.pairs, aligned.differences(self._columns), aligned.deltas(self._columns), strict=True
+        ):
             tested = self._tested(d)
-            rows.append(make_row(
-                cell, pair, d, tested, aligned, self._intervals(d, tested.p, largest, together),
-                margin=size_of(margin, d.means[1]), better=better, alpha=self.alpha,
-                largest=largest, tests=corrected, delta=delta,
-            ))  # fmt: skip
+            rows.append(
+                make_row(
+                    cell,
+                    pair,
+                    d,
+                    tested,
+                    aligned,
+                    self._intervals(d, tested.p, largest, together),
+                    margin=size_of(margin, d.means[1]),
+                    better=better,
+                    alpha=self.alpha,
+                    largest=largest,
+                    tests=corrected,
+                    delta=delta,
+                )
+            )
         return rows
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
         """Return the row of one pair of values that are not means over users."""
         return jackknife_row(self.results, cell, pair, self.alpha, self.better(cell))
 
-    def _intervals(
-        self, differences: Differences, p: float, largest: float, tests: int
-    ) -> tuple[Interval, Interval]:
+    def _intervals(self, differences: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
         """Return the interval of a pair, and that of all pairs of the family together."""
         make = partial(
-            matching_interval, differences, self._test(differences), seed=self.seed,
-            n_resamples=self.resamples(), largest=largest, p=p,
-        )  # fmt: skip
+            matching_interval,
+            differences,
+            self._test(differences),
+            seed=self.seed,
+            n_resamples=self.resamples(),
+            largest=largest,
+            p=p,
+        )
         alone = make(confidence=1 - self.alpha)
         return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
 

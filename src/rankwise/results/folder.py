@@ -79,10 +79,11 @@ def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, p
                 break
             gone = error
     raise FileError(
-        f"a file that {_HEAD} names is gone", where=str(folder),
+        f"a file that {_HEAD} names is gone",
+        where=str(folder),
         found=None if gone is None else f"no {Path(gone.filename).name}",
         hint="keep the files of a result in one folder, and copy them together",
-    ) from gone  # fmt: skip
+    ) from gone
 
 
 def _read_head(folder: Path, version: int) -> dict[str, Any]:
@@ -95,15 +96,17 @@ def _read_head(folder: Path, version: int) -> dict[str, Any]:
         found, digest = head["schema_version"], head.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
-            "this folder does not hold a saved result", where=str(folder),
+            "this folder does not hold a saved result",
+            where=str(folder),
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint=f"Result.save writes {_HEAD} and the files that it names",
-        ) from error  # fmt: skip
+        ) from error
     if found != version:
         raise FileError(
-            "this result was saved by another version of rankwise", where=str(path),
+            "this result was saved by another version of rankwise",
+            where=str(path),
             found=f"schema {found!r}, this version reads {version}",
-        )  # fmt: skip
+        )
     if digest != json_hash(head) or not _names_data(head):
         raise _changed(path)
     return head
@@ -113,8 +116,7 @@ def _names_data(head: Any) -> bool:
     """Return whether the content of ``result.json`` names files of data, and no others."""
     files = head.get("files") if isinstance(head, dict) else None
     return isinstance(files, dict) and all(
-        isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name")))
-        for file in files.values()
+        isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name"))) for file in files.values()
     )
 
 
@@ -134,9 +136,10 @@ def _read_data(folder: Path, file: Mapping[str, str]) -> pl.DataFrame:
 
 def _changed(path: Path) -> FileError:
     return FileError(
-        "this file was changed after the result was saved", where=str(path),
+        "this file was changed after the result was saved",
+        where=str(path),
         hint="a result is read as it was written: restore the file, or evaluate and save again",
-    )  # fmt: skip
+    )
 
 
 def _in_use(folder: Path) -> set[str] | None:

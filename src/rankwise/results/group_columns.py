@@ -14,9 +14,15 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = [
-    "group_column", "group_names", "groups_in", "groups_of_users", "mean_of",
-    "read_group_column", "shared_groups", "within",
-]  # fmt: skip
+    "group_column",
+    "group_names",
+    "groups_in",
+    "groups_of_users",
+    "mean_of",
+    "read_group_column",
+    "shared_groups",
+    "within",
+]
 
 
 def group_column(by: str) -> str:
@@ -48,9 +54,7 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
     if not len(inside):
         names = [str(other) for other in group_names(per_user, by)]
         raise ParameterError(
-            f"no user is in the group {group!r} of {by!r}",
-            found=", ".join(names[:12]),
-            hint=nearest(str(group), names),
+            f"no user is in the group {group!r} of {by!r}", found=", ".join(names[:12]), hint=nearest(str(group), names)
         )
     return inside
 
@@ -82,15 +86,12 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
         If none knows them, or a user is in two groups.
     """
     column = group_column(by)
-    id_type = (
-        pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
-    )
+    id_type = pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
     frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
     known = [f.select("user", column) for f in frames.values() if column in f.columns]
     if not known:
         raise ParameterError(
-            f"no result has groups of users by {by!r}",
-            hint=f"evaluate with {_table(by)}= and by={by!r}",
+            f"no result has groups of users by {by!r}", hint=f"evaluate with {_table(by)}= and by={by!r}"
         )
     groups = pl.concat(known).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
@@ -101,9 +102,7 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
             hint="evaluate every model with the same table of users",
         )
     return {
-        name: frame.drop(column, strict=False).join(
-            groups, on="user", how="left", maintain_order="left"
-        )
+        name: frame.drop(column, strict=False).join(groups, on="user", how="left", maintain_order="left")
         for name, frame in frames.items()
     }
 

@@ -22,16 +22,20 @@ from rankwise.stats.values import check_level
 
 __all__ = ["IntervalMethod", "interval_of", "jackknife_caveats", "range_of"]
 
-IntervalMethod: TypeAlias = Literal[
-    "auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"
-]
+IntervalMethod: TypeAlias = Literal["auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
 
 
 def interval_of(
-    cell: str, value: float, user_values: pl.Series | None, replicates: pl.DataFrame | None,
-    confidence: float, method: IntervalMethod, n_resamples: int, seed: int,
+    cell: str,
+    value: float,
+    user_values: pl.Series | None,
+    replicates: pl.DataFrame | None,
+    confidence: float,
+    method: IntervalMethod,
+    n_resamples: int,
+    seed: int,
     measures: Iterable[Measure],
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Return the confidence interval of a value; see `Result.interval`.
 
     ``user_values`` are the values that it is the mean of; None if it is not a mean over users:
@@ -48,9 +52,7 @@ def interval_of(
             return t_interval(values, confidence=confidence)
         if method == "auto":
             return usual_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
-        return bootstrap(
-            values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
-        )
+        return bootstrap(values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed)
     if replicates is None or cell not in replicates.columns:
         raise MeasureError(
             f"{cell} is not a mean over users, so its interval needs the jackknife",
@@ -61,8 +63,7 @@ def interval_of(
         raise ParameterError(
             f"the bootstrap is not valid for {cell}",
             found=f"method={method!r}",
-            hint="each resample omits 37 % of the users, and with them their items; pass "
-            'method="jackknife"',
+            hint='each resample omits 37 % of the users, and with them their items; pass method="jackknife"',
         )
     found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(found, flags=(*found.flags, *jackknife_caveats(measures, cell)))

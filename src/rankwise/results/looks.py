@@ -70,8 +70,9 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
     if settings["margin"] is None or settings["by"] is not None or not comparison.results:
         raise ParameterError(
             "looks need a comparison of all users, with a margin",
-            found=f"margin={settings['margin']}, by={settings['by']}", hint="pass margin=",
-        )  # fmt: skip
+            found=f"margin={settings['margin']}, by={settings['by']}",
+            hint="pass margin=",
+        )
     check_plain_design(settings, "a look")
     rows = comparison.table.to_dicts()
     record = _read(file) if file.exists() else {}
@@ -81,11 +82,12 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
             continue
         key = f"{row['system']} − {row['baseline']}: {row['measure']}"
         pairs = _pairs(comparison, row)
-        rule = {"alpha": settings["alpha"], "margin": margin_of(settings["margin"], row["measure"]),
-                "missing": settings["missing"]}  # fmt: skip
-        known = record.setdefault(
-            key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []}
-        )
+        rule = {
+            "alpha": settings["alpha"],
+            "margin": margin_of(settings["margin"], row["measure"]),
+            "missing": settings["missing"],
+        }
+        known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
         _check_rule(known, rule, planned)
         looks.append(_looked(comparison, row, pairs, known))
     write_text(file, as_json({"version": _VERSION, "pairs": record}))
@@ -96,26 +98,22 @@ def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int 
     """Raise unless this look asks what the first one asked: else looks are not valid together."""
     asked = {**rule, "planned": planned or known["planned"]}
     before = {**known["rule"], "planned": known["planned"]}
-    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked
-             if asked[name] != before.get(name)]  # fmt: skip
+    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked if asked[name] != before.get(name)]
     if other:
         raise ParameterError(
-            "the settings differ from those of the first look", found="; ".join(other),
+            "the settings differ from those of the first look",
+            found="; ".join(other),
             hint="use the same settings, or begin a new file",
-        )  # fmt: skip
+        )
 
 
 def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
-    aligned = align_users(
-        dict(comparison.results), row["measure"], comparison.settings["missing"]
-    ).values
+    aligned = align_users(dict(comparison.results), row["measure"], comparison.settings["missing"]).values
     column = {name: at for at, name in enumerate(comparison.results)}
     return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
 
 
-def _looked(
-    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]
-) -> Look:
+def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]) -> Look:
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
     alpha = settings["alpha"]
@@ -129,16 +127,22 @@ def _looked(
             "each look must include the users of all earlier looks",
             found=f"{before[-1]['users']:,} users before, {pairs.n:,} now",
             hint="compare all users so far, or begin a new file",
-        )  # fmt: skip
+        )
     # Both sides together have the error alpha; a bound on one side alone may have it twice.
     interval = confidence_sequence_of(pairs, planned=known["planned"], confidence=1 - 2 * alpha)
     worst, best = (interval.low, interval.high) if better else (-interval.high, -interval.low)
     outcome = "passed" if worst > -size else "failed" if best < 0 else "not shown"
-    before.append({"users": pairs.n, "difference": pairs.mean, "low": _finite(interval.low),
-                   "high": _finite(interval.high), "margin": size, "outcome": outcome})  # fmt: skip
-    why = (
-        f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
+    before.append(
+        {
+            "users": pairs.n,
+            "difference": pairs.mean,
+            "low": _finite(interval.low),
+            "high": _finite(interval.high),
+            "margin": size,
+            "outcome": outcome,
+        }
     )
+    why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
     return Look(row["system"], row["baseline"], row["measure"], outcome, why)
 
@@ -159,9 +163,12 @@ def _read(file: Path) -> dict[str, Any]:
             for known in pairs.values()
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileError("this file is no record of looks", where=str(file),
-                        found=str(error).splitlines()[0] if str(error) else None,
-                        hint="name a file that does not exist to begin one") from error  # fmt: skip
+        raise FileError(
+            "this file is no record of looks",
+            where=str(file),
+            found=str(error).splitlines()[0] if str(error) else None,
+            hint="name a file that does not exist to begin one",
+        ) from error
     if not whole:
         raise FileError("this file is no record of looks", where=str(file))
     return dict(pairs)

@@ -21,8 +21,7 @@ Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
     """Return margins by the canonical names of measures, or the one margin of all measures."""
     if isinstance(margin, Mapping):
-        return {result.cell(name): check_margin(size) for name, size in margin.items()
-                if size is not None}  # fmt: skip
+        return {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
     return None if margin is None else check_margin(margin)
 
 
@@ -59,8 +58,9 @@ def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
         return margin
     if baseline_mean == 0:
         raise ParameterError(
-            "a margin cannot be a share of a baseline of 0", found=f"margin={margin!r}",
+            "a margin cannot be a share of a baseline of 0",
+            found=f"margin={margin!r}",
             hint="pass a number, or margins by measure",
-        )  # fmt: skip
+        )
     size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
     return None if math.isnan(size) else size

@@ -55,8 +55,9 @@ def from_per_user(source: Any) -> Result:
     if len(users) != 1:
         raise ColumnError(
             "a table of per-user values has one column of users",
-            where=where, found=", ".join(map(repr, users)) or f"columns {frame.columns}",
-        )  # fmt: skip
+            where=where,
+            found=", ".join(map(repr, users)) or f"columns {frame.columns}",
+        )
     frame = frame.rename({users[0]: "user"})
     if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
         raise ColumnError("a user is null, or occurs twice", where=where)
@@ -74,24 +75,30 @@ def from_per_user(source: Any) -> Result:
         cells[name] = cell
         measures += [] if measure is None else [measure]
     if not cells:
-        raise ColumnError("there is no column of numbers", where=where,
-                          found=f"columns {', '.join(frame.columns)}")  # fmt: skip
+        raise ColumnError("there is no column of numbers", where=where, found=f"columns {', '.join(frame.columns)}")
     user_columns = [
-        pl.col(name).cast(pl.Int64) if frame.schema.get(name, pl.String()).is_numeric()
+        pl.col(name).cast(pl.Int64)
+        if frame.schema.get(name, pl.String()).is_numeric()
         else pl.lit(None, pl.Int64).alias(name)
         for name in _USER_COLUMNS
-    ]  # fmt: skip
-    numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell)
-               for name, cell in cells.items()]  # fmt: skip
+    ]
+    numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell) for name, cell in cells.items()]
     texts = [pl.col(name).cast(pl.String) for name in groups]
     per_user = frame.sort("user").select("user", *user_columns, *texts, *numbers)
     values = Values({cell: mean_of(per_user[cell]) for cell in cells.values()})
-    provenance = {"settings": {"measures": [str(measure) for measure in measures]},
-                  "inputs": {"per user": {"source": where}}}  # fmt: skip
+    provenance = {
+        "settings": {"measures": [str(measure) for measure in measures]},
+        "inputs": {"per user": {"source": where}},
+    }
     return Result(
-        tuple(measures), values, per_user, {"users": len(per_user)}, None, provenance,
+        tuple(measures),
+        values,
+        per_user,
+        {"users": len(per_user)},
+        None,
+        provenance,
         kinds=dict.fromkeys(values, "mean"),
-    )  # fmt: skip
+    )
 
 
 def _measure(name: str) -> Measure | None:
@@ -116,8 +123,9 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
     try:
         return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise FileError("this is not a table of per-user values", where=str(path),
-                        found=str(error).splitlines()[0]) from error  # fmt: skip
+        raise FileError(
+            "this is not a table of per-user values", where=str(path), found=str(error).splitlines()[0]
+        ) from error
 
 
 def _is_user(name: str) -> bool:

@@ -18,4 +18,4 @@ def check_plain_design(settings: Mapping[str, Any], what: str) -> None:
             f"{what} is about one result per system, over independent users",
             found=f"a comparison with {', '.join(design)}",
             hint="compare the results of one seed, on one data set",
-        )  # fmt: skip
+        )

@@ -137,13 +137,11 @@ def sample_size(
     (352, 326, 386)
     """
     values, factor = _pilot(result, measure, difference, other, correlation)
-    deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(
-        values, confidence=confidence))]  # fmt: skip
+    deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(values, confidence=confidence))]
     users, *limits = (
-        None if math.isnan(deviation)
-        else users_needed(difference / (deviation * factor), power=power, alpha=alpha)
+        None if math.isnan(deviation) else users_needed(difference / (deviation * factor), power=power, alpha=alpha)
         for deviation in deviations
-    )  # fmt: skip
+    )
     assert users is not None
     low, high = limits
     vague = low is None or high is None or high > _VAGUE * low
@@ -152,9 +150,8 @@ def sample_size(
 
 
 def _pilot(
-    result: Result, measure: str | Measure | None, difference: float, other: Result | None,
-    correlation: float,
-) -> tuple[Floats, float]:  # fmt: skip
+    result: Result, measure: str | Measure | None, difference: float, other: Result | None, correlation: float
+) -> tuple[Floats, float]:
     """Return values, and by how much their deviation is multiplied for that of differences."""
     for name, given in (("result", result), ("other", other)):
         if not isinstance(given, Result | None) or result is None:
@@ -163,9 +160,7 @@ def _pilot(
     check_number("correlation", correlation)
     cell = main_measure(result) if measure is None else result.cell(measure)
     if not result.is_mean_of_users(cell):
-        raise MeasureError(
-            f"{cell} is not a mean over users, so the number of users cannot be computed"
-        )
+        raise MeasureError(f"{cell} is not a mean over users, so the number of users cannot be computed")
     if other is not None:
         aligned = align_users({"result": result, "other": other}, cell, "common")
         values, factor = Differences(aligned.values[:, 0], aligned.values[:, 1]).d, 1.0

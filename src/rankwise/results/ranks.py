@@ -15,9 +15,13 @@ from rankwise.stats.system_ranks import SystemRanks, pairwise_p, rank_systems, r
 __all__ = ["RANKS", "joint_ranks", "ranks_of_pairs"]
 
 RANKS: dict[str, Any] = {
-    "system": pl.String, "mean": pl.Float64, "rank": pl.Int64, "rank_low": pl.Int64,
-    "rank_high": pl.Int64, "may_be_best": pl.Boolean,
-}  # fmt: skip
+    "system": pl.String,
+    "mean": pl.Float64,
+    "rank": pl.Int64,
+    "rank_low": pl.Int64,
+    "rank_high": pl.Int64,
+    "may_be_best": pl.Boolean,
+}
 _FEWEST = 3  # of two systems the pair says all
 
 
@@ -28,15 +32,16 @@ def joint_ranks(family: Pairs, cell: str) -> list[dict[str, Any]]:
     if aligned is None or len(family.results) < _FEWEST or len(aligned.values) < 2:
         return []
     found = rank_systems(
-        aligned.values, higher_is_better=bool(better), confidence=1 - family.alpha,
-        n_resamples=family.resamples(), seed=family.seed,
-    )  # fmt: skip
+        aligned.values,
+        higher_is_better=bool(better),
+        confidence=1 - family.alpha,
+        n_resamples=family.resamples(),
+        seed=family.seed,
+    )
     return _rows(list(family.results), aligned.values.mean(axis=0).tolist(), found)
 
 
-def ranks_of_pairs(
-    rows: Sequence[Mapping[str, Any]], alpha: float, *, better: bool | None
-) -> list[dict[str, Any]]:
+def ranks_of_pairs(rows: Sequence[Mapping[str, Any]], alpha: float, *, better: bool | None) -> list[dict[str, Any]]:
     """Return ranks from the p-values of all pairs, corrected by Holm, the best first.
 
     Empty unless every pair of systems has one row.
@@ -53,15 +58,11 @@ def ranks_of_pairs(
         gain[i, j] = row["difference"] if better else -row["difference"]
         gain[j, i] = -gain[i, j]
     side = 1 if better else -1
-    found = ranks_of(
-        pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha
-    )
+    found = ranks_of(pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha)
     return _rows(systems, list(means.values()), found)
 
 
-def _rows(
-    systems: Sequence[str], means: Sequence[float], found: SystemRanks
-) -> list[dict[str, Any]]:
+def _rows(systems: Sequence[str], means: Sequence[float], found: SystemRanks) -> list[dict[str, Any]]:
     rows = [
         dict(zip(RANKS, (system, mean, int(rank), int(low), int(high), bool(best)), strict=True))
         for system, mean, rank, low, high, best in zip(

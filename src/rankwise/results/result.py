@@ -152,17 +152,13 @@ class Result(Mapping[str, float]):
             by_text = None if isinstance(measure, Measure) else self.convention
             name = canonical_name(name, self.values, parse if by_text is None else by_text.parse)
         except UsageError as error:
-            raise MissingValueError(
-                error.what, where=error.where, found=error.found, hint=error.hint
-            ) from error
+            raise MissingValueError(error.what, where=error.where, found=error.found, hint=error.hint) from error
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MissingValueError(
                 f"{measure} has several values" if cells else f"{measure} was not evaluated",
                 found=listed(cells or list(self.values)),
-                hint=f"take one of them, or result.table({name!r})"
-                if cells
-                else nearest(name, self.values),
+                hint=f"take one of them, or result.table({name!r})" if cells else nearest(name, self.values),
             )
         return name
 
@@ -229,18 +225,14 @@ class Result(Mapping[str, float]):
 
         cell = self.cell(measure)
         if by is None and group is not None:
-            raise ParameterError("group= needs by=, the column of the groups",
-                                 found=f"group={group!r}")  # fmt: skip
+            raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
         users = self.per_user if by is None else within(self.per_user, by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
-            raise MeasureError(
-                f"{cell} is not a mean over users, so a group of users has no interval"
-            )
+            raise MeasureError(f"{cell} is not a mean over users, so a group of users has no interval")
         return interval_of(
-            cell, self.values[cell], user_values, self.replicates,
-            confidence, method, n_resamples, seed, self.measures,
-        )  # fmt: skip
+            cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.measures
+        )
 
     def table(self, measure: str | Measure) -> pl.DataFrame:
         """Return a metric that has several values as a table: its groups, and ``value``.
@@ -254,10 +246,7 @@ class Result(Mapping[str, float]):
         [('a', 1.0), ('b', 0.0)]
         """
         name = str(measure if isinstance(measure, Measure) else parse(measure))
-        rows = [
-            {**read_label(label), "value": value}
-            for label, value in labelled_values(self.values, name) if label
-        ]  # fmt: skip
+        rows = [{**read_label(label), "value": value} for label, value in labelled_values(self.values, name) if label]
         if not rows:
             raise MeasureError(
                 f"{measure} has no cells",
@@ -316,16 +305,18 @@ class Result(Mapping[str, float]):
 
         NaN becomes None, and infinity ``"inf"``, because JSON has neither.
         """
-        data: dict[str, Any] = finite({
-            "schema_version": SCHEMA_VERSION,
-            "label": self.label,
-            "values": self.values,
-            "kinds": self.kinds,
-            "counts": self.counts,
-            "slices": None if self.slices is None else self.slices.to_dicts(),
-            "diagnostics": self.diagnostics,
-            "provenance": self.provenance,
-        })  # fmt: skip
+        data: dict[str, Any] = finite(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "label": self.label,
+                "values": self.values,
+                "kinds": self.kinds,
+                "counts": self.counts,
+                "slices": None if self.slices is None else self.slices.to_dicts(),
+                "diagnostics": self.diagnostics,
+                "provenance": self.provenance,
+            }
+        )
         return data
 
     def export(self, format: Format) -> str:  # noqa: A002

@@ -70,9 +70,7 @@ def load(folder: str | Path) -> Result:
             hint="import the package that defines it",
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise FileError(
-            "this saved result lacks a part", where=str(path), found=f"{error!r}"
-        ) from error
+        raise FileError("this saved result lacks a part", where=str(path), found=f"{error!r}") from error
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:

@@ -63,16 +63,16 @@ class Systems:
 
     def on(self, data_set: str) -> dict[str, Result]:
         """Return all results on one data set."""
-        return {name: self.results[name] for seeds in self.seeds(data_set).values()
-                for name in seeds}  # fmt: skip
+        return {name: self.results[name] for seeds in self.seeds(data_set).values() for name in seeds}
 
     def single(self) -> dict[str, Result]:
         """Return the one result of each system; raise where there are several."""
         if self.several_seeds or self.data_sets:
             raise ParameterError(
                 "one result per system is compared here, not seeds or data sets",
-                found=", ".join(self.results), hint="rankwise.compare takes both",
-            )  # fmt: skip
+                found=", ".join(self.results),
+                hint="rankwise.compare takes both",
+            )
         return dict(self.results)
 
     def values(self) -> pl.DataFrame:
@@ -83,8 +83,9 @@ class Systems:
             label = self.results[seeds[0]].label
             column = ", ".join(part for part in (system, data_set, label) if part)
             if column in columns:
-                raise ParameterError("two columns would have one name", found=repr(column),
-                                     hint="call the result something else")  # fmt: skip
+                raise ParameterError(
+                    "two columns would have one name", found=repr(column), hint="call the result something else"
+                )
             every = [self.results[name].values for name in seeds]
             columns[column] = [_mean([values.get(cell) for values in every]) for cell in cells]
         return pl.DataFrame(columns, strict=False)
@@ -110,16 +111,18 @@ def systems_of(given: tuple[object, ...]) -> Systems:
     if not isinstance(by_name, Mapping) or not by_name:
         found = ", ".join(type(result).__name__ for result in given) or "nothing"
         raise ParameterError(
-            "results to compare are passed as separate arguments, or by name", found=found,
+            "results to compare are passed as separate arguments, or by name",
+            found=found,
             hint="pass compare(one, two), or compare({name: result, …})",
-        )  # fmt: skip
+        )
     names: dict[str, dict[str, list[str]]] = {}
     results: dict[str, Result] = {}
     for system, data_set, number, result in _each(by_name):
         name = ", ".join(part for part in (system, data_set, number) if part)
         if name in results:
-            raise ParameterError("two results would have one name", found=repr(name),
-                                 hint="call the system something else")  # fmt: skip
+            raise ParameterError(
+                "two results would have one name", found=repr(name), hint="call the system something else"
+            )
         results[name] = result
         names.setdefault(system, {}).setdefault(data_set, []).append(name)
     if len(names) < 2:
@@ -155,10 +158,11 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
                 raise ParameterError(
                     "results to compare come as {name: result}, or {name: [one result per seed]}",
                     found=f"{system!r}: {kinds or type(some).__name__}",
-                )  # fmt: skip
+                )
             if len({id(result) for result in seeds}) < len(seeds):
-                raise ParameterError("one result is given for two seeds", where=system,
-                                     hint="every seed has a result of its own")  # fmt: skip
+                raise ParameterError(
+                    "one result is given for two seeds", where=system, hint="every seed has a result of its own"
+                )
             for at, result in enumerate(seeds, start=1):
                 yield system, data_set, f"seed {at}" if len(seeds) > 1 else "", result
 
@@ -173,9 +177,10 @@ def _check_data_sets(systems: Systems) -> None:
                 for system, found in ((first, known), (name, sets))
             ]
             raise ParameterError(
-                "systems are compared on the same data sets", found="; ".join(described),
+                "systems are compared on the same data sets",
+                found="; ".join(described),
                 hint="give every system a result on every data set",
-            )  # fmt: skip
+            )
 
 
 def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
@@ -189,8 +194,7 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
     as_many = all(len(some) == 1 for some in counts) and max(map(max, counts)) > 1
     if seeds == "paired" and not as_many:
         found = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
-        raise ParameterError("paired seeds are as many for every system, two or more",
-                             found=found)  # fmt: skip
+        raise ParameterError("paired seeds are as many for every system, two or more", found=found)
     if force:
         return seeds == "paired"
     if seeds == "paired":

@@ -15,9 +15,14 @@ from rankwise.measures.read import parse
 __all__ = ["canonical_name", "labelled_values", "tidy_groups", "tidy_values"]
 
 _SCHEMA: dict[str, Any] = {
-    "measure": pl.String, "k": pl.Int64, "cell": pl.String, "value": pl.Float64, "users": pl.Int64,
-    "better": pl.String, "label": pl.String,
-}  # fmt: skip
+    "measure": pl.String,
+    "k": pl.Int64,
+    "cell": pl.String,
+    "value": pl.Float64,
+    "users": pl.Int64,
+    "better": pl.String,
+    "label": pl.String,
+}
 _BETTER = {True: "higher", False: "lower", None: None}
 
 
@@ -62,14 +67,19 @@ def tidy_groups(measures: Sequence[Measure], slices: pl.DataFrame, label: str) -
     return pl.DataFrame(rows, schema=_SCHEMA | {"by": pl.String, "group": pl.String})
 
 
-def _tidy(
-    measures: Sequence[Measure], values: Mapping[str, float], label: str
-) -> list[dict[str, Any]]:
+def _tidy(measures: Sequence[Measure], values: Mapping[str, float], label: str) -> list[dict[str, Any]]:
     """Return one row per value; ``name`` is that of its measure at its cut-off."""
     return [
-        {"name": name, "measure": str(measure @ ()), "k": k, "cell": cell or None, "value": value,
-         "better": _BETTER[measure.higher_is_better], "label": label or None}
+        {
+            "name": name,
+            "measure": str(measure @ ()),
+            "k": k,
+            "cell": cell or None,
+            "value": value,
+            "better": _BETTER[measure.higher_is_better],
+            "label": label or None,
+        }
         for measure in measures
         for k, name in zip(measure.k or (None,), measure.cells, strict=True)
         for cell, value in labelled_values(values, name)
-    ]  # fmt: skip
+    ]

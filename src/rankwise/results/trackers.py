@@ -95,9 +95,8 @@ def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True)
     kept = {name: text for name, text in parameters.items() if len(text) <= _LONGEST_PARAMETER}
     not_logged = [
         *scalars.not_logged,
-        *(f"{name}: {len(text):,} characters" for name, text in parameters.items()
-          if name not in kept),
-    ]  # fmt: skip
+        *(f"{name}: {len(text):,} characters" for name, text in parameters.items() if name not in kept),
+    ]
     tags = scalars.facts | ({"not_logged": _listed(not_logged)} if not_logged else {})
     with nullcontext() if mlflow.active_run() else mlflow.start_run():
         mlflow.log_params(kept)  # first: it fails if the run has other values of them
@@ -183,16 +182,12 @@ def metric_key(name: str) -> str:
 def _scalars(result: ShownResult, prefix: str) -> _Scalars:
     """Return what is logged of a result; raise if two of its values would have one key."""
     if not _PREFIX.fullmatch(prefix):
-        raise ParameterError("prefix takes up to 40 letters, digits, blanks and _-.:/",
-                             found=repr(prefix))  # fmt: skip
+        raise ParameterError("prefix takes up to 40 letters, digits, blanks and _-.:/", found=repr(prefix))
     values = {name: value for name, value in result.values.items() if math.isfinite(value)}
     counts = {f"{prefix}counts/{metric_key(name)}": count for name, count in result.counts.items()}
     keys = _keys(values, prefix)
     data = finite(result.provenance)
-    facts = {
-        "version": data.get("versions", {}).get("rankwise"), "label": result.label,
-        "split": result.tested_on,
-    }  # fmt: skip
+    facts = {"version": data.get("versions", {}).get("rankwise"), "label": result.label, "split": result.tested_on}
     return _Scalars(
         {key: float(values[name]) for key, name in keys.items()} | counts,
         dict(data["settings"]),
@@ -207,8 +202,9 @@ def _keys(names: Iterable[str], prefix: str) -> dict[str, str]:
     for name in names:
         key = prefix + metric_key(name)
         if key in keys:
-            raise UsageError("two values would be logged under one key",
-                             found=f"{key!r} for {keys[key]!r} and {name!r}")  # fmt: skip
+            raise UsageError(
+                "two values would be logged under one key", found=f"{key!r} for {keys[key]!r} and {name!r}"
+            )
         keys[key] = name
     return keys
 
@@ -217,9 +213,7 @@ def _library(name: str, needed_by: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UsageError(
-            f"{needed_by} needs {name}", found=str(error), hint=f"pip install {name}"
-        ) from error
+        raise UsageError(f"{needed_by} needs {name}", found=str(error), hint=f"pip install {name}") from error
 
 
 @contextmanager

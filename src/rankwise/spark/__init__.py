@@ -16,9 +16,7 @@ try:
     if int(_pyspark.__version__.split(".")[0]) < 4:  # applyInArrow came with it
         raise ImportError(f"PySpark {_pyspark.__version__} is installed")
 except ImportError as _error:
-    raise ImportError(
-        'rankwise.spark needs PySpark 4 and PyArrow: pip install "rankwise[spark]"'
-    ) from _error
+    raise ImportError('rankwise.spark needs PySpark 4 and PyArrow: pip install "rankwise[spark]"') from _error
 
 from rankwise.spark.bucket import bucket
 from rankwise.spark.compare import compare
@@ -27,6 +25,4 @@ from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.splits import SparkSplit, k_core, split
 from rankwise.spark.tables import session
 
-__all__ = [
-    "SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split",
-]  # fmt: skip
+__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split"]

@@ -39,20 +39,31 @@ from rankwise.tables.train_groups import with_train_groups
 from rankwise.tables.validation import null_ids, where_in
 
 __all__ = [
-    "RELEVANT", "SCHEMA", "BucketWork", "check_row", "load_job", "merge_rows", "rows_of",
-    "share_of", "users_of", "values_of",
-]  # fmt: skip
+    "RELEVANT",
+    "SCHEMA",
+    "BucketWork",
+    "check_row",
+    "load_job",
+    "merge_rows",
+    "rows_of",
+    "share_of",
+    "users_of",
+    "values_of",
+]
 
-SCHEMA = (
-    "bucket int, buckets array<int>, n_users long, partial binary, users binary, nulls string, "
-    "error binary"
-)
+SCHEMA = "bucket int, buckets array<int>, n_users long, partial binary, users binary, nulls string, error binary"
 """The output of a bucket, in Spark's words."""
-_OUTPUT = pa.schema([
-    ("bucket", pa.int32()), ("buckets", pa.list_(pa.int32())), ("n_users", pa.int64()),
-    ("partial", pa.binary()), ("users", pa.binary()), ("nulls", pa.string()),
-    ("error", pa.binary()),
-])  # fmt: skip
+_OUTPUT = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("buckets", pa.list_(pa.int32())),
+        ("n_users", pa.int64()),
+        ("partial", pa.binary()),
+        ("users", pa.binary()),
+        ("nulls", pa.string()),
+        ("error", pa.binary()),
+    ]
+)
 _VERSION = 1
 RELEVANT = "relevant_truth_rows"
 """The count of relevant rows of the ground truth, for the driver."""
@@ -112,9 +123,7 @@ class BucketWork:
     def frames(self, lists: pa.Table, others: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
         """Return the rows of each table, with its columns."""
         columns = self.sources["recommendations"].frame.columns
-        out: dict[TableRole, pl.DataFrame] = {
-            "recommendations": pl.DataFrame(lists).select(columns)
-        }
+        out: dict[TableRole, pl.DataFrame] = {"recommendations": pl.DataFrame(lists).select(columns)}
         whole = None if others is None else pl.DataFrame(others)
         for code, (role, names) in enumerate(self.names.items()):
             assert whole is not None
@@ -122,9 +131,7 @@ class BucketWork:
             out[role] = some.select(pl.col(inside).alias(name) for name, inside in names.items())
         return out
 
-    def evaluate(
-        self, frames: Mapping[TableRole, pl.DataFrame]
-    ) -> tuple[Partial, dict[str, pl.DataFrame]]:
+    def evaluate(self, frames: Mapping[TableRole, pl.DataFrame]) -> tuple[Partial, dict[str, pl.DataFrame]]:
         """Return the partial of a bucket, and the rows of its users in the table of users."""
         job = load_job(self.job)
         tables: dict[Any, Any] = {role: self._table(role, frame) for role, frame in frames.items()}
@@ -192,13 +199,24 @@ def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
 
 
 def _row(
-    bucket: int, n_users: int = 0, partial: bytes | None = None, users: bytes | None = None,
-    *, nulls: str | None = None, error: bytes | None = None, buckets: Sequence[int] | None = None,
-) -> pa.Table:  # fmt: skip
+    bucket: int,
+    n_users: int = 0,
+    partial: bytes | None = None,
+    users: bytes | None = None,
+    *,
+    nulls: str | None = None,
+    error: bytes | None = None,
+    buckets: Sequence[int] | None = None,
+) -> pa.Table:
     row = {
-        "bucket": bucket, "buckets": [bucket] if buckets is None else buckets, "n_users": n_users,
-        "partial": partial, "users": users, "nulls": nulls, "error": error,
-    }  # fmt: skip
+        "bucket": bucket,
+        "buckets": [bucket] if buckets is None else buckets,
+        "n_users": n_users,
+        "partial": partial,
+        "users": users,
+        "nulls": nulls,
+        "error": error,
+    }
     return pa.Table.from_pylist([row], schema=_OUTPUT)
 
 
@@ -223,8 +241,9 @@ def merge_rows(rows: pa.Table) -> pa.Table:
         for row in some:
             nulls.update(json.loads(row["nulls"] or "{}"))
         if errors or nulls:
-            return _row(first, nulls=json.dumps(nulls) if nulls else None, buckets=buckets,
-                        error=errors[0] if errors else None)  # fmt: skip
+            return _row(
+                first, nulls=json.dumps(nulls) if nulls else None, buckets=buckets, error=errors[0] if errors else None
+            )
         partials = [Partial.from_bytes(row["partial"]) for row in some]
         merged = partials[0].merge(*partials[1:])
     except RankwiseError as error:
@@ -261,9 +280,13 @@ def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUs
 
 def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> EvaluatedUsers:
     return EvaluatedUsers(
-        frame=users, settings=job.settings, plan=job.plan, facts=job.facts,
-        user_table=job.user_table, catalogue_size=catalogue_size,
-    )  # fmt: skip
+        frame=users,
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        user_table=job.user_table,
+        catalogue_size=catalogue_size,
+    )
 
 
 def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:

@@ -59,8 +59,9 @@ class BucketedFiles:
         files = sorted(info.path for info in system.get_file_info(selector) if info.is_file)
         parts = [
             pq.ParquetFile(system.open_input_file(path)).read(columns=empty.columns)
-            for path in files if path.endswith(".parquet")
-        ]  # fmt: skip
+            for path in files
+            if path.endswith(".parquet")
+        ]
         if not parts:
             return empty
         frame = pl.DataFrame(pa.concat_tables(parts))
@@ -79,9 +80,7 @@ def exists(uri: str) -> bool:
         system, folder = _system(uri)
         kind = system.get_file_info(folder).type
     except (OSError, pa.ArrowInvalid) as error:
-        raise OutputError(
-            "this address is not known", where=uri, found=str(error).splitlines()[0]
-        ) from error
+        raise OutputError("this address is not known", where=uri, found=str(error).splitlines()[0]) from error
     if kind == fs.FileType.File:
         raise OutputError("this is a file, not a folder", where=uri)
     return bool(kind != fs.FileType.NotFound)
@@ -114,20 +113,21 @@ def open_bucketed(path: str) -> BucketedFiles | None:
         with system.open_input_stream(f"{folder}/{_HEAD}") as stream:
             head = json.loads(stream.read())
         version = head["version"]
-        files = BucketedFiles(
-            uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"])
-        )
+        files = BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise FileError(
-            "these buckets are not complete", where=str(path), found=f"no readable {_HEAD}",
+            "these buckets are not complete",
+            where=str(path),
+            found=f"no readable {_HEAD}",
             hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
-        ) from error  # fmt: skip
+        ) from error
     if version != _VERSION:
         raise FileError(
-            "these buckets were written by another version of rankwise", where=str(path),
+            "these buckets were written by another version of rankwise",
+            where=str(path),
             found=f"version {version!r}, this one reads {_VERSION}",
             hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
-        )  # fmt: skip
+        )
     return files
 
 

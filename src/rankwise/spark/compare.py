@@ -105,18 +105,30 @@ def compare(
     others = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
         _row(sums, named, cell, pair, len(pairs) if cell == main else None, others, alpha, margins)
-        for cell in cells for pair in pairs
-    ]  # fmt: skip
+        for cell in cells
+        for pair in pairs
+    ]
     correct_rows(rows, correction, alpha)
     settings = {
-        "not_compared": not_compared, "by": None, "baseline": baseline, "primary": main,
-        "alpha": float(alpha), "test": "t", "correction": correction, "margin": margins,
-        "missing": missing, "n_resamples": None, "seed": 0, "forced": force, "sources": {},
+        "not_compared": not_compared,
+        "by": None,
+        "baseline": baseline,
+        "primary": main,
+        "alpha": float(alpha),
+        "test": "t",
+        "correction": correction,
+        "margin": margins,
+        "missing": missing,
+        "n_resamples": None,
+        "seed": 0,
+        "forced": force,
+        "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
-        "clusters": None, "data_sets": None, "seeds": None,
-        "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha,
-                                  better=first.direction(main)),
-    }  # fmt: skip
+        "clusters": None,
+        "data_sets": None,
+        "seeds": None,
+        "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha, better=first.direction(main)),
+    }
     return Comparison.make(systems, rows, settings)
 
 
@@ -125,8 +137,9 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
         if not isinstance(result, SparkResult):
             raise ParameterError(
                 "only results of rankwise.spark.evaluate can be compared in Spark",
-                found=f"{name}: {type(result).__name__}", hint="pass others to rankwise.compare",
-            )  # fmt: skip
+                found=f"{name}: {type(result).__name__}",
+                hint="pass others to rankwise.compare",
+            )
 
 
 @dataclass(frozen=True)
@@ -151,24 +164,20 @@ class _Sums:
     def __add__(self, other: _Sums) -> _Sums:
         pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
         users: dict[str, Any] = {
-            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True)))
-            for cell, counts in self.users.items()
+            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True))) for cell, counts in self.users.items()
         }
         return _Sums(pairs, users, self.other_truth + other.other_truth)
 
 
 def _summed(
-    results: Mapping[str, Result], cells: Sequence[str], pairs: Sequence[tuple[str, str]],
-    missing: Missing,
-) -> _Sums:  # fmt: skip
+    results: Mapping[str, Result], cells: Sequence[str], pairs: Sequence[tuple[str, str]], missing: Missing
+) -> _Sums:
     """Join the users' values of all results, and sum what the comparison needs."""
     joined: DataFrame | None = None
     for at, result in enumerate(results.values()):
         assert isinstance(result, SparkResult)
         names = {"n_relevant": f"n{at}"} | {c: f"v{at}_{j}" for j, c in enumerate(cells)}
-        frame = result.per_user_spark.select(
-            "user", *(column(name).alias(short) for name, short in names.items())
-        )
+        frame = result.per_user_spark.select("user", *(column(name).alias(short) for name, short in names.items()))
         joined = frame if joined is None else joined.join(frame, "user", "full")
     assert joined is not None
     work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
@@ -215,9 +224,15 @@ class _Work:
 
 
 def _row(
-    sums: _Sums, results: Mapping[str, Result], cell: str, pair: tuple[str, str], tests: int | None,
-    others: int, alpha: float, margins: Margin,
-) -> dict[str, Any]:  # fmt: skip
+    sums: _Sums,
+    results: Mapping[str, Result],
+    cell: str,
+    pair: tuple[str, str],
+    tests: int | None,
+    others: int,
+    alpha: float,
+    margins: Margin,
+) -> dict[str, Any]:
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other measures."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
@@ -233,9 +248,17 @@ def _row(
         for level in (alpha, alpha / (tests or 1))
     )
     row = row_of(
-        cell, pair, known, tested, (alone, together), alpha=alpha,
-        margin=size_of(margin_of(margins, cell), known.means[1]), better=first.direction(cell),
-        tests=tests or others, dropped=(users, aligned.reasons), largest=largest,
-    )  # fmt: skip
+        cell,
+        pair,
+        known,
+        tested,
+        (alone, together),
+        alpha=alpha,
+        margin=size_of(margin_of(margins, cell), known.means[1]),
+        better=first.direction(cell),
+        tests=tests or others,
+        dropped=(users, aligned.reasons),
+        largest=largest,
+    )
     flags = [*row["flags"], *([] if tests else ["exploratory"])]
     return {**row, "group": None, "primary": tests is not None, "flags": flags}

@@ -24,17 +24,10 @@ from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole
 from rankwise.tables.seen import check_new_column
 from rankwise.tables.table import Table, Tables, absent_truth
-from rankwise.tables.train_groups import (
-    GROUP_NAMES,
-    TRAIN_GROUPS,
-    Terciles,
-    TrainGroups,
-    with_train_groups,
-)
+from rankwise.tables.train_groups import GROUP_NAMES, TRAIN_GROUPS, Terciles, TrainGroups, with_train_groups
 from rankwise.tables.validation import empty_table, null_ids, where_in
 
-__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "reference_of",
-           "tables_needed"]  # fmt: skip
+__all__ = ["check_facts", "count_over_users", "dealt_users", "groups_named", "reference_of", "tables_needed"]
 
 
 def check_facts(plan: Plan) -> None:
@@ -56,10 +49,7 @@ def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
 
 
 def count_over_users(
-    job: Job,
-    train: SparkTable | None,
-    groups: Mapping[str, pl.Series],
-    users: SparkTable | None,
+    job: Job, train: SparkTable | None, groups: Mapping[str, pl.Series], users: SparkTable | None
 ) -> tuple[Counted, dict[str, int]]:
     """Return the popularity of items and their users by group, and what was counted on the way.
 
@@ -80,9 +70,10 @@ def count_over_users(
         return Counted(groups=groups, train_groups=made), {}
     pairs = train.frame.select("user", "item")
     counted = pairs.groupBy("item").agg(
-        sf.count_distinct("user").alias("count"), sf.count(sf.lit(1)).alias("rows"),
+        sf.count_distinct("user").alias("count"),
+        sf.count(sf.lit(1)).alias("rows"),
         sf.count_if(sf.col("user").isNull()).alias("nulls"),
-    )  # fmt: skip
+    )
     frame = collected(counted)
     if frame.is_empty():
         raise empty_table(train.empty)
@@ -103,9 +94,8 @@ def count_over_users(
             sources[fact.column] = _by_group(pairs, users, name, groups[name])
     popularity = frame.select("item", "count")
     return Counted(
-        popularity=popularity, train_users=n_users, sources=sources, groups=groups,
-        train_groups=made,
-    ), counts  # fmt: skip
+        popularity=popularity, train_users=n_users, sources=sources, groups=groups, train_groups=made
+    ), counts
 
 
 def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:
@@ -126,9 +116,7 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
     return made
 
 
-def _by_group(
-    pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series
-) -> pl.DataFrame:
+def _by_group(pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series) -> pl.DataFrame:
     """Return the distinct training users of every item per group of users."""
     assert users is not None
     known = users.frame.select("user", column(name).alias("group"))
@@ -151,9 +139,7 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
     return groups
 
 
-def reference_of(
-    settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
-) -> Tables:
+def reference_of(settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None) -> Tables:
     """Return the tables that a job checks: the catalogue, and those by user without rows."""
     empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
     lists = empty.pop("recommendations")
@@ -170,9 +156,8 @@ def reference_of(
 
 
 def dealt_users(
-    lists: SparkTable, truth: SparkTable | None, users: SparkTable | None,
-    n_groups: int, threshold: float | None,
-) -> SparkTable:  # fmt: skip
+    lists: SparkTable, truth: SparkTable | None, users: SparkTable | None, n_groups: int, threshold: float | None
+) -> SparkTable:
     """Return the table of users with the jackknife group of each, as `deal_groups` deals them.
 
     All users are ordered, which Spark does in one task: their ids alone go there.
@@ -225,10 +210,7 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
 def _user_columns(job: Job) -> list[str]:
     """Return the columns of the table of users that something asks for."""
     settings = job.settings
-    named = [
-        name for fact in job.plan.facts if fact.kind == "user_group"
-        for name in job.facts.columns_of[fact].names
-    ]  # fmt: skip
+    named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     asked = [*settings.by, *weights, *named, *dealt]

@@ -25,16 +25,7 @@ from rankwise.evaluation.summary import Summary, catalogue, check_not_empty
 from rankwise.evaluation.warm_cold import HISTORY, with_item_slices
 from rankwise.evaluation.work import Job, finish, prepare, with_train_items
 from rankwise.results.result import Result
-from rankwise.spark.bucket_work import (
-    RELEVANT,
-    BucketWork,
-    check_row,
-    load_job,
-    rows_of,
-    share_of,
-    users_of,
-    values_of,
-)
+from rankwise.spark.bucket_work import RELEVANT, BucketWork, check_row, load_job, rows_of, share_of, users_of, values_of
 from rankwise.spark.counting import (
     check_facts,
     count_over_users,
@@ -43,14 +34,7 @@ from rankwise.spark.counting import (
     reference_of,
     tables_needed,
 )
-from rankwise.spark.run import (
-    default_buckets,
-    files_of,
-    merged_row,
-    union,
-    work_on_buckets,
-    work_on_files,
-)
+from rankwise.spark.run import default_buckets, files_of, merged_row, union, work_on_buckets, work_on_files
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import SparkTable, check_order, unify_ids, words_of
 from rankwise.tables.columns import TableRole
@@ -104,9 +88,10 @@ class Engine:
             return self._result()
         except PySparkException as error:  # a cast or a function of the caller's tables, mostly
             raise InputError(
-                "Spark fails to compute these tables", found=words_of(error),
+                "Spark fails to compute these tables",
+                found=words_of(error),
                 hint="the exception below has Spark's own words; does df.count() run?",
-            ) from error  # fmt: skip
+            ) from error
 
     def _result(self) -> SparkResult:
         evaluated, truth = self._evaluate(), self.tables.get("truth")
@@ -146,9 +131,12 @@ class Engine:
             settings = replace(settings, by=(*settings.by, HISTORY))
         if settings.jackknife is not None:
             tables["users"] = dealt_users(
-                tables["recommendations"], tables.get("truth"), tables.get("users"),
-                settings.jackknife, settings.relevance_threshold,
-            )  # fmt: skip
+                tables["recommendations"],
+                tables.get("truth"),
+                tables.get("users"),
+                settings.jackknife,
+                settings.relevance_threshold,
+            )
         lists = tables["recommendations"].empty
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
@@ -171,10 +159,14 @@ class Engine:
             collect = width <= _COLLECTED if self.collect is None else self.collect
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
             _check_files(tables, work, read)
-            merged = replace(merged, counts={
-                name: count for name, count in merged.counts.items()
-                if name not in {RELEVANT, *map(rows_of, tables)}
-            })  # fmt: skip
+            merged = replace(
+                merged,
+                counts={
+                    name: count
+                    for name, count in merged.counts.items()
+                    if name not in {RELEVANT, *map(rows_of, tables)}
+                },
+            )
             if collect:
                 evaluated = _Evaluated(_collected(job, merged, output))
                 output.unpersist()
@@ -185,9 +177,7 @@ class Engine:
             raise
         return replace(evaluated, result=_with_rows(evaluated.result, read))
 
-    def _output(
-        self, job: Job, tables: Mapping[TableRole, SparkTable]
-    ) -> tuple[BucketWork, DataFrame, int]:
+    def _output(self, job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[BucketWork, DataFrame, int]:
         """Return the work on a bucket, what it gives back for each, and the number of buckets."""
         needed = tables_needed(job, tables)
         sources = {role: table.empty for role, table in needed.items()}
@@ -226,8 +216,12 @@ class _Prepared:
     def counted(self) -> tuple[Job, dict[str, int]]:
         """Return the job with what is counted over all users, and counts for the result."""
         job, users = self.job, self.tables.get("users")
-        names = [name for fact in job.plan.facts if fact.kind in ("user_group", "source")
-                 for name in job.facts.columns_of[fact].names]  # fmt: skip
+        names = [
+            name
+            for fact in job.plan.facts
+            if fact.kind in ("user_group", "source")
+            for name in job.facts.columns_of[fact].names
+        ]
         groups = groups_named(users, names)
         train = self.tables.get("train")
         counted, counts = count_over_users(job, train, groups, users)
@@ -239,9 +233,10 @@ def _check_names(job: Job, data: bytes) -> None:
     for measure, other in zip(job.settings.measures, load_job(data).settings.measures, strict=True):
         if str(measure) != str(other):
             raise ParameterError(
-                "the name of this measure differs between processes", found=str(measure),
+                "the name of this measure differs between processes",
+                found=str(measure),
                 hint="pass a named function, not a partial or an object",
-            )  # fmt: skip
+            )
 
 
 def _merged(
@@ -263,27 +258,27 @@ def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> N
             raise empty_table(work.sources[role])
     if "truth" in work.sources and job.settings.needs_relevant and not merged.counts.get(RELEVANT):
         raise EmptyError(
-            "no item is relevant", where=work.sources["truth"].source,
+            "no item is relevant",
+            where=work.sources["truth"].source,
             hint="lower the relevance threshold; items of relevance 0 or less are not relevant",
-        )  # fmt: skip
+        )
     taken_out = merged.counts.get("seen_items_taken_out")
     if taken_out and taken_out == merged.counts[rows_of("recommendations")]:
         source = work.sources["recommendations"].source
         raise EmptyError("every recommended item was seen in training", where=source)
 
 
-def _check_files(
-    tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]
-) -> None:
+def _check_files(tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]) -> None:
     """Raise if bucketed files have other rows than when they were written."""
     for role, table in tables.items():
         counted = role in work.sources or read[role]  # training may be counted only
         if table.files is not None and counted and read[role] != table.files.rows:
             raise FileError(
-                "these files have changed since they were bucketed", where=table.files.uri,
+                "these files have changed since they were bucketed",
+                where=table.files.uri,
                 found=f"{read[role]} rows, {table.files.rows} when they were written",
                 hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
-            )  # fmt: skip
+            )
 
 
 def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
@@ -313,9 +308,15 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         items = replace(items, n_listed=share.everyone.with_list)
     values, empty = values_of(packed, data, merged.users, size)
     result = Summary(
-        settings=job.settings, plan=job.plan, facts=job.facts, truth=None, merged=merged,
-        share=share, items=items, catalogue_counts=counts,
-    ).result(empty)  # fmt: skip
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        truth=None,
+        merged=merged,
+        share=share,
+        items=items,
+        catalogue_counts=counts,
+    ).result(empty)
     return _Evaluated(result, values, output)
 
 
@@ -337,8 +338,9 @@ def _with_rows(result: Result, rows: Mapping[TableRole, int]) -> Result:
     """
     inputs = {
         role: {**card, "rows": rows[role] or None}
-        if role in rows and role not in ("recommendations", "truth") else card
+        if role in rows and role not in ("recommendations", "truth")
+        else card
         for role, card in result.provenance["inputs"].items()
         if role in rows or role != "users" or set(card["columns"]) - {"user", *TRAIN_GROUPS}
-    }  # fmt: skip
+    }
     return replace(result, provenance={**result.provenance, "inputs": inputs})

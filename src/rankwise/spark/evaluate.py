@@ -110,17 +110,25 @@ def evaluate(
     if truth is None:
         settings = without_truth(settings)
     sources: dict[Any, Any] = {
-        "recommendations": recommendations, "truth": truth, "train": train, "users": users,
+        "recommendations": recommendations,
+        "truth": truth,
+        "train": train,
+        "users": users,
         "baseline": baseline,
-    }  # fmt: skip
+    }
     tables = {
         role: read_spark(session, source, role, settings.columns)
-        for role, source in sources.items() if source is not None or role == "recommendations"
-    }  # fmt: skip
+        for role, source in sources.items()
+        if source is not None or role == "recommendations"
+    }
     return Engine(
-        spark=session, settings=settings, tables=tables, items=_read_items(items, settings),
-        buckets=buckets, collect=collect,
-    ).result()  # fmt: skip
+        spark=session,
+        settings=settings,
+        tables=tables,
+        items=_read_items(items, settings),
+        buckets=buckets,
+        collect=collect,
+    ).result()
 
 
 def _read_items(items: Any, settings: Settings) -> Table | None:

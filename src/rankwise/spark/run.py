@@ -20,9 +20,15 @@ from rankwise.spark.tables import SparkTable, column
 from rankwise.tables.columns import TableRole
 
 __all__ = [
-    "bucket_of", "check_buckets", "default_buckets", "files_of", "merged_row", "union",
-    "work_on_buckets", "work_on_files",
-]  # fmt: skip
+    "bucket_of",
+    "check_buckets",
+    "default_buckets",
+    "files_of",
+    "merged_row",
+    "union",
+    "work_on_buckets",
+    "work_on_files",
+]
 
 _BYTES = 64 << 20  # of the input per bucket: far below what a Python worker may hold
 _MOST = 100_000  # buckets
@@ -62,9 +68,7 @@ def _size(frame: DataFrame) -> int | None:
     return size if size < 1 << 50 else None  # an unknown size is the largest number
 
 
-def union(
-    tables: Mapping[TableRole, SparkTable],
-) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
+def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
     """Put tables by user into one, whose column ``table`` says where each row is from.
 
     Spark brings two tables together, not three. The lists, which are most of the rows, are one of
@@ -94,9 +98,7 @@ def union(
     return whole, names
 
 
-def work_on_buckets(
-    lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int
-) -> DataFrame:
+def work_on_buckets(lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
     """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
@@ -125,9 +127,7 @@ def files_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, Bucketed
     return files if same and len(files) == len(tables) else None
 
 
-def work_on_files(
-    spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork
-) -> DataFrame:
+def work_on_files(spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork) -> DataFrame:
     """Evaluate every bucket from the files that have its rows, one task for each."""
     buckets = next(iter(files.values())).buckets
 

@@ -24,9 +24,7 @@ class SparkResult(Result):
     """
 
     @classmethod
-    def of(
-        cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None
-    ) -> SparkResult:
+    def of(cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None) -> SparkResult:
         """Return a result, with its per-user values in Spark if they are not on the driver.
 
         ``kept`` is the table that Spark caches for them, until `release`.

@@ -39,13 +39,9 @@ from rankwise.tables.frames import from_frame
 from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite, empty_table, where_in
 
-__all__ = [
-    "Extent", "SparkRows", "bucket_of", "extent_columns", "hashed", "ranked", "read_interactions",
-]  # fmt: skip
+__all__ = ["Extent", "SparkRows", "bucket_of", "extent_columns", "hashed", "ranked", "read_interactions"]
 
-_ORDERED = (
-    BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType,
-)  # fmt: skip
+_ORDERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType)
 _BUCKETS = 1 << 14
 """Counts per step of a search for a time or a hash: two or three steps find a second in decades."""
 
@@ -128,18 +124,15 @@ class SparkRows:
 
 
 def read_interactions(
-    interactions: DataFrame,
-    columns: Columns | None,
-    time_unit: TimeUnit | None = None,
-    *,
-    with_times: bool = True,
+    interactions: DataFrame, columns: Columns | None, time_unit: TimeUnit | None = None, *, with_times: bool = True
 ) -> SparkRows:
     """Return the interactions of a Spark table; one job counts them and what is missing."""
     if not is_spark(interactions):
         raise ParameterError(
-            "interactions must be a Spark DataFrame", found=type(interactions).__name__,
+            "interactions must be a Spark DataFrame",
+            found=type(interactions).__name__,
             hint="rule.split(table) splits all other tables",
-        )  # fmt: skip
+        )
     source = read_spark(interactions.sparkSession, interactions, "interactions", columns)
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
@@ -173,10 +166,11 @@ def _ticks(rows: SparkRows) -> Column:
     column, dtype = sf.col(name), rows.frame.schema[name].dataType
     if isinstance(dtype, StringType):
         raise ColumnError(
-            "on Spark, timestamps are numbers, dates or timestamps", found="string",
+            "on Spark, timestamps are numbers, dates or timestamps",
+            found="string",
             where=where_in(rows.table, "timestamp"),
             hint="convert them: to_timestamp(…)",
-        )  # fmt: skip
+        )
     if not read_times(rows.table, None).is_date:
         return column.cast("long" if isinstance(dtype, IntegralType) else "double")
     if isinstance(dtype, TimestampType):
@@ -226,8 +220,9 @@ def _missing(rows: SparkRows, role: str, count: int) -> InputError:
     }
     error, message = errors[role]
     role = "timestamp" if role == "time" else role
-    return error(message, where=where_in(rows.table, role), found=f"{count} such rows",
-                 hint="drop those rows, or fill them")  # fmt: skip
+    return error(
+        message, where=where_in(rows.table, role), found=f"{count} such rows", hint="drop those rows, or fill them"
+    )
 
 
 def hashed(rows: SparkRows, *names: str) -> SparkRows:
@@ -287,8 +282,9 @@ def ranked(frame: DataFrame, name: str, rank: int, least: Any, most: Any) -> tup
             else:
                 raise InputError(
                     "the plan of this table gives different rows each time it runs",
-                    where="interactions", hint="write it first, or checkpoint it",
-                )  # fmt: skip
+                    where="interactions",
+                    hint="write it first, or checkpoint it",
+                )
     finally:
         values.unpersist()
     return least, smaller

@@ -87,11 +87,12 @@ class SparkSplit:
             train, test = (self._rows[part].time for part in ("train", "test"))
             (begin, end), (start, stop) = train.values, test.values
             card["time"] = {
-                "unit": train.unit, "unit_known_as": train.unit_source,
+                "unit": train.unit,
+                "unit_known_as": train.unit_source,
                 "gap_seconds": train.seconds(start - end),
                 "test_span_seconds": train.seconds(stop - start),
                 "train_span_seconds": train.seconds(end - begin),
-            }  # fmt: skip
+            }
         return card
 
     def __repr__(self) -> str:
@@ -198,23 +199,17 @@ def _check_supported(rule: Any, name: str) -> None:
     hint = "collect the table and split it in memory: rule.split(table.toArrow())"
     if type(rule) not in _RULES:
         names = ", ".join(kind.__name__ for kind in _RULES)
-        raise ParameterError(
-            f"this {name} does not run on Spark", found=f"{rule!r}; on Spark: {names}", hint=hint
-        )
+        raise ParameterError(f"this {name} does not run on Spark", found=f"{rule!r}; on Spark: {names}", hint=hint)
     for one in rule.filters:
         if type(one) not in _FILTERS:
             names = ", ".join(kind.__name__ for kind in _FILTERS)
-            raise ParameterError(
-                "this filter does not run on Spark", found=f"{one!r}; on Spark: {names}", hint=hint
-            )
+            raise ParameterError("this filter does not run on Spark", found=f"{one!r}; on Spark: {names}", hint=hint)
     for inner in ("validation", "fold_in"):
         if getattr(rule, inner, None) is not None:
             _check_supported(getattr(rule, inner), inner)
 
 
-def _check_parts(
-    parts: Mapping[str, SparkRows], rule: dict[str, Any], notes: dict[str, Any]
-) -> None:
+def _check_parts(parts: Mapping[str, SparkRows], rule: dict[str, Any], notes: dict[str, Any]) -> None:
     """Raise if there are no rows for training, validation or test."""
     counts: dict[str, Any] = {name: np.array([part.extent.rows]) for name, part in parts.items()}
     refuse_empty(counts, rule, notes)
@@ -237,9 +232,7 @@ def _cut(rule: Splitter, rows: SparkRows, notes: dict[str, Any]) -> dict[str, Sp
     }
 
 
-def _without_cold(
-    rule: Splitter, parts: Mapping[str, SparkRows], part: str, notes: dict[str, Any]
-) -> SparkRows:
+def _without_cold(rule: Splitter, parts: Mapping[str, SparkRows], part: str, notes: dict[str, Any]) -> SparkRows:
     """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
     names: Any = {name: {name} for name in parts}
     steps: list[tuple[list[str], str, str]] = []
@@ -263,9 +256,7 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
     """Return the size, density, digest and time range of each part, computed by one job."""
     train, seeds = parts["train"], ("key1", "key2")
     columns = [*train.columns, "user", "item", "time", "relevance"]
-    labelled = [
-        rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()
-    ]
+    labelled = [rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()]
     whole = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
     sizes = [sf.count_distinct(role).alias(role) for role in ("user", "item")]
     sums = [sf.sum(sf.col(seed).cast("decimal(38,0)")).alias(seed) for seed in seeds]
@@ -283,6 +274,5 @@ def _about(rows: SparkRows, row: Any) -> dict[str, Any]:
     density = size / (users * items) if size else 0.0
     part = {"rows": size, "users": users, "items": items, "density": density, "digest": digest}
     if rows.all_times is not None and size:
-        part |= {"first": rows.time.show(rows.time.values[0]),
-                 "last": rows.time.show(rows.time.values[1])}  # fmt: skip
+        part |= {"first": rows.time.show(rows.time.values[0]), "last": rows.time.show(rows.time.values[1])}
     return part

@@ -16,15 +16,7 @@ from pyspark.errors import PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rankwise.errors import (
-    ColumnError,
-    FileError,
-    IdError,
-    InputError,
-    OutputError,
-    ParameterError,
-    UsageError,
-)
+from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
 from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
@@ -33,13 +25,30 @@ from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite
 
 __all__ = [
-    "SparkTable", "active_session", "check_order", "collected", "column", "is_spark",
-    "output_errors_of_spark", "read_spark", "send", "session", "small_strings", "unify_ids",
+    "SparkTable",
+    "active_session",
+    "check_order",
+    "collected",
+    "column",
+    "is_spark",
+    "output_errors_of_spark",
+    "read_spark",
+    "send",
+    "session",
+    "small_strings",
+    "unify_ids",
     "words_of",
-]  # fmt: skip
+]
 
-_READERS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json",
-            ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}  # fmt: skip
+_READERS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".orc": "orc",
+    ".json": "json",
+    ".jsonl": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+}
 _NUMBERS = ("rank", "score", "relevance")
 _ID_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.String)
 
@@ -112,9 +121,7 @@ def active_session(spark: SparkSession | None) -> SparkSession:
     if session is not None and not hasattr(session, "createDataFrame"):
         raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
     if session is None:
-        raise ParameterError(
-            "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
-        )
+        raise ParameterError("there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()")
     return session
 
 
@@ -142,19 +149,15 @@ def session(master: str | None = None) -> SparkSession:
         made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:  # of Java, of the network, of the configuration
         raise UsageError(
-            "Spark cannot be started", found=words_of(error),
+            "Spark cannot be started",
+            found=words_of(error),
             hint="Spark 4 needs Java 17 or newer; JAVA_HOME says where it is",
-        ) from error  # fmt: skip
+        ) from error
     return made
 
 
 def read_spark(
-    spark: SparkSession,
-    source: Any,
-    role: TableRole,
-    columns: Columns | None,
-    *,
-    repeatable: bool = True,
+    spark: SparkSession, source: Any, role: TableRole, columns: Columns | None, *, repeatable: bool = True
 ) -> SparkTable:
     """Return a source as a Spark table with standard column names.
 
@@ -191,9 +194,7 @@ def read_spark(
     return SparkTable(frame, local.with_frame(_empty(frame)))
 
 
-def _at_path(
-    spark: SparkSession, path: str, role: TableRole, columns: Columns | None
-) -> SparkTable:
+def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns | None) -> SparkTable:
     """Return the table of a path, which may be a folder that `rankwise.spark.bucket` wrote."""
     files = open_bucketed(path)
     if files is None:
@@ -202,10 +203,11 @@ def _at_path(
         lists = {"recommendations", "baseline"}
         if files.role != role and not {files.role, role} <= lists:
             raise ParameterError(
-                "this table was bucketed for another role", where=path,
+                "this table was bucketed for another role",
+                where=path,
                 found=f"role={files.role!r}, and it is passed as {role}",
                 hint=f"rankwise.spark.bucket(table, path, role={role!r})",
-            )  # fmt: skip
+            )
         frame = _read_path(spark, files.uri).select(*map(column, files.columns))
         table = _named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
     return replace(table, empty=replace(table.empty, source=path), files=files)
@@ -221,9 +223,11 @@ def _read_path(spark: SparkSession, path: str) -> DataFrame:
         return spark.read.format(form).options(**options).load(path)
     except Exception as error:  # whatever a file system or a format says
         raise FileError(
-            "Spark cannot read this", where=path, found=words_of(error),
+            "Spark cannot read this",
+            where=path,
+            found=words_of(error),
             hint="Parquet, ORC, CSV and JSON lines are read by path; else pass a DataFrame",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
@@ -233,9 +237,7 @@ def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
 
 def small_strings(table: pa.Table) -> pa.Table:
     """Return a table whose texts have the offsets of 32 bits that Spark reads."""
-    schema = pa.schema([
-        field.with_type(pa.string()) if _is_large(field.type) else field for field in table.schema
-    ])  # fmt: skip
+    schema = pa.schema([field.with_type(pa.string()) if _is_large(field.type) else field for field in table.schema])
     return table.cast(schema)
 
 
@@ -249,9 +251,10 @@ def _empty(frame: DataFrame) -> pl.DataFrame:
         schema = to_arrow_schema(frame.schema, timezone="UTC")
     except PySparkTypeError as error:
         raise ColumnError(
-            "a column has a type that Arrow does not have", found=str(error).splitlines()[0],
+            "a column has a type that Arrow does not have",
+            found=str(error).splitlines()[0],
             hint="select the columns that are needed",
-        ) from error  # fmt: skip
+        ) from error
     return pl.DataFrame(schema.empty_table())
 
 
@@ -261,9 +264,10 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
     twice = next((name for name in source.columns if names.count(name.lower()) > 1), None)
     if twice is not None:
         raise ColumnError(
-            f"two columns are called {twice!r}, in some case", where=role,
+            f"two columns are called {twice!r}, in some case",
+            where=role,
             hint="drop one of them: Spark cannot tell them apart",
-        )  # fmt: skip
+        )
     empty = _empty(source)
     _refuse_lists(empty, role, choose(columns, role))
     table = from_frame(empty, role, choose(columns, role), role, "Spark table")
@@ -271,8 +275,7 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
         if number in table.columns:
             check_finite(table.frame[number], number, table)
     chosen = [
-        _typed(name, standard, empty.schema[name], role).alias(standard)
-        for standard, name in table.columns.items()
+        _typed(name, standard, empty.schema[name], role).alias(standard) for standard, name in table.columns.items()
     ]
     chosen += [
         column(name).cast("string").alias(name) if dtype == pl.String else column(name)
@@ -289,9 +292,10 @@ def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
     if query is not None and not query.queryExecution().analyzed().deterministic():
         raise InputError(
             "this table may have other rows each time Spark computes it, as it does for retries",
-            where=role, found="an expression that is not deterministic (rand, uuid, …)",
+            where=role,
+            found="an expression that is not deterministic (rand, uuid, …)",
             hint="write it to files first, or df.checkpoint(), and evaluate that",
-        )  # fmt: skip
+        )
 
 
 def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> None:
@@ -305,9 +309,10 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
         if known or name in given.values():
             raise ColumnError(
                 "a Spark table has one row per item, and this column holds lists",
-                where=f"{role}, column {name!r}", found=str(empty.schema[name]),
+                where=f"{role}, column {name!r}",
+                found=str(empty.schema[name]),
                 hint='df.select("user", F.posexplode("items").alias("rank", "item"))',
-            )  # fmt: skip
+            )
 
 
 def _typed(name: str, standard: str, dtype: pl.DataType, role: TableRole) -> Column:
@@ -316,9 +321,11 @@ def _typed(name: str, standard: str, dtype: pl.DataType, role: TableRole) -> Col
         return column(name).cast("double") if dtype == pl.Boolean else column(name)
     if dtype not in _ID_TYPES:
         raise IdError(
-            "ids are integers or strings", where=f"{role}, column {name!r}", found=str(dtype),
+            "ids are integers or strings",
+            where=f"{role}, column {name!r}",
+            found=str(dtype),
             hint='cast the column: df.withColumn("user", F.col("user").cast("long"))',
-        )  # fmt: skip
+        )
     return column(name).cast("string" if dtype == pl.String else "long")
 
 
@@ -326,9 +333,8 @@ def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
     """Raise unless ids have one type in all tables: ``"1"`` and ``1`` would never match."""
     for name in ("user", "item"):
         types = {
-            role: table.empty.frame.schema[name] for role, table in tables.items()
-            if name in table.empty.frame.columns
-        }  # fmt: skip
+            role: table.empty.frame.schema[name] for role, table in tables.items() if name in table.empty.frame.columns
+        }
         text = [role for role, dtype in types.items() if dtype == pl.String]
         if text and len(text) < len(types):
             other = next(role for role in types if role not in text)
@@ -336,7 +342,7 @@ def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
                 f"{name} ids are integers in one table and strings in another, so none would match",
                 where=f"{other} has integers, {text[0]} strings",
                 hint=f'cast the {name} column to one type: F.col("{name}").cast("long")',
-            )  # fmt: skip
+            )
 
 
 def check_order(table: SparkTable, ties: str | None) -> None:
@@ -345,11 +351,13 @@ def check_order(table: SparkTable, ties: str | None) -> None:
     if "rank" not in names and "score" not in names:
         raise ColumnError(
             "rows of a Spark table have no order, so lists need a rank or a score",
-            where=table.empty.role, found=f"columns {', '.join(names)}",
+            where=table.empty.role,
+            found=f"columns {', '.join(names)}",
             hint='add a rank, or name the column: columns={"rank": "…"}',
-        )  # fmt: skip
+        )
     if "rank" not in names and ties == "input":
         raise ParameterError(
             "rows of a Spark table have no order, so tied scores cannot be kept in it",
-            found='ties="input"', hint='take ties="expected" or ties="item"',
-        )  # fmt: skip
+            found='ties="input"',
+            hint='take ties="expected" or ties="item"',
+        )

@@ -24,8 +24,28 @@ from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, time_based_s
 from rankwise.splits.windows import TimeWindows
 
 __all__ = [
-    "Deduplicate", "Filter", "Folds", "GlobalTime", "Holdout", "ItemHoldout", "KCore", "KFold",
-    "LeaveOut", "LeavePOut", "MinRating", "MinRows", "Split", "Splitter", "StratifiedKFold",
-    "SuccessiveTargets", "TimeWindows", "TwoStage", "UserHoldout", "UserKFold", "from_dict",
-    "leave_one_out_cv", "read", "time_based_split",
-]  # fmt: skip
+    "Deduplicate",
+    "Filter",
+    "Folds",
+    "GlobalTime",
+    "Holdout",
+    "ItemHoldout",
+    "KCore",
+    "KFold",
+    "LeaveOut",
+    "LeavePOut",
+    "MinRating",
+    "MinRows",
+    "Split",
+    "Splitter",
+    "StratifiedKFold",
+    "SuccessiveTargets",
+    "TimeWindows",
+    "TwoStage",
+    "UserHoldout",
+    "UserKFold",
+    "from_dict",
+    "leave_one_out_cv",
+    "read",
+    "time_based_split",
+]

@@ -26,9 +26,7 @@ def make_card(
     for mask in masks.values():
         used |= mask
     card = card_of(rows.table, len(rows), int((~used).sum()), rule, notes, parts)
-    card["cold"] = {
-        part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks
-    }
+    card["cold"] = {part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks}
     if rows.has_times:
         unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
         card["time"] = unit | _in_time(rows, masks["train"], masks["test"])
@@ -36,9 +34,13 @@ def make_card(
 
 
 def card_of(
-    table: Table, rows: int, unused: int, rule: Mapping[str, Any], notes: Mapping[str, Any],
+    table: Table,
+    rows: int,
+    unused: int,
+    rule: Mapping[str, Any],
+    notes: Mapping[str, Any],
     parts: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return what a card says of a split whose parts are described, before cold and time."""
     digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
     return {
@@ -49,12 +51,15 @@ def card_of(
         "order": "time, then a hash of user, item and time",
         "rounding": "to the nearest, halves up",
         "input": {
-            "source": table.source, "sha256": table.sha256, "rows": rows, "rows_unused": unused,
+            "source": table.source,
+            "sha256": table.sha256,
+            "rows": rows,
+            "rows_unused": unused,
             "columns": table.columns,
         },
         "found": {name: plain(value) for name, value in notes.items()},
         "parts": dict(parts),
-    }  # fmt: skip
+    }
 
 
 def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
@@ -118,11 +123,12 @@ def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
         "test_span_seconds": time.seconds(after[-1] - after[0]),
         "train_span_seconds": time.seconds(before[-1] - before[0]),
         "target_after_train_seconds": {
-            "median": time.seconds(np.median(since)), "p95": time.seconds(np.quantile(since, 0.95)),
+            "median": time.seconds(np.median(since)),
+            "p95": time.seconds(np.quantile(since, 0.95)),
         },
         "leak_index": {"mean": float(future.mean()), "max": float(future.max())},
         "share_of_users_cut_between_equal_times": torn_users(rows, train, test),
-    }  # fmt: skip
+    }
 
 
 def future_shares(train: Any, test: Any) -> Any:

@@ -104,14 +104,14 @@ class StratifiedKFold(FoldSplitter):
             known = rows.table.frame.columns
             raise ColumnError(
                 f"there is no column {self.by!r} to stratify by",
-                where=rows.table.source, found=", ".join(map(repr, known)),
+                where=rows.table.source,
+                found=", ".join(map(repr, known)),
                 hint=nearest(self.by, known),
-            )  # fmt: skip
+            )
         order = rows.shuffled(self.seed)
         value = rows.table.frame[name]
         if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
-            raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source,
-                              found=str(value.dtype))  # fmt: skip
+            raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source, found=str(value.dtype))
         # Ordered by hash, not by value: 9 and 10 then have the same order as numbers and as text.
         strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
         _, inside = bucket(strata[order], int(strata.max()) + 1)
@@ -170,9 +170,7 @@ class LeavePOut(FoldSplitter):
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         n = len(rows)
         if self.p >= n:
-            raise InputError(
-                f"leaving {self.p} rows out leaves no training rows", found=f"{n} rows"
-            )
+            raise InputError(f"leaving {self.p} rows out leaves no training rows", found=f"{n} rows")
         order = rows.shuffled(0)
         number, subset = self._sets(n)
 
@@ -193,10 +191,7 @@ class LeavePOut(FoldSplitter):
         if self.draws is None and total > MAX_FOLDS:
             raise self._too_many(n, f"{total:,}")
         if self.draws is not None and self.draws > total:
-            raise ParameterError(
-                f"there are only {total:,} sets of {self.p} of {n} rows",
-                found=f"draws={self.draws}",
-            )
+            raise ParameterError(f"there are only {total:,} sets of {self.p} of {n} rows", found=f"draws={self.draws}")
         numbers = range(total) if self.draws is None else _sample(total, self.draws, self.seed)
         return len(numbers), lambda fold: _subset(n, self.p, numbers[fold])
 

@@ -66,8 +66,7 @@ class Holdout(SingleSplitter):
         check_share("share", self.share)
         if self.per == "rows" and self.which == "last":
             raise ParameterError(
-                "the last rows of all together are a split in time",
-                hint=f"use GlobalTime(share={self.share})",
+                "the last rows of all together are a split in time", hint=f"use GlobalTime(share={self.share})"
             )
 
     def _cut(self, rows: Rows) -> Masks:

@@ -38,8 +38,9 @@ def rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, s
     try:
         times = pl.Series(name, column.tolist() if column.dtype == object else column)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise ColumnError("timestamps are numbers or dates", where=f"interactions, column {name!r}",
-                          found=str(column.dtype)) from error  # fmt: skip
+        raise ColumnError(
+            "timestamps are numbers or dates", where=f"interactions, column {name!r}", found=str(column.dtype)
+        ) from error
     for dtype in (pl.Int64, pl.Float64):  # one text in an array makes its numbers text
         if times.dtype == pl.String and not times.cast(dtype, strict=False).null_count():
             times = times.cast(dtype)
@@ -54,13 +55,13 @@ def _column_of_array(array: Any, at: Any) -> Any:
     names = array.dtype.names
     if array.ndim != (2 if names is None else 1):
         raise InputError(
-            "an array of interactions has one row per interaction, and its columns",
-            found=f"shape {array.shape}",
+            "an array of interactions has one row per interaction, and its columns", found=f"shape {array.shape}"
         )
     if names is not None:
         if at not in names:
-            raise ColumnError(f"there is no column {at!r}", found=", ".join(map(repr, names)),
-                              hint=nearest(str(at), names))  # fmt: skip
+            raise ColumnError(
+                f"there is no column {at!r}", found=", ".join(map(repr, names)), hint=nearest(str(at), names)
+            )
         return array[at]
     if isinstance(at, bool) or not isinstance(at, Integral):
         raise ParameterError(
@@ -127,16 +128,14 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
 def _dense(matrix: Any) -> Any:
     """Return a copy of a matrix as an array of two dimensions."""
     if np.ma.isMaskedArray(matrix):
-        raise InputError("the matrix is masked, and its mask would be ignored",
-                         hint="pass matrix.filled(0)")  # fmt: skip
+        raise InputError("the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)")
     try:
         array = np.array(matrix)
     except ValueError as error:  # raised by NumPy for rows of different lengths
         raise InputError("the rows of the matrix have different lengths") from error
     if array.ndim != 2 or array.dtype.kind not in "iufb":
         raise InputError(
-            "leave-one-out needs a matrix of numbers, users by items",
-            found=f"shape {array.shape}, {array.dtype}",
+            "leave-one-out needs a matrix of numbers, users by items", found=f"shape {array.shape}, {array.dtype}"
         )
     return array
 

@@ -25,18 +25,20 @@ from rankwise.tables.table import Table
 
 __all__ = ["read", "truth_and_train"]
 
-_NAMES = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
-          "dev": "validation", "test": "test"}  # fmt: skip
+_NAMES = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 _HEADER = 1 << 16  # bytes of the first line: a file without lines is not read as a whole
 _INNERMOST = 2  # levels of folders of folds, as Elliot has them: a link may make a circle
-_FILE = re.compile(
-    r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$"
-)
+_FILE = re.compile(r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$")
 
 
-def read(
-    folder: str | Path, *, columns: Columns | None = None, time_unit: TimeUnit | None = None
-) -> Split | Folds:
+def read(folder: str | Path, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Split | Folds:
     """Read a split from files: one for training, one for test, optionally one for validation.
 
     Parameters
@@ -80,8 +82,9 @@ def read(
             raise FileError("there is no such folder", where=str(path))
         folds = _find_files(path)
     except OSError as error:
-        raise FileError("this folder cannot be read", where=str(error.filename or path),
-                        found=error.strerror) from error  # fmt: skip
+        raise FileError(
+            "this folder cannot be read", where=str(error.filename or path), found=error.strerror
+        ) from error
     read_fold = partial(_read_fold, folds, columns, time_unit)
     return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
 
@@ -113,17 +116,14 @@ class _SplitFiles(NamedTuple):
     card: dict[str, Any] | None = None
 
 
-def _find_files(
-    folder: Path, outer: dict[str, Path] | None = None, level: int = 0
-) -> list[_SplitFiles]:
+def _find_files(folder: Path, outer: dict[str, Path] | None = None, level: int = 0) -> list[_SplitFiles]:
     """Return the files of each fold; those of outer folders belong to every fold."""
     card = read_card(folder)
     if card is not None:
         return [_SplitFiles(folder, {**(outer or {}), **_files_of_card(folder, card)}, card)]
     files = {**(outer or {}), **_files_by_name(folder)}
     inner = folder.iterdir() if level < _INNERMOST else ()
-    folds = sorted((path for path in inner if path.name.isdecimal() and path.is_dir()),
-                   key=lambda path: int(path.name))  # fmt: skip
+    folds = sorted((path for path in inner if path.name.isdecimal() and path.is_dir()), key=lambda path: int(path.name))
     if folds:
         return [split for fold in folds for split in _find_files(fold, files, level + 1)]
     missing = [part for part in ("train", "test") if part not in files]
@@ -146,8 +146,9 @@ def _files_of_card(folder: Path, card: dict[str, Any]) -> dict[str, Path]:
         if not _is_inside(path, folder):
             raise FileError(
                 "the card of this split names a file outside its folder",
-                where=str(folder / CARD_FILE), found=repr(name)[:80],
-            )  # fmt: skip
+                where=str(folder / CARD_FILE),
+                found=repr(name)[:80],
+            )
         if not path.is_file() or file_hash(path) != digest:
             raise FileError(
                 "a file of this split differs from its card",
@@ -183,9 +184,8 @@ def _files_by_name(folder: Path) -> dict[str, Path]:
             continue
         if part in files:
             raise FileError(
-                f"two files could be the {part} part", where=str(folder),
-                found=f"{files[part].name}, {path.name}",
-            )  # fmt: skip
+                f"two files could be the {part} part", where=str(folder), found=f"{files[part].name}, {path.name}"
+            )
         files[part] = path
     return files
 
@@ -195,15 +195,12 @@ def _part_of(file_name: str) -> str | None:
     return None if match is None else _NAMES.get(match["part"], match["part"])
 
 
-def _read_fold(
-    folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, fold: int
-) -> Split:
+def _read_fold(folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, fold: int) -> Split:
     folder, files, card = folds[fold]
     parts = [
-        read_table(read_file(path, _without_header(path)), "interactions",
-                   columns or _saved_columns(path, card))
+        read_table(read_file(path, _without_header(path)), "interactions", columns or _saved_columns(path, card))
         for path in files.values()
-    ]  # fmt: skip
+    ]
     for role in ("user", "item"):
         parts = align(parts, role)
     schema = {name: dtype for part in parts for name, dtype in part.frame.schema.items()}
@@ -211,18 +208,19 @@ def _read_fold(
     roles = [name for name in schema if name in ROLES["interactions"] and name not in common]
     if roles:
         raise FileError(
-            f"not every part has a {roles[0]}", where=str(folder),
-            found="; ".join(f"{path.name}: {', '.join(part.frame.columns)}"
-                            for path, part in zip(files.values(), parts, strict=True)),
-        )  # fmt: skip
+            f"not every part has a {roles[0]}",
+            where=str(folder),
+            found="; ".join(
+                f"{path.name}: {', '.join(part.frame.columns)}"
+                for path, part in zip(files.values(), parts, strict=True)
+            ),
+        )
     _check_time_types(folder, files, parts)
     try:
         frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         raise FileError(
-            "a column has different types in different parts",
-            where=str(folder),
-            found=str(error).splitlines()[0],
+            "a column has different types in different parts", where=str(folder), found=str(error).splitlines()[0]
         ) from error
     table = Table(frame, "interactions", str(folder), parts[0].format, parts[0].columns)
     if unit is None and card is not None and "time" in card:

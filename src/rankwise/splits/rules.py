@@ -22,13 +22,21 @@ __all__ = ["FILTERS", "RULES", "from_dict"]
 RULES: dict[str, type[Splitter]] = {
     rule.__name__: rule
     for rule in (
-        GlobalTime, Holdout, ItemHoldout, KFold, LeaveOut, LeavePOut, StratifiedKFold,
-        SuccessiveTargets, TimeWindows, TwoStage, UserHoldout, UserKFold,
+        GlobalTime,
+        Holdout,
+        ItemHoldout,
+        KFold,
+        LeaveOut,
+        LeavePOut,
+        StratifiedKFold,
+        SuccessiveTargets,
+        TimeWindows,
+        TwoStage,
+        UserHoldout,
+        UserKFold,
     )
-}  # fmt: skip
-FILTERS: dict[str, type[Filter]] = {
-    rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)
 }
+FILTERS: dict[str, type[Filter]] = {rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)}
 
 
 def from_dict(rule: Mapping[str, Any]) -> Splitter:
@@ -59,8 +67,7 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
         raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_EXAMPLE)
     if is_deep(rule):
         raise ParameterError(
-            "a rule is nested too deeply",
-            hint="a rule may hold one for validation, and that one for fold_in",
+            "a rule is nested too deeply", hint="a rule may hold one for validation, and that one for fold_in"
         )
     values = dict(rule)
     for name in ("validation", "fold_in"):
@@ -83,21 +90,15 @@ def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, 
     name = parameters.pop(key, None)
     if not isinstance(name, str) or name not in classes:
         raise ParameterError(
-            f"there is no {key} {name!r}",
-            found=", ".join(sorted(classes)),
-            hint=nearest(str(name), classes),
+            f"there is no {key} {name!r}", found=", ".join(sorted(classes)), hint=nearest(str(name), classes)
         )
     allowed = classes[name].__dataclass_fields__
     unknown = next((parameter for parameter in parameters if parameter not in allowed), None)
     if unknown is not None:
         raise ParameterError(
-            f"{name} has no parameter {unknown!r}",
-            found=", ".join(allowed),
-            hint=nearest(unknown, allowed),
+            f"{name} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(unknown, allowed)
         )
     try:
         return classes[name](**parameters)
     except TypeError as error:  # a required parameter is missing, or one has the wrong type
-        raise ParameterError(
-            f"{name} cannot be made of this", found=f"{values}: {error}"
-        ) from error
+        raise ParameterError(f"{name} cannot be made of this", found=f"{values}: {error}") from error

@@ -43,8 +43,11 @@ def check_folds(*, least: int = 2, **values: int) -> None:
     check_count(least=least, **values)
     for name, value in values.items():
         if value > MAX_FOLDS:
-            raise ParameterError(f"{name} must be at most {MAX_FOLDS:,}", found=f"{name}={value}",
-                                 hint="every fold is a pass over the table")  # fmt: skip
+            raise ParameterError(
+                f"{name} must be at most {MAX_FOLDS:,}",
+                found=f"{name}={value}",
+                hint="every fold is a pass over the table",
+            )
 
 
 def rounded(share: float, size: _Size) -> _Size:

@@ -89,9 +89,8 @@ class Split:
             raise ParameterError(
                 f"this split has no part {name!r}",
                 found=", ".join(self.masks),
-                hint="give the rule validation=" if name == "validation"
-                else nearest(name, self.masks),
-            )  # fmt: skip
+                hint="give the rule validation=" if name == "validation" else nearest(name, self.masks),
+            )
         return cut_rows(self.source, self.masks[name], self.rows)
 
     @cached_property
@@ -164,10 +163,7 @@ class Split:
 
     def __repr__(self) -> str:
         lines = [one_line(self.rule)]
-        lines += [
-            f"  {name}: {rows} rows, {users} users, {items} items"
-            for name, rows, users, items in self._sizes()
-        ]
+        lines += [f"  {name}: {rows} rows, {users} users, {items} items" for name, rows, users, items in self._sizes()]
         lines += [f"  {name}: {value}" for name, value in self.found.items()]
         return "\n".join(lines)
 
@@ -175,18 +171,14 @@ class Split:
         used = np.logical_or.reduce(list(self.masks.values())).sum()
         unused = len(self.rows) - used
         notes = [f"{unused:,} of {len(self.rows):,} rows are in no part"] if unused else []
-        parts = TableView(
-            ["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule)
-        )
+        parts = TableView(["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule))
         found = [(name, str(value)) for name, value in self.found.items()]
         return html(parts, *([TableView(["found", "value"], found)] if found else []))
 
     def _sizes(self) -> Iterator[tuple[str, str, str, str]]:
         """Return the name and the numbers of rows, users and items of each part."""
         for name, mask in self.masks.items():
-            users, items = (
-                (codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item)
-            )
+            users, items = ((codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item))
             yield name, f"{mask.sum():,}", f"{users:,}", f"{items:,}"
 
 
@@ -239,10 +231,7 @@ class Folds(Sequence[Split]):
                 rule = f"{one_line(split.rule)}: "
                 sizes.append({name: rows for name, rows, _, _ in split._sizes()})
         parts = list(dict.fromkeys(name for fold in sizes for name in fold))
-        rows = [
-            (str(number), *(fold.get(name, "–") for name in parts))
-            for number, fold in enumerate(sizes)
-        ]
+        rows = [(str(number), *(fold.get(name, "–") for name in parts)) for number, fold in enumerate(sizes)]
         if self._count > len(rows):
             notes.append(f"the first {len(rows)} of {self._count:,} folds")
         head = ["fold", *(f"{name} rows" for name in parts)]

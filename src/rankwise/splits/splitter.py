@@ -83,12 +83,8 @@ class Splitter:
                 check_flag(**{name: getattr(self, name)})
             elif get_origin(kind) is Literal:
                 check_choice(name, getattr(self, name), kind)
-        if not isinstance(self.filters, list | tuple) or not all(
-            isinstance(rule, Filter) for rule in self.filters
-        ):
-            raise ParameterError(
-                "filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]"
-            )
+        if not isinstance(self.filters, list | tuple) or not all(isinstance(rule, Filter) for rule in self.filters):
+            raise ParameterError("filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]")
         object.__setattr__(self, "filters", tuple(self.filters))
         if self.validation is not None and not isinstance(self.validation, SingleSplitter):
             raise ParameterError(
@@ -159,9 +155,7 @@ class Splitter:
                 raise EmptyError("the filters leave no rows", where=f"{rule!r}")
         return mask
 
-    def _without_cold(
-        self, rows: Rows, parts: dict[str, Mask], part: str, notes: dict[str, Any]
-    ) -> Mask:
+    def _without_cold(self, rows: Rows, parts: dict[str, Mask], part: str, notes: dict[str, Any]) -> Mask:
         """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
         mask = parts[part]
         for role, action in (("user", self.cold_users), ("item", self.cold_items)):
@@ -199,13 +193,7 @@ class SingleSplitter(Splitter):
         """Whether the rule puts rows into training and test, and into no third part."""
         return True
 
-    def split(
-        self,
-        interactions: Any,
-        *,
-        columns: Columns | None = None,
-        time_unit: TimeUnit | None = None,
-    ) -> Split:
+    def split(self, interactions: Any, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Split:
         """Split a table.
 
         Parameters
@@ -242,13 +230,7 @@ class SingleSplitter(Splitter):
 class FoldSplitter(Splitter):
     """A rule that gives several splits."""
 
-    def split(
-        self,
-        interactions: Any,
-        *,
-        columns: Columns | None = None,
-        time_unit: TimeUnit | None = None,
-    ) -> Folds:
+    def split(self, interactions: Any, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Folds:
         """Split a table several times; the parameters are those of `SingleSplitter.split`.
 
         Returns
@@ -283,9 +265,7 @@ def _collected(source: Any) -> Any:
     return source
 
 
-def _with_validation(
-    rule: Splitter, rows: Rows, parts: dict[str, Mask]
-) -> tuple[dict[str, Mask], dict[str, Any]]:
+def _with_validation(rule: Splitter, rows: Rows, parts: dict[str, Mask]) -> tuple[dict[str, Mask], dict[str, Any]]:
     """Return the parts after a second rule has split the training rows, and its notes."""
     assert isinstance(rule, SingleSplitter)
     train = parts["train"]

@@ -104,19 +104,14 @@ class TwoStage(SingleSplitter):
             between = between & warm
         if not first.any() or not between.any():
             side = "before" if not first.any() else "from"
-            raise EmptyError(
-                f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})"
-            )
+            raise EmptyError(f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})")
         by_users = UserHoldout(self.validation_share, fold_in=None, seed=self.seed)
         ranker = by_users._cut(inside.select(between)).spread(between).parts
-        parts = {
-            "candidate_train": first,
-            "ranker_train": ranker["train"],
-            "ranker_validation": ranker["test"],
-        }
+        parts = {"candidate_train": first, "ranker_train": ranker["train"], "ranker_validation": ranker["test"]}
         for name, mask in parts.items():
             if not mask.any():
-                raise EmptyError(f"part {name} would be empty", where=f"TwoStage ({notes})",
-                                 hint="choose another validation_share")  # fmt: skip
+                raise EmptyError(
+                    f"part {name} would be empty", where=f"TwoStage ({notes})", hint="choose another validation_share"
+                )
         inner_parts = Masks(parts).spread(train).parts
         return Masks({"train": train, **inner_parts, "test": outer.parts["test"]}, notes)

@@ -192,8 +192,7 @@ def best_moment(rows: Rows) -> Any:
     both = (rows.user.count() > 0) & (first < last)
     if not both.any():
         raise EmptyError(
-            "no user has rows at two different times, so no moment has a user on both sides",
-            where=rows.table.source,
+            "no user has rows at two different times, so no moment has a user on both sides", where=rows.table.source
         )
     first, last = np.sort(first[both]), np.sort(last[both])
     users = np.searchsorted(first, last, side="left") - np.searchsorted(last, last, side="left")

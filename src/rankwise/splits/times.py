@@ -23,8 +23,15 @@ Moment: TypeAlias = str | float | datetime | date
 Length: TypeAlias = str | float | timedelta
 
 _PER_SECOND: dict[str, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6,
-                 "d": 86400 * 10**6, "w": 7 * 86400 * 10**6}  # fmt: skip
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 10**3,
+    "s": 10**6,
+    "m": 60 * 10**6,
+    "h": 3600 * 10**6,
+    "d": 86400 * 10**6,
+    "w": 7 * 86400 * 10**6,
+}
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _TEXT = re.compile(r"(\d{1,18})(us|ms|mo|[smhdwqy])")
@@ -58,8 +65,10 @@ class Duration:
         elif isinstance(length, str):
             parts = _TEXT.findall(length)
             if not parts or "".join(number + unit for number, unit in parts) != length:
-                hint = ('write "14d", "12h", "1w", "1mo" (units us ms s m h d w mo q y), a '
-                        "timedelta, or a number in the unit of the timestamps")  # fmt: skip
+                hint = (
+                    'write "14d", "12h", "1w", "1mo" (units us ms s m h d w mo q y), a '
+                    "timedelta, or a number in the unit of the timestamps"
+                )
                 raise ParameterError(wrong, found=found, hint=hint)
             duration = cls(
                 sum(int(number) * _MONTHS.get(unit, 0) for number, unit in parts),
@@ -122,8 +131,7 @@ class Times:
             try:
                 value = datetime.fromisoformat(value)
             except ValueError:
-                hint = ('write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the '
-                        "unit of the timestamps")  # fmt: skip
+                hint = 'write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the unit of the timestamps'
                 raise ParameterError(wrong, found=found, hint=hint) from None
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)

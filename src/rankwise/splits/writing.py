@@ -19,8 +19,7 @@ from rankwise.tables.on_disk import file_hash
 __all__ = ["Contents", "write"]
 
 _PARTS = ("train", "validation", "test")
-_RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float",
-            "timestamp": "timestamp:float"}  # fmt: skip
+_RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float", "timestamp": "timestamp:float"}
 _SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
 _WARPREC = {"user": "user_id", "item": "item_id"}
 
@@ -34,9 +33,7 @@ class Contents(NamedTuple):
     card: dict[str, Any]
 
 
-def write(
-    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False
-) -> Path:
+def write(splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False) -> Path:
     """Write one split, or the splits of several folds, into a folder that is new or empty.
 
     Raises
@@ -55,9 +52,7 @@ def write(
             hint="files of another split in it would be read as well",
         )
     if folds and form in ("recbole", "warprec"):
-        raise ParameterError(
-            f"{form} has no files for several folds", hint="write one fold after the other"
-        )
+        raise ParameterError(f"{form} has no files for several folds", hint="write one fold after the other")
     with new_folder(path) as target:
         for number, split in enumerate(splits):
             inner = target / str(number) if folds or form == "elliot" else target
@@ -80,9 +75,7 @@ def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> No
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
 
 
-def _files(
-    split: Contents, folder: Path, name: str, form: FileFormat
-) -> Iterator[tuple[Path, pl.DataFrame]]:
+def _files(split: Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
     """Yield the path and rows of each file of a split."""
     if form in ("parquet", "csv"):
         whole = as_polars(split.source, split.rows)
@@ -119,9 +112,11 @@ def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
         column = frame[name]
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             raise OutputError(
-                f"column {name!r} cannot be written as text", where=form, found=str(dtype),
+                f"column {name!r} cannot be written as text",
+                where=form,
+                found=str(dtype),
                 hint='write it with format="parquet"',
-            )  # fmt: skip
+            )
         if dtype != pl.String or name not in names:
             continue
         bad = column.filter(column.str.contains(unsafe))
@@ -129,9 +124,10 @@ def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
             raise OutputError(
                 "an id cannot be written as text: it is empty, or holds blanks at an end, a tab, "
                 "a line end or a quotation mark",
-                where=f"{form}, column {name!r}", found=repr(bad[0]),
+                where=f"{form}, column {name!r}",
+                found=repr(bad[0]),
                 hint='write it with format="parquet"',
-            )  # fmt: skip
+            )
 
 
 def _four_columns(rows: Rows) -> pl.DataFrame:

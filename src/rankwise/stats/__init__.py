@@ -26,27 +26,59 @@ from rankwise.stats.many_sets import (
 )
 from rankwise.stats.multiple import adjust
 from rankwise.stats.non_inferiority import NonInferiority, non_inferiority
-from rankwise.stats.paired import (
-    bootstrap_test,
-    paired_t,
-    sign,
-    sign_flip,
-    t_interval,
-    wilcoxon,
-)
+from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
 from rankwise.stats.power import minimum_detectable, power_of, users_needed
 from rankwise.stats.simple import PairedTTest, bootstrap_confidence_interval, paired_t_test
 from rankwise.stats.system_ranks import SystemRanks, max_t_quantile, rank_systems
 from rankwise.stats.two_level import DataSets, TwoLevel, over_data_sets, two_level
 
 __all__ = [
-    "Bayesian", "DataSets", "Effect", "Equivalence", "Friedman", "Interval", "NonInferiority",
-    "PairTests", "PairedTTest", "SystemRanks", "TestResult", "TwoLevel", "adjust",
-    "bayesian_signed_rank", "bootstrap", "bootstrap_confidence_interval", "bootstrap_means",
-    "bootstrap_test", "cliffs_delta", "clustered", "confidence_sequence", "corrected_resampled_t",
-    "effect", "equivalence", "finite_population", "flip_interval", "friedman", "jackknife",
-    "kruskal_wallis", "mann_whitney", "max_t", "max_t_quantile", "minimum_detectable",
-    "non_inferiority", "over_data_sets", "paired_t", "paired_t_of_all", "paired_t_test",
-    "power_of", "rank_systems", "sign", "sign_flip", "sign_flip_of_all", "t_interval", "tukey",
-    "two_level", "users_needed", "wilcoxon",
-]  # fmt: skip
+    "Bayesian",
+    "DataSets",
+    "Effect",
+    "Equivalence",
+    "Friedman",
+    "Interval",
+    "NonInferiority",
+    "PairTests",
+    "PairedTTest",
+    "SystemRanks",
+    "TestResult",
+    "TwoLevel",
+    "adjust",
+    "bayesian_signed_rank",
+    "bootstrap",
+    "bootstrap_confidence_interval",
+    "bootstrap_means",
+    "bootstrap_test",
+    "cliffs_delta",
+    "clustered",
+    "confidence_sequence",
+    "corrected_resampled_t",
+    "effect",
+    "equivalence",
+    "finite_population",
+    "flip_interval",
+    "friedman",
+    "jackknife",
+    "kruskal_wallis",
+    "mann_whitney",
+    "max_t",
+    "max_t_quantile",
+    "minimum_detectable",
+    "non_inferiority",
+    "over_data_sets",
+    "paired_t",
+    "paired_t_of_all",
+    "paired_t_test",
+    "power_of",
+    "rank_systems",
+    "sign",
+    "sign_flip",
+    "sign_flip_of_all",
+    "t_interval",
+    "tukey",
+    "two_level",
+    "users_needed",
+    "wilcoxon",
+]

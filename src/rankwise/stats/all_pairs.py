@@ -125,9 +125,7 @@ def _with_gaps(x: Floats, gaps: Any) -> tuple[Floats, Floats, Floats, Any]:
     return means, squares, n, near
 
 
-def max_t(
-    differences: Any, *, n_resamples: int = 10_000, seed: int = 0, threads: int | None = None
-) -> Floats:
+def max_t(differences: Any, *, n_resamples: int = 10_000, seed: int = 0, threads: int | None = None) -> Floats:
     """Return p-values adjusted for all tests together by sign flips: the max-T procedure.
 
     The single-step procedure of Westfall and Young (1993), which controls the family-wise error
@@ -207,8 +205,7 @@ def sign_flip_of_all(
     """
     x = numbers("values", values)
     if x.ndim not in (2, 3) or not x.size or not np.isfinite(x).all():
-        raise InputError("values have one row per user, one column per system, and no NaN",
-                         found=f"shape {x.shape}")  # fmt: skip
+        raise InputError("values have one row per user, one column per system, and no NaN", found=f"shape {x.shape}")
     check_positive(n_resamples=n_resamples)
     cube = x[:, None, :] if x.ndim == 2 else x
     n, m, k = cube.shape
@@ -222,8 +219,7 @@ def sign_flip_of_all(
     unit = np.where(equal, np.inf, scale) if family else np.ones_like(scale)
     limit = (observed - 1e-12 * np.abs(cube).sum(axis=0).max(axis=1)[:, None]) / unit
     counts = np.zeros(observed.shape)
-    for panel in sums(cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed,
-                      threads=threads, batch=batch):  # fmt: skip
+    for panel in sums(cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed, threads=threads, batch=batch):
         for measure in range(m):
             drawn = panel[:, measure * k : (measure + 1) * k]
             statistic = np.abs(drawn[:, i] - drawn[:, j]) / unit[measure]
@@ -267,8 +263,10 @@ def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
     x = _table(values)
     n, k = x.shape
     if np.isnan(x).any() or n < 2 or k < 2:
-        raise InputError("Tukey's test needs a value of every user for every system",
-                         found=f"{n} users, {k} systems, {int(np.isnan(x).sum())} NaN")  # fmt: skip
+        raise InputError(
+            "Tukey's test needs a value of every user for every system",
+            found=f"{n} users, {k} systems, {int(np.isnan(x).sum())} NaN",
+        )
     means = x.mean(axis=0)
     if method == "randomised":
         variance, freedom = float(x.var(axis=1, ddof=1).mean()), math.inf
@@ -292,9 +290,7 @@ def _table(values: Any) -> Floats:
     """Return values as an array of floats, shape (n, k), NaN allowed; raise otherwise."""
     x = numbers("values", values)
     if x.ndim != 2 or not x.size:
-        raise InputError(
-            "values have one row per user, one column per system", found=f"shape {x.shape}"
-        )
+        raise InputError("values have one row per user, one column per system", found=f"shape {x.shape}")
     if np.isinf(x).any():
         raise InputError("a value is infinite")
     return x

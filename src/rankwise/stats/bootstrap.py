@@ -20,12 +20,7 @@ BootstrapMethod: TypeAlias = Literal["percentile", "basic", "bca", "studentised"
 
 
 def bootstrap_means(
-    columns: Any,
-    n_resamples: int = 1000,
-    *,
-    seed: int = 0,
-    threads: int | None = None,
-    batch: int | None = None,
+    columns: Any, n_resamples: int = 1000, *, seed: int = 0, threads: int | None = None, batch: int | None = None
 ) -> Floats:
     """Return the mean of every column in every bootstrap resample of users.
 
@@ -56,9 +51,7 @@ def bootstrap_means(
     if not np.isfinite(data).all():
         raise InputError("columns hold NaN or infinite values")
     with_counts = np.column_stack([np.ones(len(data)), data])
-    totals = projections(
-        with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch
-    )
+    totals = projections(with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch)
     means: Floats = totals[:, 1:] / totals[:, :1]
     return means
 
@@ -137,9 +130,7 @@ def bootstrap(
     return Interval(mean, low, high, confidence, name, n, flags)
 
 
-def usual_interval(
-    x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0
-) -> Interval:
+def usual_interval(x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0) -> Interval:
     """Return the t interval from 1,000 values, the BCa bootstrap interval below."""
     if len(x) >= MANY:
         return t_interval(x, y, confidence=confidence)

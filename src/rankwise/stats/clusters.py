@@ -64,8 +64,9 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
         raise InputError("a row has no cluster", found=f"{gaps} such rows")
     distinct, codes = np.unique(ids.to_numpy(), return_inverse=True)
     if len(codes) != len(data) or np.isnan(data).any():
-        raise InputError("each value has a cluster, and none is NaN",
-                         found=f"{len(data)} values, {len(codes)} clusters")  # fmt: skip
+        raise InputError(
+            "each value has a cluster, and none is NaN", found=f"{len(data)} values, {len(codes)} clusters"
+        )
     n = len(distinct)
     mean = float(data.mean()) if n else math.nan
     if n < 2:
@@ -140,9 +141,14 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
         )
     error = float(data.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
     return t_around(
-        float(data.mean()), error, n - 1, confidence=confidence, method="finite population t", n=n,
+        float(data.mean()),
+        error,
+        n - 1,
+        confidence=confidence,
+        method="finite population t",
+        n=n,
         flags=("valid for these users, not for future ones",),
-    )  # fmt: skip
+    )
 
 
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
@@ -179,9 +185,7 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     error, g = jackknife_error(data)
     flags = [f"{len(data) - g} groups without which there is no value"] if g < len(data) else []
     flags += ["fewer than two groups"] if g < 2 else []
-    return t_around(
-        estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags)
-    )
+    return t_around(estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags))
 
 
 def jackknife_error(replicates: Floats) -> tuple[float, int]:

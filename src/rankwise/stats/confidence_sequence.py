@@ -73,6 +73,4 @@ def confidence_sequence_of(pairs: PairStatistics, *, planned: int, confidence: f
         width = 2 * inflated / (n**2 * rho) * math.log(math.sqrt(inflated) / alpha)
         half = pairs.deviation * math.sqrt(width)
     mean = pairs.mean
-    return Interval(
-        mean, mean - half, mean + half, confidence, "confidence sequence", n, pairs.flags
-    )
+    return Interval(mean, mean - half, mean + half, confidence, "confidence sequence", n, pairs.flags)

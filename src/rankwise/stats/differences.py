@@ -14,10 +14,23 @@ from rankwise.stats.moments import Moments, moments_of_pairs, paired_differences
 from rankwise.stats.values import Floats, Side, column
 
 __all__ = [
-    "LEAST", "MANY", "Differences", "Floats", "Interval", "Missing",
-    "PairStatistics", "TestResult", "caveats", "differences",
-    "never_zero", "standardised", "t_around", "t_is_valid", "t_quantile", "too_skewed",
-]  # fmt: skip
+    "LEAST",
+    "MANY",
+    "Differences",
+    "Floats",
+    "Interval",
+    "Missing",
+    "PairStatistics",
+    "TestResult",
+    "caveats",
+    "differences",
+    "never_zero",
+    "standardised",
+    "t_around",
+    "t_is_valid",
+    "t_quantile",
+    "too_skewed",
+]
 
 Missing: TypeAlias = Literal["error", "omit"]
 

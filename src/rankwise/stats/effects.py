@@ -13,21 +13,20 @@ import numpy as np
 from rankwise.core import kernels
 from rankwise.core.ragged import offsets, runs
 from rankwise.errors import InputError
-from rankwise.stats.differences import (
-    Differences,
-    Floats,
-    Missing,
-    PairStatistics,
-    differences,
-    t_quantile,
-)
+from rankwise.stats.differences import Differences, Floats, Missing, PairStatistics, differences, t_quantile
 from rankwise.stats.moments import pairs_by_thread
 from rankwise.stats.values import column, significant_digits
 
 __all__ = [
-    "Distribution", "Effect", "cliffs_delta", "deltas_of_pairs", "effect", "fieller",
-    "lift_interval", "magnitude",
-]  # fmt: skip
+    "Distribution",
+    "Effect",
+    "cliffs_delta",
+    "deltas_of_pairs",
+    "effect",
+    "fieller",
+    "lift_interval",
+    "magnitude",
+]
 
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
@@ -172,9 +171,7 @@ class Distribution:
         return int((np.diff(self.up_to) * over).sum())
 
 
-def deltas_of_pairs(
-    distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]
-) -> list[float]:
+def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]) -> list[float]:
     """Return Cliff's delta of some pairs of distributions, the first against the second."""
     asked, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
     above = np.zeros(len(asked), dtype=np.int64)
@@ -189,8 +186,9 @@ def deltas_of_pairs(
         else:
             library.rw_above_pairs(
                 *map(kernels.pointer, (values, up_to, starts, asked)),
-                *map(ctypes.c_int64, (first, stop)), kernels.pointer(above),
-            )  # fmt: skip
+                *map(ctypes.c_int64, (first, stop)),
+                kernels.pointer(above),
+            )
 
     pairs_by_thread(work, len(asked), len(values) // len(distributions))
     n = np.array([some.n for some in distributions])

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise.errors import ParameterError
-from rankwise.stats.differences import (
-    Interval,
-    Missing,
-    PairStatistics,
-    differences,
-    never_zero,
-    t_is_valid,
-)
+from rankwise.stats.differences import Interval, Missing, PairStatistics, differences, never_zero, t_is_valid
 from rankwise.stats.paired import t_interval_of
 from rankwise.stats.values import check_above_zero, check_level
 
@@ -50,13 +43,7 @@ class Equivalence:
 
 
 def equivalence(
-    x: Any,
-    y: Any = None,
-    *,
-    margin: float,
-    alpha: float = 0.05,
-    largest: float = math.inf,
-    missing: Missing = "error",
+    x: Any, y: Any = None, *, margin: float, alpha: float = 0.05, largest: float = math.inf, missing: Missing = "error"
 ) -> Equivalence:
     r"""Test the equivalence of two means: whether they differ by less than a margin.
 
@@ -96,14 +83,10 @@ def equivalence(
     >>> equivalence([0.0] * 30, [0.0] * 30, margin=0.05, largest=1.0).p  # no user was hit at all
     0.2146
     """
-    return equivalence_of(
-        differences(x, y, missing=missing), margin=margin, alpha=alpha, largest=largest
-    )
+    return equivalence_of(differences(x, y, missing=missing), margin=margin, alpha=alpha, largest=largest)
 
 
-def equivalence_of(
-    pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf
-) -> Equivalence:
+def equivalence_of(pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf) -> Equivalence:
     """Test whether two means differ by less than a margin, from pairs or their sums."""
     from scipy.stats import t
 

@@ -67,15 +67,18 @@ def flip_interval(
     check_level("confidence", confidence)
     check_positive(n_resamples=n_resamples)
     pairs = differences(x, y, missing=missing)
-    return flip_interval_of(
-        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, threads=threads
-    )
+    return flip_interval_of(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, threads=threads)
 
 
 def flip_interval_of(
-    pairs: Differences, *, confidence: float, n_resamples: int, seed: int,
-    threads: int | None = None, p: float | None = None,
-) -> Interval:  # fmt: skip
+    pairs: Differences,
+    *,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
+    threads: int | None = None,
+    p: float | None = None,
+) -> Interval:
     """Return the interval of checked pairs; ``p`` is that of the test, if it is known."""
     n, mean, flags = pairs.n, pairs.mean, pairs.flags
     if n < 2 or not pairs.deviation:

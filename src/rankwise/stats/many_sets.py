@@ -15,8 +15,15 @@ from rankwise.stats.multiple import Correction, adjust
 from rankwise.stats.paired import smallest_p, wilcoxon
 from rankwise.stats.values import check_level, column, numbers
 
-__all__ = ["Bayesian", "Friedman", "bayesian_signed_rank", "corrected_resampled_t", "friedman",
-           "kruskal_wallis", "mann_whitney"]  # fmt: skip
+__all__ = [
+    "Bayesian",
+    "Friedman",
+    "bayesian_signed_rank",
+    "corrected_resampled_t",
+    "friedman",
+    "kruskal_wallis",
+    "mann_whitney",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +87,7 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     statistic, p = (0.0, 1.0) if same else friedmanchisquare(*x.T)
     upper = np.triu_indices(k, 1)
     pairs = np.ones((k, k))
-    pairs[upper] = adjust(
-        [wilcoxon(x[:, i], x[:, j]).p for i, j in zip(*upper, strict=True)], correction
-    )
+    pairs[upper] = adjust([wilcoxon(x[:, i], x[:, j]).p for i, j in zip(*upper, strict=True)], correction)
     pairs.T[upper] = pairs[upper]
     quantile = float(studentized_range.ppf(0.95, k, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
@@ -109,9 +114,8 @@ class Bayesian:
 
 
 def bayesian_signed_rank(
-    x: Any, y: Any = None, *, rope: float, n_draws: int = 50_000, seed: int = 0,
-    missing: Missing = "error",
-) -> Bayesian:  # fmt: skip
+    x: Any, y: Any = None, *, rope: float, n_draws: int = 50_000, seed: int = 0, missing: Missing = "error"
+) -> Bayesian:
     """Return the Bayesian signed-rank test over data sets (Benavoli et al. 2014), O(n) per draw.
 
     Each posterior draw gives Dirichlet weights to the differences, and to a pseudo-difference of 0
@@ -168,9 +172,7 @@ def bayesian_signed_rank(
     return Bayesian(lower, within, upper, n_draws)
 
 
-def corrected_resampled_t(
-    x: Any, y: Any = None, *, test_share: float, missing: Missing = "error"
-) -> TestResult:
+def corrected_resampled_t(x: Any, y: Any = None, *, test_share: float, missing: Missing = "error") -> TestResult:
     r"""Test whether two means over cross-validation folds differ: the corrected resampled t test.
 
     .. math:: t = \bar d / \sqrt{s^2 (1 / J + n_{test} / n_{train})}, \quad J - 1
@@ -261,8 +263,7 @@ def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
         return TestResult("Kruskal-Wallis", 0.0, 0.0, 1.0, n, ("identical",))
     test = kruskal(*samples)
     means = [float(sample.mean()) for sample in samples]
-    return TestResult("Kruskal-Wallis", max(means) - min(means), float(test.statistic),
-                      never_zero(test.pvalue), n)  # fmt: skip
+    return TestResult("Kruskal-Wallis", max(means) - min(means), float(test.statistic), never_zero(test.pvalue), n)
 
 
 def _check_separate(test: str, same_users: object) -> None:

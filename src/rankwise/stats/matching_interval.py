@@ -12,9 +12,15 @@ __all__ = ["constant_interval", "matching_interval"]
 
 
 def matching_interval(
-    pairs: PairStatistics, test: str, *, confidence: float, n_resamples: int, seed: int,
-    largest: float = math.inf, p: float | None = None,
-) -> Interval:  # fmt: skip
+    pairs: PairStatistics,
+    test: str,
+    *,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
+    largest: float = math.inf,
+    p: float | None = None,
+) -> Interval:
     """Return the interval of a mean difference for a test of `rankwise.compare`.
 
     Tests of the median (Wilcoxon, sign) have none: theirs is the interval of the mean that would
@@ -22,26 +28,20 @@ def matching_interval(
     p-value of the test if it is known.
     """
     if pairs.n > 1 and not pairs.deviation:
-        return constant_interval(
-            pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags
-        )
+        return constant_interval(pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags)
     by_t = test == "t" or (test not in ("sign_flip", "bootstrap") and pairs.n >= MANY)
     if by_t or not isinstance(pairs, Differences):  # of sums alone t is all that is known
         return t_interval_of(pairs, confidence=confidence)
     if test == "bootstrap":
-        return bootstrap_t_interval(
-            pairs, confidence=confidence, n_resamples=n_resamples, seed=seed
-        )
+        return bootstrap_t_interval(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed)
     return flip_interval_of(
-        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed,
-        p=p if test == "sign_flip" else None,
-    )  # fmt: skip
+        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, p=p if test == "sign_flip" else None
+    )
 
 
 def constant_interval(
-    value: float, n: int, lowest: float, highest: float, *, confidence: float,
-    flags: tuple[str, ...] = (),
-) -> Interval:  # fmt: skip
+    value: float, n: int, lowest: float, highest: float, *, confidence: float, flags: tuple[str, ...] = ()
+) -> Interval:
     r"""Return the interval of a mean of which every one of n values is the same.
 
     A share q of others may have been missed: :math:`(1 - q)^n \ge \alpha / 2`. They can move the

@@ -80,10 +80,12 @@ def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) ->
                 found[at] = _sums(x, y, means[at])
         else:
             library.rw_differences(
-                kernels.pointer(places), ctypes.c_int64(n),
-                *map(kernels.pointer, (asked, means)), *map(ctypes.c_int64, (first, stop)),
+                kernels.pointer(places),
+                ctypes.c_int64(n),
+                *map(kernels.pointer, (asked, means)),
+                *map(ctypes.c_int64, (first, stop)),
                 kernels.pointer(found),
-            )  # fmt: skip
+            )
 
     pairs_by_thread(work, len(asked), n)
     return _moments(n, found)
@@ -129,8 +131,12 @@ def _sums(x: Floats, y: Floats, mean: float) -> list[float]:
     squares = deviations * deviations
     return [
         *(float(np.count_nonzero(which)) for which in (d > 0, d < 0, (x != 0) | (y != 0))),
-        mean, largest, exponent, _total(squares), _total(squares * deviations),
-    ]  # fmt: skip
+        mean,
+        largest,
+        exponent,
+        _total(squares),
+        _total(squares * deviations),
+    ]
 
 
 def _total(values: Floats) -> float:

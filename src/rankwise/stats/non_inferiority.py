@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise.stats.differences import (
-    Missing,
-    PairStatistics,
-    differences,
-    never_zero,
-    t_is_valid,
-)
+from rankwise.stats.differences import Missing, PairStatistics, differences, never_zero, t_is_valid
 from rankwise.stats.equivalence import exact_p, skewed_t
 from rankwise.stats.values import check_above_zero, check_level
 
@@ -49,13 +43,7 @@ class NonInferiority:
 
 
 def non_inferiority(
-    x: Any,
-    y: Any = None,
-    *,
-    margin: float,
-    alpha: float = 0.05,
-    largest: float = math.inf,
-    missing: Missing = "error",
+    x: Any, y: Any = None, *, margin: float, alpha: float = 0.05, largest: float = math.inf, missing: Missing = "error"
 ) -> NonInferiority:
     """Test non-inferiority: whether x is worse than y by less than a margin; higher is better.
 
@@ -97,9 +85,8 @@ def non_inferiority(
 
 
 def non_inferiority_of(
-    pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf,
-    higher_is_better: bool = True,
-) -> NonInferiority:  # fmt: skip
+    pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf, higher_is_better: bool = True
+) -> NonInferiority:
     """Test it for pairs or their sums; small values may be the good ones."""
     from scipy.stats import t
 

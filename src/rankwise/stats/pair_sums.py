@@ -53,17 +53,24 @@ class PairSums:
         x, y, d = pairs.x, pairs.y, pairs.d
         total, products = ExactTotal.of, ExactTotal.of_products
         return cls(
-            n=pairs.n, wins=pairs.wins, losses=pairs.losses,
+            n=pairs.n,
+            wins=pairs.wins,
+            losses=pairs.losses,
             not_zero=int(((x != 0) | (y != 0)).sum()),
-            largest=float(np.abs(d).max(initial=0.0)), x=total(x), y=total(y), d=total(d),
-            xx=products(x, x), yy=products(y, y), xy=products(x, y), dd=products(d, d),
+            largest=float(np.abs(d).max(initial=0.0)),
+            x=total(x),
+            y=total(y),
+            d=total(d),
+            xx=products(x, x),
+            yy=products(y, y),
+            xy=products(x, y),
+            dd=products(d, d),
             ddd=products(d * d, d),
             omitted=pairs.omitted,
-        )  # fmt: skip
+        )
 
     def __add__(self, other: PairSums) -> PairSums:
-        names = ("n", "wins", "losses", "not_zero", "x", "y", "d", "xx", "yy", "xy", "dd",
-                 "ddd", "omitted")  # fmt: skip
+        names = ("n", "wins", "losses", "not_zero", "x", "y", "d", "xx", "yy", "xy", "dd", "ddd", "omitted")
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
         return PairSums(largest=max(self.largest, other.largest), **sums)
 

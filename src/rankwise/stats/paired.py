@@ -29,9 +29,17 @@ from rankwise.stats.resampling import sums
 from rankwise.stats.values import check_level, significant_digits
 
 __all__ = [
-    "bootstrap_t_interval", "bootstrap_test", "paired_t", "sign", "sign_flip", "smallest_p",
-    "t_interval", "t_interval_of", "t_test", "wilcoxon",
-]  # fmt: skip
+    "bootstrap_t_interval",
+    "bootstrap_test",
+    "paired_t",
+    "sign",
+    "sign_flip",
+    "smallest_p",
+    "t_interval",
+    "t_interval_of",
+    "t_test",
+    "wilcoxon",
+]
 
 _EXACT = 20  # non-zero differences up to which all signs are enumerated
 _MEDIAN = (
@@ -91,9 +99,7 @@ def t_test(pairs: PairStatistics) -> TestResult:
     return TestResult("paired t", pairs.mean, statistic, p, pairs.n, pairs.flags)
 
 
-def t_interval(
-    x: Any, y: Any = None, *, confidence: float = 0.95, missing: Missing = "error"
-) -> Interval:
+def t_interval(x: Any, y: Any = None, *, confidence: float = 0.95, missing: Missing = "error") -> Interval:
     """Return the t confidence interval of a mean difference, or of a mean.
 
     Parameters
@@ -120,9 +126,8 @@ def t_interval(
 def t_interval_of(pairs: PairStatistics, *, confidence: float) -> Interval:
     """Return the t interval of a mean difference, from pairs or their sums."""
     return t_around(
-        pairs.mean, pairs.error, pairs.n - 1, confidence=confidence, method="t", n=pairs.n,
-        flags=pairs.flags,
-    )  # fmt: skip
+        pairs.mean, pairs.error, pairs.n - 1, confidence=confidence, method="t", n=pairs.n, flags=pairs.flags
+    )
 
 
 def sign_flip(
@@ -280,9 +285,7 @@ def bootstrap_test(
     return TestResult("bootstrap t", mean, t_test.statistic, p, n, flags, n_resamples)
 
 
-def bootstrap_t_interval(
-    pairs: Differences, *, confidence: float, n_resamples: int, seed: int
-) -> Interval:
+def bootstrap_t_interval(pairs: Differences, *, confidence: float, n_resamples: int, seed: int) -> Interval:
     """Return the interval of the differences that `bootstrap_test` does not reject."""
     n, mean, name = pairs.n, pairs.mean, "bootstrap t"
     if n < 2 or not pairs.deviation:

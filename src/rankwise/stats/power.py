@@ -81,8 +81,7 @@ def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> i
     if power <= alpha:
         return 2
     if abs(effect) < 1e-6:
-        raise ParameterError("an effect this small needs 10**12 users or more",
-                             found=f"effect={effect!r}")  # fmt: skip
+        raise ParameterError("an effect this small needs 10**12 users or more", found=f"effect={effect!r}")
     low, high = 1, 2
     while power_of(high, effect, alpha) < power:
         low, high = high, high * 2

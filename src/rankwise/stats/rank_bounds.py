@@ -157,12 +157,11 @@ class _BoundingFunctions:
         expected = np.where(np.abs(self.expected[rows]) < _TINY, 0.0, self.expected[rows])
         found = linprog(
             self._costs(counts, n),
-            A_ub=np.block([[-expected, np.zeros((len(rows), len(step)))],
-                           [step, -size], [-step, -size]]),
+            A_ub=np.block([[-expected, np.zeros((len(rows), len(step)))], [step, -size], [-step, -size]]),
             b_ub=np.concatenate([-scaled[rows], np.zeros(2 * len(step))]),
             bounds=[(-_LARGEST, _LARGEST)] * len(self.steps) + [(0, None)] * len(step),
             options={"presolve": False},
-        )  # fmt: skip
+        )
         if found.x is None:
             raise InputError("bounds of a metric were not found", found=found.message)
         at_steps = found.x[: len(self.steps)]

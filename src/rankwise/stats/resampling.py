@@ -62,13 +62,7 @@ def _draw_exact(seed: int, panel: int, users: int) -> Floats:
 
 
 def sums(
-    columns: Floats,
-    n_resamples: int,
-    *,
-    kind: Kind,
-    seed: int,
-    threads: int | None = None,
-    batch: int | None = None,
+    columns: Floats, n_resamples: int, *, kind: Kind, seed: int, threads: int | None = None, batch: int | None = None
 ) -> Iterator[Floats]:
     """Yield weighted sums of columns over users, one panel of replicates at a time, shape (128, m).
 
@@ -78,9 +72,7 @@ def sums(
     """
     check_positive(n_resamples=n_resamples, threads=threads, batch=batch)
     if n_resamples > _MOST:
-        raise ParameterError(
-            f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}"
-        )
+        raise ParameterError(f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}")
     check_positive(least=0, seed=seed)
     at_once = threads or default_threads()
     at_once = max(1, min(at_once, -(-(batch or _PANEL * at_once) // _PANEL)))
@@ -105,9 +97,8 @@ def sums(
 
 
 def projections(
-    columns: Floats, n_resamples: int, *, kind: Kind, seed: int, threads: int | None = None,
-    batch: int | None = None,
-) -> Floats:  # fmt: skip
+    columns: Floats, n_resamples: int, *, kind: Kind, seed: int, threads: int | None = None, batch: int | None = None
+) -> Floats:
     """Return all weighted sums at once, shape (n_resamples, m); see `sums`.
 
     Examples

@@ -25,8 +25,7 @@ import numpy as np
 
 from rankwise.stats.differences import Floats
 
-__all__ = ["Method", "bias_variance", "estimate", "interpolated", "rank_distribution",
-           "rank_probabilities"]  # fmt: skip
+__all__ = ["Method", "bias_variance", "estimate", "interpolated", "rank_distribution", "rank_probabilities"]
 
 Method: TypeAlias = Literal["em", "bv", "rank"]
 
@@ -103,9 +102,7 @@ def rank_distribution(probabilities: Floats, counts: Floats, *, rounds: int = 20
     return ranks
 
 
-def estimate(
-    method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01
-) -> Floats:
+def estimate(method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01) -> Floats:
     """Return the estimated mean of metrics over all relevant items, shape (n_measures,).
 
     ``values`` has each metric of one relevant item at every true rank, shape (N, n_measures), and

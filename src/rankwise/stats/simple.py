@@ -131,6 +131,4 @@ def bootstrap_confidence_interval(
     seed = 0 if seed is None else seed
     check_count(n_bootstrap=n_bootstrap)
     check_count(least=0, seed=seed)
-    return bootstrap(
-        metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed)
-    )
+    return bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))

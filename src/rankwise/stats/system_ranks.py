@@ -52,12 +52,7 @@ class SystemRanks:
 
 
 def rank_systems(
-    values: Any,
-    *,
-    higher_is_better: bool = True,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
+    values: Any, *, higher_is_better: bool = True, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> SystemRanks:
     r"""Return the ranks of systems with simultaneous confidence intervals.
 
@@ -108,8 +103,10 @@ def rank_systems(
     check_positive(least=0, seed=seed)
     x = numbers("values", values)
     if x.ndim != 2 or min(x.shape, default=0) < 2 or not np.isfinite(x).all():
-        raise InputError("ranks need a value of every user for every system, two or more of each",
-                         found=f"shape {x.shape}, {int(np.isnan(x).sum())} NaN")  # fmt: skip
+        raise InputError(
+            "ranks need a value of every user for every system, two or more of each",
+            found=f"shape {x.shape}, {int(np.isnan(x).sum())} NaN",
+        )
     x = x if higher_is_better else -x
     tests = paired_t_of_all(x)
     p = np.ones((x.shape[1],) * 2)
@@ -190,9 +187,7 @@ def _t(drawn: Floats, error: Floats, n: int) -> Floats:
     return out
 
 
-def max_t_quantile(
-    differences: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
-) -> float:
+def max_t_quantile(differences: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0) -> float:
     """Return the max-T quantile: the half-width of simultaneous intervals, in standard errors.
 
     It is the quantile of the largest ``|t|`` of all columns, so that their dependence is taken into
@@ -220,11 +215,8 @@ def max_t_quantile(
     check_positive(least=0, seed=seed)
     d = numbers("differences", differences)
     if d.ndim != 2 or d.shape[1] < 1 or len(d) < 2 or not np.isfinite(d).all():
-        raise InputError("max-T needs a number for two users or more, in every comparison",
-                         found=f"shape {d.shape}")  # fmt: skip
+        raise InputError("max-T needs a number for two users or more, in every comparison", found=f"shape {d.shape}")
     error = d.std(axis=0, ddof=1) / math.sqrt(len(d))
-    largest = np.concatenate(
-        [np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)]
-    )
+    largest = np.concatenate([np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)])
     at = min(math.ceil(confidence * (n_resamples + 1)), n_resamples) - 1
     return float(np.sort(largest)[at])

@@ -16,9 +16,16 @@ from rankwise.stats.paired import smallest_p
 from rankwise.stats.values import check_level, column, numbers
 
 __all__ = [
-    "DataSets", "Part", "TwoLevel", "Variance", "deviation_of", "over_data_sets", "seed_variance",
-    "two_level", "variance_of_means",
-]  # fmt: skip
+    "DataSets",
+    "Part",
+    "TwoLevel",
+    "Variance",
+    "deviation_of",
+    "over_data_sets",
+    "seed_variance",
+    "two_level",
+    "variance_of_means",
+]
 
 Part: TypeAlias = tuple[float, float]
 """A part of the variance of an estimate, and its degrees of freedom."""
@@ -231,36 +238,40 @@ def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float 
     check_level("confidence", confidence)
     systems = [_table("x", x), *([] if y is None else [_table("y", y)])]
     if len({values.shape[1] for values in systems}) > 1 or systems[0].shape[1] < 2:
-        raise InputError("both systems have a value of every user, of two or more",
-                         found=" and ".join(str(s.shape) for s in systems))  # fmt: skip
+        raise InputError(
+            "both systems have a value of every user, of two or more", found=" and ".join(str(s.shape) for s in systems)
+        )
     if paired and y is not None:
         if systems[0].shape != systems[1].shape:
-            raise InputError("paired seeds are as many on both sides",
-                             found=f"{len(systems[0])} and {len(systems[1])}")  # fmt: skip
+            raise InputError("paired seeds are as many on both sides", found=f"{len(systems[0])} and {len(systems[1])}")
         systems = [systems[0] - systems[1]]
     if max(map(len, systems)) < 2:
-        raise InputError("the variance between seeds needs two seeds or more", found="one seed",
-                         hint="paired_t compares two systems of one seed each")  # fmt: skip
+        raise InputError(
+            "the variance between seeds needs two seeds or more",
+            found="one seed",
+            hint="paired_t compares two systems of one seed each",
+        )
     users = systems[0].mean(axis=0)
     users = users - systems[1].mean(axis=0) if len(systems) > 1 else users
     variance, mean = variance_of_means(users, systems), float(users.mean())
     if not variance.total > 0:
-        flat = t_around(mean, 0.0, 1, confidence=confidence, method="two-level t", n=len(users),
-                        flags=("zero variance",))  # fmt: skip
+        flat = t_around(
+            mean, 0.0, 1, confidence=confidence, method="two-level t", n=len(users), flags=("zero variance",)
+        )
         return TwoLevel(flat, 1.0 if mean == 0 else math.nan, 0.0, 0.0, None)
     return TwoLevel(
-        variance.interval(mean, confidence=confidence, n=len(users)), variance.p(mean),
-        variance.of_seeds, variance.users[0], variance.seeds_to_halve(confidence),
-    )  # fmt: skip
+        variance.interval(mean, confidence=confidence, n=len(users)),
+        variance.p(mean),
+        variance.of_seeds,
+        variance.users[0],
+        variance.seeds_to_halve(confidence),
+    )
 
 
 def _table(name: str, values: Any) -> Floats:
     x = numbers(name, values)
     if x.ndim != 2 or not x.size or not np.isfinite(x).all():
-        raise InputError(
-            f"{name} has one row per seed and one column per user, and no NaN",
-            found=f"shape {x.shape}",
-        )
+        raise InputError(f"{name} has one row per seed and one column per user, and no NaN", found=f"shape {x.shape}")
     return x
 
 
@@ -331,8 +342,7 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
     if np.isnan(d).any() or not len(d) or (se is not None and len(se) != len(d)):
         raise InputError(
             "every data set has a difference, and an error if any has",
-            found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, "
-            f"{0 if se is None else len(se)} errors",
+            found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, {0 if se is None else len(se)} errors",
         )
     k, mean, deviation = len(d), float(d.mean()), deviation_of(d)
     error = deviation / math.sqrt(k) if deviation else math.nan
@@ -342,8 +352,7 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
         p = smallest_p(k) if mean else 1.0
     else:
         p = never_zero(2 * t.sf(abs(mean) / error, k - 1)) if k > 1 else math.nan
-    interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k,
-                        flags=flags)  # fmt: skip
+    interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k, flags=flags)
     spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
     return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
 

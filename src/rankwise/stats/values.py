@@ -12,9 +12,7 @@ import numpy as np
 from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import InputError, ParameterError
 
-__all__ = [
-    "Floats", "Side", "check_above_zero", "check_level", "column", "numbers", "significant_digits",
-]  # fmt: skip
+__all__ = ["Floats", "Side", "check_above_zero", "check_level", "column", "numbers", "significant_digits"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -22,8 +20,10 @@ Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 def numbers(name: str, values: Any) -> Floats:
     """Return values as an array of floats; raise if they are anything else."""
     if np.ma.isMaskedArray(values):
-        raise InputError(f"{name} is a masked array, and its mask would be ignored",
-                         hint="pass the values that are not masked: x.compressed()")  # fmt: skip
+        raise InputError(
+            f"{name} is a masked array, and its mask would be ignored",
+            hint="pass the values that are not masked: x.compressed()",
+        )
     try:
         if np.asarray(values).dtype.kind != "c":  # their imaginary parts would be dropped
             return np.asarray(values, dtype=np.float64)

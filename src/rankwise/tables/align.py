@@ -47,9 +47,7 @@ def align(tables: list[Table], column: str) -> list[Table]:
 
 def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
     """Return the rows of a table with ids cast to the type of other ids, where that is possible."""
-    evaluated = replace(
-        table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True
-    )
+    evaluated = replace(table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True)
     aligned = align([evaluated, table], column)[1].frame
     if aligned.schema[column] == pl.String and ids.dtype != pl.String:
         # Only text that is written as integers are can be meant: "01" is another id than 1.

@@ -81,9 +81,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def workplace(
-    folder: Path,
-    temporary: re.Pattern[str],
-    in_use: Callable[[], Collection[str] | None] = frozenset,
+    folder: Path, temporary: re.Pattern[str], in_use: Callable[[], Collection[str] | None] = frozenset
 ) -> Iterator[str]:
     """Yield a stamp for the names of files, then remove those that are not in use.
 
@@ -165,6 +163,4 @@ def output_errors(path: Path) -> Iterator[None]:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
         found = (getattr(error, "strerror", None) or str(error)).splitlines()
-        raise OutputError(
-            "this cannot be written", where=str(path), found=found[0] if found else None
-        ) from error
+        raise OutputError("this cannot be written", where=str(path), found=found[0] if found else None) from error

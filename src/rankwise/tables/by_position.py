@@ -61,8 +61,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     if _may_be_pairs(array):
         raise InputError(
             f"{role}: this array may hold rows of user and item, or an ordered list for each user",
-            found=f"shape {array.shape}, and each value of the first column on rows that follow "
-            "one another",
+            found=f"shape {array.shape}, and each value of the first column on rows that follow one another",
             hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
         )
     users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])

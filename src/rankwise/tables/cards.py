@@ -12,9 +12,17 @@ from rankwise.errors import FileError
 from rankwise.tables.on_disk import json_hash
 
 __all__ = [
-    "CARD_FILE", "CARD_VERSION", "card_beside", "card_text", "in_words", "is_card", "is_deep",
-    "one_line", "read_card", "read_json",
-]  # fmt: skip
+    "CARD_FILE",
+    "CARD_VERSION",
+    "card_beside",
+    "card_text",
+    "in_words",
+    "is_card",
+    "is_deep",
+    "one_line",
+    "read_card",
+    "read_json",
+]
 
 CARD_FILE = "split.json"
 CARD_VERSION = 1
@@ -36,11 +44,11 @@ def read_json(path: Path) -> Any:
         with path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
     except OSError as error:
-        raise FileError("this file cannot be read", where=str(path),
-                        found=error.strerror) from error  # fmt: skip
+        raise FileError("this file cannot be read", where=str(path), found=error.strerror) from error
     if len(data) > _LARGEST:
-        raise FileError("this file is too large to hold settings", where=str(path),
-                        found=f"more than {_LARGEST:,} bytes")  # fmt: skip
+        raise FileError(
+            "this file is too large to hold settings", where=str(path), found=f"more than {_LARGEST:,} bytes"
+        )
     try:
         value = json.loads(data)
         if is_deep(value):
@@ -60,8 +68,11 @@ def is_deep(value: Any) -> bool:
     """
     level = [value]
     for _ in range(_DEEPEST):
-        inner = [one.values() if isinstance(one, Mapping) else one for one in level
-                 if isinstance(one, Mapping | list | tuple)]  # fmt: skip
+        inner = [
+            one.values() if isinstance(one, Mapping) else one
+            for one in level
+            if isinstance(one, Mapping | list | tuple)
+        ]
         level = [value for values in inner for value in values]
     return any(isinstance(one, Mapping | list | tuple) for one in level)
 
@@ -82,14 +93,16 @@ def read_card(folder: Path) -> dict[str, Any] | None:
         raise FileError("this is not the card of a split", where=str(path))
     if card["card_version"] != CARD_VERSION:
         raise FileError(
-            "this split was saved by another version of rankwise", where=str(path),
+            "this split was saved by another version of rankwise",
+            where=str(path),
             found=f"card {card['card_version']!r}, this version reads {CARD_VERSION}",
-        )  # fmt: skip
+        )
     if card.pop("sha256", None) != json_hash(card) or not is_card(card) or "files" not in card:
         raise FileError(
-            "the card of this split was changed after it was written", where=str(path),
+            "the card of this split was changed after it was written",
+            where=str(path),
             hint=f"restore {CARD_FILE}; without it, the files are recognised by their names",
-        )  # fmt: skip
+        )
     return card
 
 

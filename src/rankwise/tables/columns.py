@@ -9,56 +9,86 @@ from typing import Literal, TypeAlias
 from rankwise.errors import ColumnError, ParameterError, nearest
 
 __all__ = [
-    "KNOWN", "ROLES", "Columns", "TableRole", "choose", "could_decide", "known_column", "names_of",
-    "plain_name", "recognise", "undecided",
-]  # fmt: skip
-
-TableRole: TypeAlias = Literal[
-    "recommendations", "truth", "train", "items", "users", "baseline", "interactions"
+    "KNOWN",
+    "ROLES",
+    "Columns",
+    "TableRole",
+    "choose",
+    "could_decide",
+    "known_column",
+    "names_of",
+    "plain_name",
+    "recognise",
+    "undecided",
 ]
+
+TableRole: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline", "interactions"]
 Columns: TypeAlias = "Mapping[str, str | None]"
 
 _USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
 _ITEM = (
-    "item", "itemid", "iid", "i", "movie", "movieid", "product", "productid", "doc", "docid",
-    "docno", "article", "articleid", "track", "trackid", "book", "bookid", "song", "songid",
-)  # fmt: skip
+    "item",
+    "itemid",
+    "iid",
+    "i",
+    "movie",
+    "movieid",
+    "product",
+    "productid",
+    "doc",
+    "docid",
+    "docno",
+    "article",
+    "articleid",
+    "track",
+    "trackid",
+    "book",
+    "bookid",
+    "song",
+    "songid",
+)
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
 _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
-    "recommendations": {
-        "user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE,
-    },
+    "recommendations": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
     "truth": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
     "users": {"user": _USER},
     "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
-}  # fmt: skip
+}
 """For each role of a table its columns, and for each column the names that it usually has."""
 
 _RARE = {
     "user": ("customer", "customerid", "visitor", "visitorid", "session", "sessionid"),
     "item": ("asin", "parentasin"),
     "score": (
-        "predictedscore", "ypred", "yhat", "probability", "prob", "proba", "logit", "logits",
-        "confidence", "similarity",
+        "predictedscore",
+        "ypred",
+        "yhat",
+        "probability",
+        "prob",
+        "proba",
+        "logit",
+        "logits",
+        "confidence",
+        "similarity",
     ),
-    "relevance": (
-        "weight", "value", "count", "counts", "click", "clicks", "clicked", "target", "gain",
-    ),
-}  # fmt: skip
+    "relevance": ("weight", "value", "count", "counts", "click", "clicks", "clicked", "target", "gain"),
+}
 """Names that count where no usual one is there: ``session_id`` beside ``user_id`` is no user."""
 
 _WEAK = {"score": "rating", "relevance": "score"}
 """Usual names that may mean something else: a rating beside predictions is what was observed."""
 
 _DECIDING: dict[TableRole, tuple[str, ...]] = {
-    "recommendations": ("rank", "score"), "baseline": ("rank", "score"), "truth": ("relevance",),
-}  # fmt: skip
+    "recommendations": ("rank", "score"),
+    "baseline": ("rank", "score"),
+    "truth": ("relevance",),
+}
 """The columns that order lists or decide what is relevant."""
 _ROW_NUMBERS = ("unnamed", "indexlevel0", "level0", "index")
 """The names under which pandas writes the numbers of rows, besides the empty one."""
@@ -93,19 +123,13 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     """
     # A weight or a count of interactions is a relevance only where they are the ground truth.
     rare = () if column == "relevance" and role != "truth" else _RARE.get(column, ())
-    usual, others = (
-        [name for name in names if plain_name(name) in known]
-        for known in (ROLES[role][column], rare)
-    )
+    usual, others = ([name for name in names if plain_name(name) in known] for known in (ROLES[role][column], rare))
     weak = [plain_name(name) for name in usual] == [_WEAK.get(column)]
     return usual + others if weak else usual or others
 
 
 def could_decide(
-    names: Sequence[str],
-    role: TableRole,
-    columns: Mapping[str, str],
-    given: Mapping[str, str | None],
+    names: Sequence[str], role: TableRole, columns: Mapping[str, str], given: Mapping[str, str | None]
 ) -> list[str]:
     """Return the columns that may order the lists or say what is relevant, if none is known to.
 
@@ -186,9 +210,7 @@ def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str)
     )
 
 
-def recognise(
-    names: Sequence[str], role: TableRole, given: Mapping[str, str | None], where: str
-) -> dict[str, str]:
+def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | None], where: str) -> dict[str, str]:
     """Return the name of each column (user, item, score, …) in a table.
 
     Parameters

@@ -134,26 +134,31 @@ def unpacked(data: bytes, name: str) -> bytes:
     if opened is None:
         return data
     limit = max(_SMALL, _RATIO * len(data))
-    failures = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
-                RuntimeError, NotImplementedError, LookupError, struct.error)  # fmt: skip
+    failures = (
+        OSError,
+        EOFError,
+        ValueError,
+        zlib.error,
+        lzma.LZMAError,
+        zipfile.BadZipFile,
+        RuntimeError,
+        NotImplementedError,
+        LookupError,
+        struct.error,
+    )
     try:
         with opened(data, name) as stream:
             return _bounded(stream, limit, name, ": it unpacks to far more than tables do")
     except FileError:
         raise
     except failures as error:
-        raise FileError(
-            "this compressed file is damaged or cut short", where=name, found=str(error) or None
-        ) from error
+        raise FileError("this compressed file is damaged or cut short", where=name, found=str(error) or None) from error
 
 
 def _zip(data: bytes, name: str) -> IO[bytes]:
     archive = zipfile.ZipFile(io.BytesIO(data))
     hidden = ("__MACOSX/", ".")  # what macOS and Finder add
-    files = [
-        entry for entry in archive.infolist()
-        if not entry.is_dir() and not entry.filename.startswith(hidden)
-    ]  # fmt: skip
+    files = [entry for entry in archive.infolist() if not entry.is_dir() and not entry.filename.startswith(hidden)]
     if len(files) != 1:
         raise FileError(
             "a zip archive holds one table",

@@ -20,13 +20,7 @@ import polars as pl
 from rankwise.core.progress import progress_bar
 from rankwise.errors import FileError
 from rankwise.tables.formats import Format
-from rankwise.tables.typed_columns import (
-    Numbers,
-    Readable,
-    are_numbers,
-    expected_types,
-    look_at,
-)
+from rankwise.tables.typed_columns import Numbers, Readable, are_numbers, expected_types, look_at
 from rankwise.tables.validation import POLARS_FAILURES
 
 __all__ = ["check_utf8", "is_plain", "locate", "malformed", "read_delimited", "read_numbers"]
@@ -56,10 +50,7 @@ def read_numbers(
         Whether a progress bar is shown.
     """
     try:
-        with (
-            Path(path).open("rb", 0) as file,
-            progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar,
-        ):
+        with Path(path).open("rb", 0) as file, progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar:
             stream = _Watched(file, hashlib.sha256(), bar)
             frame = _typed(path, stream, head, layout, layout.separator, numbers)
     except OSError:  # read again, which says why it cannot be
@@ -92,9 +83,7 @@ class _Watched:
         return count
 
 
-def read_delimited(
-    data: bytes, layout: Format, name: str, numbers: Numbers | None = None
-) -> pl.DataFrame:
+def read_delimited(data: bytes, layout: Format, name: str, numbers: Numbers | None = None) -> pl.DataFrame:
     """Return the table of a text: columns of text, or numbers where it is said which are.
 
     Raises
@@ -139,12 +128,7 @@ def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]
 
 
 def _typed(
-    source: str | bytes,
-    stream: Readable,
-    head: bytes,
-    layout: Format,
-    separator: str,
-    numbers: Numbers,
+    source: str | bytes, stream: Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
 ) -> pl.DataFrame | None:
     """Return a table with its columns of numbers read as such; None if it is to be read as text.
 
@@ -168,17 +152,13 @@ def _typed(
     return frame
 
 
-def _parsed_or_none(
-    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
-) -> pl.DataFrame | None:
+def _parsed_or_none(source: str | bytes, layout: Format, separator: str, types: dict[str, Any]) -> pl.DataFrame | None:
     with contextlib.suppress(*POLARS_FAILURES, OSError):
         return _parsed(source, layout, separator, types)
     return None
 
 
-def _parsed(
-    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
-) -> pl.DataFrame:
+def _parsed(source: str | bytes, layout: Format, separator: str, types: dict[str, Any]) -> pl.DataFrame:
     """Return a table whose columns are text, except those of some types.
 
     Polars takes bytes that begin like a compressed file for one: `OSError` if they are not.
@@ -268,6 +248,4 @@ def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
 
 def malformed(problem: str, name: str, number: int, line: str) -> FileError:
     """Return the error of a malformed line of a file."""
-    return FileError(
-        f"a line is malformed: {problem}", where=f"{name}, line {number}", found=repr(line[:120])
-    )
+    return FileError(f"a line is malformed: {problem}", where=f"{name}, line {number}", found=repr(line[:120]))

@@ -18,14 +18,7 @@ import polars as pl
 
 from rankwise.errors import FileError
 from rankwise.tables.compressed import fits_memory, is_packed, read_bytes, unpacked
-from rankwise.tables.delimited import (
-    check_utf8,
-    is_plain,
-    locate,
-    malformed,
-    read_delimited,
-    read_numbers,
-)
+from rankwise.tables.delimited import check_utf8, is_plain, locate, malformed, read_delimited, read_numbers
 from rankwise.tables.formats import Declared, Format, sniff
 from rankwise.tables.in_memory import from_document
 from rankwise.tables.on_disk import file_hash, file_state, is_parquet, polars_path
@@ -142,9 +135,7 @@ def _from_path(
     return (raw if failed else replace(raw, sha256=digest.result())), failed
 
 
-def _plain_text_file(
-    path: Path, name: str, layout: Format | Declared | None
-) -> tuple[str, bytes, Format] | None:
+def _plain_text_file(path: Path, name: str, layout: Format | Declared | None) -> tuple[str, bytes, Format] | None:
     """Return a file's path, beginning and format, if Polars can read its text where it lies."""
     try:
         with path.open("rb") as stream:
@@ -169,11 +160,7 @@ def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:
 
 
 def _raw(
-    data: bytes,
-    name: str,
-    layout: Format | Declared | None,
-    numbers: Numbers | None,
-    wanted: Wanted | None,
+    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, wanted: Wanted | None
 ) -> RawFile:
     """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
@@ -229,9 +216,7 @@ def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
         where = f"{name}, line {error.lineno}, column {error.colno}"
         raise FileError("this is not JSON", where=where, found=error.msg) from error
     except _RepeatedKeyError as error:
-        raise FileError(
-            "duplicate key in an object of this JSON", where=name, found=repr(error.args[0])
-        ) from error
+        raise FileError("duplicate key in an object of this JSON", where=name, found=repr(error.args[0])) from error
     except RecursionError as error:
         raise FileError("this JSON is nested too deeply", where=name) from error
     except UnicodeDecodeError as error:
@@ -266,9 +251,7 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             except (ValueError, RecursionError):
                 raise malformed("not JSON", name, number, line.decode(errors="replace")) from None
         raise FileError(
-            "the lines do not have the same fields and types",
-            where=name,
-            found=str(error).splitlines()[0],
+            "the lines do not have the same fields and types", where=name, found=str(error).splitlines()[0]
         ) from error
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
     if any(data.count(key) > len(frame) for key in keys):  # else no line repeats a key

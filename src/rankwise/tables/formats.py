@@ -171,9 +171,11 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     twice = next((field for field in names if field and names.count(field) > 1), None)
     if twice is not None and not all(map(_is_number, names)):
         raise FileError(
-            "two columns of this file have the same name", where=name, found=repr(twice),
+            "two columns of this file have the same name",
+            where=name,
+            found=repr(twice),
             hint="give every column a name of its own",
-        )  # fmt: skip
+        )
     if all(_RECBOLE.match(field) for field in names):
         return Format("recbole", separator, names, has_header=True)
     if len(names) < 2 and suffix not in ("csv", "tsv"):
@@ -205,9 +207,7 @@ def _movielens(name: str, fields: int) -> tuple[str, ...]:
         5: ("user", "gender", "age", "occupation", "zip"),
     }
     if fields not in known:
-        raise FileError(
-            "a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields"
-        )
+        raise FileError("a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields")
     return known[fields]
 
 

@@ -10,14 +10,7 @@ import polars as pl
 from rankwise.core.threads import default_threads, each
 from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
-from rankwise.tables.columns import (
-    ROLES,
-    TableRole,
-    could_decide,
-    names_of,
-    recognise,
-    undecided,
-)
+from rankwise.tables.columns import ROLES, TableRole, could_decide, names_of, recognise, undecided
 from rankwise.tables.in_memory import from_mapping_of_columns, from_rows
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.validation import check_exact
@@ -199,9 +192,7 @@ def is_truth_values(text: pl.Series) -> bool:
     return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
 
 
-def _exploded(
-    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str
-) -> pl.DataFrame:
+def _exploded(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
     """Return one row per item of a frame whose rows hold whole lists."""
     nested = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List | pl.Array)]
     if not nested:
@@ -222,11 +213,7 @@ def _exploded(
         return frame
     taken = next((new for new in renamed.values() if new in frame.columns), None)
     if taken is not None:
-        raise ColumnError(
-            f"two columns could be the {taken}",
-            where=source,
-            found=f"{taken!r} and {taken + 's'!r}",
-        )
+        raise ColumnError(f"two columns could be the {taken}", where=source, found=f"{taken!r} and {taken + 's'!r}")
     try:
         return frame.explode(lists, empty_as_null=False).rename(renamed)
     except pl.exceptions.PolarsError as error:
@@ -237,9 +224,7 @@ def _exploded(
 
 def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise ColumnError(
-            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
-        )
+        raise ColumnError(f"column {name!r} does not hold numbers", where=source, found=str(column.dtype))
     number = column.cast(pl.Float64)
     if column.dtype.is_integer() or column.dtype.is_decimal():
         check_exact(column, number, name, source)

@@ -16,9 +16,14 @@ from rankwise.tables.columns import TableRole, names_of
 from rankwise.tables.validation import check_exact
 
 __all__ = [
-    "from_document", "from_mapping", "from_mapping_of_columns", "from_rows",
-    "id_series", "number_series", "rows_of",
-]  # fmt: skip
+    "from_document",
+    "from_mapping",
+    "from_mapping_of_columns",
+    "from_rows",
+    "id_series",
+    "number_series",
+    "rows_of",
+]
 
 
 def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFrame, str]:
@@ -93,9 +98,7 @@ def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFra
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"{where}: these columns do not make a table", found=str(error).splitlines()[0]
-        ) from error
+        raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
 
 
 def _series(name: str, values: Any, where: str) -> pl.Series:
@@ -185,9 +188,7 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
         if len(types) == 1:  # an integer beyond 128 bits, or text that is no Unicode
             found += f": {str(error).splitlines()[0]}"
         raise IdError(
-            "ids are integers or strings, and all of one kind",
-            where=f"{role}, {column}",
-            found=found,
+            "ids are integers or strings, and all of one kind", where=f"{role}, {column}", found=found
         ) from None
 
 
@@ -196,9 +197,7 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
     try:
         floats = [None if value is None else float(value) for value in values]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"{where}: the {column} must be a number", found=str(error).splitlines()[0]
-        ) from error
+        raise InputError(f"{where}: the {column} must be a number", found=str(error).splitlines()[0]) from error
     number = pl.Series(column, floats, pl.Float64)
     check_exact(values, number, column, where)
     return number
@@ -217,8 +216,7 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
         return _from_records([row._asdict() for row in source], role), "records"
     sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
     if sizes not in ({2}, {3}):
-        odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)),
-                   source[0])  # fmt: skip
+        odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
         raise InputError(
             f"{role}: rows are tuples (user, item), or (user, item, number), all of one length",
             found=repr(odd)[:80],
@@ -226,17 +224,12 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
         )
     columns = list(zip(*source, strict=True))
     frame = pl.DataFrame(
-        {
-            "user": id_series("user", list(columns[0]), role),
-            "item": id_series("item", list(columns[1]), role),
-        }
+        {"user": id_series("user", list(columns[0]), role), "item": id_series("item", list(columns[1]), role)}
     )
     if len(columns) == 2:
         return frame, "[(user, item)]"
     number = number_column(role)
-    return frame.with_columns(
-        number_series(number, list(columns[2]), role)
-    ), "[(user, item, number)]"
+    return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
 
 
 def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
@@ -274,6 +267,5 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
         "this JSON does not hold a table",
         where=where,
         found=f"{type(document).__name__}: {str(document)[:60]}",
-        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or '
-        "{user: {item: number}}",
+        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or {user: {item: number}}',
     )

@@ -27,11 +27,7 @@ _ROWS = 1 << 20
 
 
 def read_parquet(
-    source: Path | io.BytesIO,
-    name: str,
-    wanted: Wanted | None = None,
-    *,
-    progress: bool | None = None,
+    source: Path | io.BytesIO, name: str, wanted: Wanted | None = None, *, progress: bool | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return a Parquet file as a table, and the names of all of its columns.
 
@@ -59,9 +55,7 @@ def read_parquet(
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
-def scan_parquet(
-    source: Path | io.BytesIO, wanted: Wanted | None
-) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+def scan_parquet(source: Path | io.BytesIO, wanted: Wanted | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return the columns of a file that are wanted, and the names of all columns."""
     path = polars_path(source) if isinstance(source, Path) else None
     if path is None and isinstance(source, Path):
@@ -98,10 +92,7 @@ def _numbers(file: pl.LazyFrame, rows: int, bar: Any) -> dict[str, pl.Series]:
         return {column.name for column in part if column.null_count()}
 
     with_nulls = set().union(*each(read, range(0, rows, _ROWS), default_threads()))
-    return {
-        name: pl.Series(name, values, empty.schema[name])
-        for name, values in out.items() if name not in with_nulls
-    }  # fmt: skip
+    return {name: pl.Series(name, values, empty.schema[name]) for name, values in out.items() if name not in with_nulls}
 
 
 def _is_array(dtype: Any) -> bool:

@@ -19,15 +19,7 @@ from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import (
-    KEEP_OTHERS,
-    NUMBERS,
-    as_table,
-    from_arrow,
-    from_frame,
-    in_one_piece,
-    series_as_frame,
-)
+from rankwise.tables.frames import KEEP_OTHERS, NUMBERS, as_table, from_arrow, from_frame, in_one_piece, series_as_frame
 from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
 from rankwise.tables.on_disk import file_state
 from rankwise.tables.parquet import Wanted
@@ -39,9 +31,7 @@ from rankwise.tables.validation import check_finite, checked_ids, empty_table
 __all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
 
-def read_table(
-    source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None
-) -> Table:
+def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None) -> Table:
     """Return a table read from any supported source.
 
     Parameters
@@ -106,13 +96,9 @@ def read_table(
     return table
 
 
-def _without_columns(
-    table: Table, given: Mapping[str, str | None], columns: Columns | None
-) -> Table:
+def _without_columns(table: Table, given: Mapping[str, str | None], columns: Columns | None) -> Table:
     """Return a table of a source that names no columns, without those that are to be left out."""
-    asked = [
-        key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")
-    ]
+    asked = [key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")]
     if asked:
         raise ParameterError(
             f"columns= names a column of {table.role}, but this source has no column names",
@@ -129,17 +115,11 @@ def _whole_ranks(rank: pl.Series, table: Table) -> pl.Series:
     try:
         return rank.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError as error:
-        raise ScoreError(
-            "a rank is larger than any list", where=table.source, found=str(rank.max())
-        ) from error
+        raise ScoreError("a rank is larger than any list", where=table.source, found=str(rank.max())) from error
 
 
 def read_tables(
-    columns: Columns | None,
-    *,
-    required: Sequence[str] = (),
-    progress: bool | None = None,
-    **sources: Any,
+    columns: Columns | None, *, required: Sequence[str] = (), progress: bool | None = None, **sources: Any
 ) -> Tables:
     """Return the tables of an evaluation; a source that is None has no table.
 
@@ -147,9 +127,7 @@ def read_tables(
     progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each. Files
     are read at the same time.
     """
-    given: dict[Any, Any] = {
-        role: source for role, source in sources.items() if source is not None or role in required
-    }
+    given: dict[Any, Any] = {role: source for role, source in sources.items() if source is not None or role in required}
 
     def read(role: TableRole) -> Table:
         table = read_table(given[role], role, columns, progress=progress)
@@ -158,18 +136,17 @@ def read_tables(
 
     # Only files: a pipe is read once, and a database, say, may serve one thread alone.
     files = [
-        role for role, source in given.items()
+        role
+        for role, source in given.items()
         if isinstance(source, str | Path) and str(source) != "-" and file_state(Path(source))
-    ]  # fmt: skip
+    ]
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in given}
     return Tables(**tables)  # type: ignore[arg-type]
 
 
-def _load(
-    source: Any, role: TableRole, given: Mapping[str, str | None], progress: bool | None
-) -> Table:
+def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progress: bool | None) -> Table:
     if isinstance(source, str | Path):
         raw = read_file(
             source,

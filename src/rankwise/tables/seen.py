@@ -37,10 +37,7 @@ def take_out_seen(
         raise EmptyError("every recommended item was seen in training", where=source)
     if "rank" in kept.columns:
         kept = kept.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
-    counts = {
-        **recommendations.counts,
-        "seen_items_taken_out": len(lists) - len(kept),
-    }
+    counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
         known = truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi")
         counts["truth_rows_seen_in_training"] = len(known)
@@ -73,11 +70,7 @@ def check_new_column(users: Table | None, name: str, option: str) -> None:
 
 
 def with_column(
-    users: Table | None,
-    others: list[Table],
-    name: str,
-    option: str,
-    make: Callable[[pl.Series], pl.Series],
+    users: Table | None, others: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)

@@ -77,13 +77,17 @@ class Table:
     @property
     def card(self) -> dict[str, Any]:
         """The table's entry in a result: source, format, rows, columns, ids and hash."""
-        ids = {name: str(self.frame[name].dtype) for name in ("user", "item")
-               if name in self.frame.columns}  # fmt: skip
+        ids = {name: str(self.frame[name].dtype) for name in ("user", "item") if name in self.frame.columns}
         return {
-            "source": self.source, "format": self.format, "rows": len(self.frame),
-            "columns": self.columns, "unread": list(self.unread), "ids": ids,
-            "ids_trimmed": self.trimmed, "sha256": self.sha256,
-        }  # fmt: skip
+            "source": self.source,
+            "format": self.format,
+            "rows": len(self.frame),
+            "columns": self.columns,
+            "unread": list(self.unread),
+            "ids": ids,
+            "ids_trimmed": self.trimmed,
+            "sha256": self.sha256,
+        }
 
 
 def names_no_columns(layout: str) -> bool:

@@ -92,9 +92,7 @@ def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
         raise _malformed(raw, column, empty, name, "is empty")
 
 
-def _malformed(
-    raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str
-) -> InputError:
+def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str) -> InputError:
     """Return the error of the first bad value, with its line where rows are lines."""
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
@@ -103,9 +101,7 @@ def _malformed(
         if number:
             return malformed(f"column {name!r} {problem}", raw.name, number, line)
     row = int(bad.arg_true()[0])
-    return InputError(
-        f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row])
-    )
+    return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
 
 
 def _is_empty(text: str) -> bool:
@@ -114,5 +110,7 @@ def _is_empty(text: str) -> bool:
 
 def _is_no_number(text: str) -> bool:
     """Return whether text is no number as Polars reads it, which knows no ``1_0``."""
-    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)",
-                        text.strip(), re.IGNORECASE) is None  # fmt: skip
+    return (
+        re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", text.strip(), re.IGNORECASE)
+        is None
+    )

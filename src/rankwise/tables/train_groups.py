@@ -15,9 +15,15 @@ from rankwise.tables.seen import with_column
 from rankwise.tables.table import Table, Tables
 
 __all__ = [
-    "GROUP_NAMES", "TRAIN_GROUPS", "Terciles", "TrainGroups", "check_train_groups", "train_groups",
-    "user_values", "with_train_groups",
-]  # fmt: skip
+    "GROUP_NAMES",
+    "TRAIN_GROUPS",
+    "Terciles",
+    "TrainGroups",
+    "check_train_groups",
+    "train_groups",
+    "user_values",
+    "with_train_groups",
+]
 
 GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
 """The names of the groups in order; the last is that of users without training interactions."""
@@ -53,8 +59,7 @@ class Terciles:
         below = ordered["count"].cast(pl.Int64).cum_sum()
         n = int(below[-1])
         low, middle = (
-            float(ordered["value"][int(below.search_sorted(-(-part * n // 3), side="left"))])
-            for part in (1, 2)
+            float(ordered["value"][int(below.search_sorted(-(-part * n // 3), side="left"))]) for part in (1, 2)
         )
         return cls(low, middle, n)
 
@@ -62,19 +67,19 @@ class Terciles:
         """Return the group of each value; a null, where there is no value, is in ``"none"``."""
         value = pl.lit(values)
         group = (
-            pl.when(value.is_null()).then(pl.lit(_NONE))
-            .when(value <= self.low).then(pl.lit(_LOW))
-            .when(value <= self.middle).then(pl.lit(_MIDDLE))
+            pl.when(value.is_null())
+            .then(pl.lit(_NONE))
+            .when(value <= self.low)
+            .then(pl.lit(_LOW))
+            .when(value <= self.middle)
+            .then(pl.lit(_MIDDLE))
             .otherwise(pl.lit(_HIGH))
-        )  # fmt: skip
+        )
         return pl.select(group=group).to_series()
 
     def to_dict(self, by: str) -> dict[str, Any]:
         """Return what a result says about the groups."""
-        return {
-            "value": _VALUES[by], "low_up_to": self.low, "middle_up_to": self.middle,
-            "training_users": self.users,
-        }  # fmt: skip
+        return {"value": _VALUES[by], "low_up_to": self.low, "middle_up_to": self.middle, "training_users": self.users}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +119,15 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: Table | No
             continue
         if users is not None and name in users.frame.columns:
             raise ParameterError(
-                f"by={name!r} has two meanings: terciles of training users, and a column of the "
-                "users",
-                where=users.source, found=f"a column {name!r}",
+                f"by={name!r} has two meanings: terciles of training users, and a column of the users",
+                where=users.source,
+                found=f"a column {name!r}",
                 hint="rename the column of the table of users",
-            )  # fmt: skip
+            )
         if train is None:
             raise ParameterError(
-                f"by={name!r} groups users by their training interactions",
-                found="no train", hint="pass train=",
-            )  # fmt: skip
+                f"by={name!r} groups users by their training interactions", found="no train", hint="pass train="
+            )
 
 
 def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroups]:
@@ -139,9 +143,7 @@ def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroup
     return made
 
 
-def user_values(
-    train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def user_values(train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the value of every training user: ``user``, ``value``.
 
     Parameters
@@ -165,9 +167,7 @@ def user_values(
     return pairs.group_by("user").agg(value=value)
 
 
-def with_train_groups(
-    piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None
-) -> Tables:
+def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None) -> Tables:
     """Return the tables of some users with the columns of their groups.
 
     ``popularity`` is that of all users, and so are the boundaries in ``groups``.

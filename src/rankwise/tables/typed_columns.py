@@ -81,9 +81,8 @@ class Readable(Protocol):
 
 
 def look_at(
-    stream: Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *,
-    has_header: bool,
-) -> set[str] | None:  # fmt: skip
+    stream: Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
+) -> set[str] | None:
     """Return which columns that are expected to hold whole numbers do, in every field.
 
     Or hold whatever else, which Polars then does not read as whole numbers. None if the text has
@@ -150,10 +149,13 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
     library = kernels.loaded()
     return library is None or bool(
         library.rw_odd_text(
-            kernels.pointer(np.frombuffer(text, dtype=np.uint8)), ctypes.c_int64(len(text)),
-            ctypes.c_int64(first), ctypes.c_int64(stop), ctypes.c_uint8(ord(separator)),
+            kernels.pointer(np.frombuffer(text, dtype=np.uint8)),
+            ctypes.c_int64(len(text)),
+            ctypes.c_int64(first),
+            ctypes.c_int64(stop),
+            ctypes.c_uint8(ord(separator)),
         )
-    )  # fmt: skip
+    )
 
 
 def whole_columns(text: bytes | memoryview, separator: str, columns: int, wanted: int) -> int:
@@ -163,7 +165,10 @@ def whole_columns(text: bytes | memoryview, separator: str, columns: int, wanted
         return 0
     return int(
         library.rw_whole_columns(
-            kernels.pointer(np.frombuffer(text, dtype=np.uint8)), ctypes.c_int64(len(text)),
-            ctypes.c_uint8(ord(separator)), ctypes.c_int64(columns), ctypes.c_uint64(wanted),
+            kernels.pointer(np.frombuffer(text, dtype=np.uint8)),
+            ctypes.c_int64(len(text)),
+            ctypes.c_uint8(ord(separator)),
+            ctypes.c_int64(columns),
+            ctypes.c_uint64(wanted),
         )
-    )  # fmt: skip
+    )

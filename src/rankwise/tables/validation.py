@@ -13,9 +13,15 @@ from rankwise.errors import ColumnError, EmptyError, IdError, ScoreError
 from rankwise.tables.table import Table
 
 __all__ = [
-    "EXACT", "POLARS_FAILURES", "check_exact", "check_finite", "checked_ids", "empty_table",
-    "null_ids", "where_in",
-]  # fmt: skip
+    "EXACT",
+    "POLARS_FAILURES",
+    "check_exact",
+    "check_finite",
+    "checked_ids",
+    "empty_table",
+    "null_ids",
+    "where_in",
+]
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises: a panic, which damaged files can cause, is no `Exception`."""
@@ -46,8 +52,10 @@ def null_ids(column: str, where: str, count: int) -> IdError:
     """Return the error for ids that are null."""
     return IdError(
         f"{'an' if column == 'item' else 'a'} {column} id is null",
-        where=where, found=f"{count} null ids", hint="drop those rows or give them an id",
-    )  # fmt: skip
+        where=where,
+        found=f"{count} null ids",
+        hint="drop those rows or give them an id",
+    )
 
 
 def empty_table(table: Table) -> EmptyError:
@@ -64,9 +72,7 @@ def _narrow(ids: pl.Series, where: str) -> pl.Series:
     try:
         return ids.cast(pl.Int64)
     except pl.exceptions.PolarsError as error:
-        raise IdError(
-            "integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())
-        ) from error
+        raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
 
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:
@@ -90,9 +96,7 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
         )
 
 
-def check_exact(
-    values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str
-) -> None:
+def check_exact(values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str) -> None:
     """Raise if numbers lose digits as floats, so that different ones become equal."""
     decimals = isinstance(values, pl.Series) and values.dtype.is_decimal()
     if not decimals and float(number.abs().max() or 0) < EXACT:  # type: ignore[arg-type]

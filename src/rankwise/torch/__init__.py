@@ -15,9 +15,7 @@ from __future__ import annotations
 try:
     import torchmetrics as _torchmetrics  # noqa: F401
 except ImportError as _error:
-    raise ImportError(
-        'rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"'
-    ) from _error
+    raise ImportError('rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"') from _error
 
 from rankwise.torch.metrics import Collection, Measure
 from rankwise.torch.rank import RelevantRanks, TopItems, rank, rank_relevant

@@ -96,8 +96,7 @@ class Batch:
             rows = slice(first, first + step)
             scores = None if self.scores is None else self.scores[rows]
             items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
-            yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude,
-                        is_product)  # fmt: skip
+            yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude, is_product)
 
     def rank(self, spec: MetricSpec, facts: FactTensors) -> Ranked:
         """Return the ranked lists."""
@@ -113,9 +112,15 @@ class Batch:
         with checks_at_end():
             if from_scores:
                 ranked = rank_scores(
-                    self.user, self.masked(excluded), self.items, self.target, item_sets,
-                    order=spec.tie_order(facts), depth=spec.depth, top=spec.top,
-                )  # fmt: skip
+                    self.user,
+                    self.masked(excluded),
+                    self.items,
+                    self.target,
+                    item_sets,
+                    order=spec.tie_order(facts),
+                    depth=spec.depth,
+                    top=spec.top,
+                )
             else:
                 assert self.items is not None
                 lists = _without(self.items, excluded)
@@ -158,9 +163,15 @@ def block_rows(width: int, block_size: int | None) -> int:
 
 
 def read_batch(
-    scores: Tensor | Factors, target: Tensor, *, users: Tensor | None, exclude: Tensor | None,
-    candidates: Tensor | None, device: torch.device, spec: MetricSpec,
-) -> Batch:  # fmt: skip
+    scores: Tensor | Factors,
+    target: Tensor,
+    *,
+    users: Tensor | None,
+    exclude: Tensor | None,
+    candidates: Tensor | None,
+    device: torch.device,
+    spec: MetricSpec,
+) -> Batch:
     """Check what `update` was given.
 
     Raises
@@ -168,8 +179,7 @@ def read_batch(
     InputError
         If shapes or devices do not fit, or an item is unknown.
     """
-    _check_tensors(scores, device, target=target, users=users, exclude=exclude,
-                   candidates=candidates)  # fmt: skip
+    _check_tensors(scores, device, target=target, users=users, exclude=exclude, candidates=candidates)
     if isinstance(scores, Tensor):
         scores = checked_scores(scores)
     with checks_at_end():
@@ -188,17 +198,24 @@ def _check_tensors(scores: object, device: torch.device, **given: Tensor | None)
         named = {"scores": scores, **given}
     for name, value in named.items():
         if name == "users" and value is not None and not isinstance(value, Tensor):
-            raise InputError("users is not a tensor", found=type(value).__name__,
-                             hint="ids in text: pass them as user_ids=, and positions in these to "
-                             "update")  # fmt: skip
+            raise InputError(
+                "users is not a tensor",
+                found=type(value).__name__,
+                hint="ids in text: pass them as user_ids=, and positions in these to update",
+            )
         if value is not None or name in ("scores", "target"):
             check_device(name, value, device, "the metric")
 
 
 def _read_scored(
-    scores: Tensor | Factors, target: Tensor, user: Tensor, has_users: bool,
-    exclude: Tensor | None, candidates: Tensor | None, spec: MetricSpec,
-) -> Batch:  # fmt: skip
+    scores: Tensor | Factors,
+    target: Tensor,
+    user: Tensor,
+    has_users: bool,
+    exclude: Tensor | None,
+    candidates: Tensor | None,
+    spec: MetricSpec,
+) -> Batch:
     items = mask = None
     size, width = shape = (scores.shape[0], scores.shape[1])
     n_items = spec.n_columns
@@ -241,17 +258,24 @@ def checked_scores(scores: Tensor) -> Tensor:
 
 
 def _read_lists(
-    items: Tensor, target: Tensor, user: Tensor, has_users: bool, exclude: Tensor | None,
-    candidates: Tensor | None, spec: MetricSpec,
-) -> Batch:  # fmt: skip
+    items: Tensor,
+    target: Tensor,
+    user: Tensor,
+    has_users: bool,
+    exclude: Tensor | None,
+    candidates: Tensor | None,
+    spec: MetricSpec,
+) -> Batch:
     if candidates is not None:
-        raise InputError("candidates go with scores", found="ready lists, which are whole numbers",
-                         hint="pass scores as floats")  # fmt: skip
+        raise InputError(
+            "candidates go with scores", found="ready lists, which are whole numbers", hint="pass scores as floats"
+        )
     if spec.settings.ties not in (None, "input"):
         raise ParameterError(
             f"ties={spec.settings.ties!r} needs lists that are ordered by score",
-            found="ready lists, which are whole numbers", hint="leave ties out, or pass scores",
-        )  # fmt: skip
+            found="ready lists, which are whole numbers",
+            hint="leave ties out, or pass scores",
+        )
     n_items, size = spec.n_columns, items.shape[0]
     if n_items is None and target.ndim == 2 and is_matrix(target):
         n_items = target.shape[1]  # one column per item: lists name no others
@@ -269,8 +293,9 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
         if spec.needs_users:
             raise InputError(
                 "a measure or an option needs user data, so users= is required",
-                found="no users", hint="pass users= to update",
-            )  # fmt: skip
+                found="no users",
+                hint="pass users= to update",
+            )
         return torch.arange(size, device=device)
     is_whole = not (users.dtype.is_floating_point or users.dtype.is_complex)
     is_whole = is_whole and users.dtype not in (torch.bool, torch.uint64)
@@ -285,21 +310,16 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
         outside = (users < 0) | (users >= n_users)
         refuse(
             outside,
-            lambda: InputError(
-                "users are positions in user_ids", found=f"{int(users[outside][0])} of {n_users}"
-            ),
+            lambda: InputError("users are positions in user_ids", found=f"{int(users[outside][0])} of {n_users}"),
         )
     return users
 
 
-def _read_candidates(
-    candidates: Tensor, shape: tuple[int, int], n_items: int | None
-) -> tuple[Tensor | None, Tensor]:
+def _read_candidates(candidates: Tensor, shape: tuple[int, int], n_items: int | None) -> tuple[Tensor | None, Tensor]:
     """Return the item of every score (None: columns are items), and which are candidates."""
     if tuple(candidates.shape) != shape:
         raise InputError(
-            "candidates have the shape of the scores: which of them count, or the items that they "
-            "are of",
+            "candidates have the shape of the scores: which of them count, or the items that they are of",
             found=f"{tuple(candidates.shape)} and {shape}",
         )
     if candidates.dtype == torch.bool and candidates.layout == torch.strided:

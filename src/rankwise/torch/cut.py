@@ -12,15 +12,7 @@ from rankwise.core.arrays import count, sum_whole
 from rankwise.core.block import Block
 from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
-from rankwise.core.row_sets import (
-    Ideal,
-    ItemRows,
-    JudgedRows,
-    Needs,
-    Overlap,
-    RecommendedRows,
-    RowSets,
-)
+from rankwise.core.row_sets import Ideal, ItemRows, JudgedRows, Needs, Overlap, RecommendedRows, RowSets
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import find, place_of
 
@@ -30,9 +22,15 @@ _RANK_BOUND = 2**40  # more than any rank
 
 
 def cut(
-    ranked: Ranked, *, code: Tensor, needs: Needs, order: TieOrder, facts: Facts,
-    n_items: int | None, threshold: float | None,
-) -> Block:  # fmt: skip
+    ranked: Ranked,
+    *,
+    code: Tensor,
+    needs: Needs,
+    order: TieOrder,
+    facts: Facts,
+    n_items: int | None,
+    threshold: float | None,
+) -> Block:
     """Return the block of some ranked lists.
 
     Parameters

@@ -143,8 +143,7 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
     """
     if isinstance(value, Tensor) and role in ("train", "baseline"):
         user, item = _pairs(value.detach().cpu(), role)
-        return pl.DataFrame({"user": _ids_of(user, users, "user", role),
-                             "item": _ids_of(item, items, "item", role)})  # fmt: skip
+        return pl.DataFrame({"user": _ids_of(user, users, "user", role), "item": _ids_of(item, items, "item", role)})
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
     if not isinstance(value, Mapping) or not any(isinstance(x, Tensor) for x in value.values()):
@@ -154,8 +153,7 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
     if name not in columns:
         size = len(next(iter(columns.values())))
         if axis is not None and len(axis.ids) != size:
-            raise InputError(f"{role} has one entry per {name}",
-                             found=f"{size} entries, {len(axis.ids)} {name}s")  # fmt: skip
+            raise InputError(f"{role} has one entry per {name}", found=f"{size} entries, {len(axis.ids)} {name}s")
         columns = {name: np.arange(size) if axis is None else axis.ids, **columns}
     return pl.DataFrame(columns)
 
@@ -174,8 +172,10 @@ def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
         if value.shape[1] == 2:
             return value[:, 0], value[:, 1]
     what = "lists of items, one row per user" if role == "baseline" else "pairs of user and item"
-    raise InputError(f"{role} as a tensor holds {what}, or it is a sparse matrix",
-                     found=f"{value.dtype} of shape {tuple(value.shape)}")  # fmt: skip
+    raise InputError(
+        f"{role} as a tensor holds {what}, or it is a sparse matrix",
+        found=f"{value.dtype} of shape {tuple(value.shape)}",
+    )
 
 
 def _ids_of(positions: Tensor, axis: Axis | None, name: str, role: str) -> pl.Series:
@@ -197,8 +197,7 @@ def _column(values: Any, where: str) -> Any:
     if not isinstance(values, Tensor):
         return values
     if not values.ndim:
-        raise InputError("a column is a tensor with one entry each", where=where,
-                         found="a single number")  # fmt: skip
+        raise InputError("a column is a tensor with one entry each", where=where, found="a single number")
     array = values.detach().cpu()
     if array.ndim == 2 and array.dtype == torch.bool:
         return [[str(at) for at in row.nonzero()[:, 0].tolist()] for row in array]
@@ -208,15 +207,13 @@ def _column(values: Any, where: str) -> Any:
 def _users(tables: Tables, users: Axis | None) -> UserIds:
     if users is not None:
         return UserIds(users.ids, None)
-    named = [t.frame["user"] for t in (tables.train, tables.users, tables.baseline)
-             if t is not None]  # fmt: skip
+    named = [t.frame["user"] for t in (tables.train, tables.users, tables.baseline) if t is not None]
     for ids in named:
         if not ids.dtype.is_integer():
             raise IdError(
                 "users are whole numbers here, and a table names them in text",
                 found=repr(ids[0]),
-                hint="pass user_ids=, what the numbers stand for: users= of update are then "
-                "positions in it",
+                hint="pass user_ids=, what the numbers stand for: users= of update are then positions in it",
             )
     known = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None
     known = pl.Series("user", [], dtype=pl.Int64) if known is None else known

@@ -47,9 +47,7 @@ class Factors:
         return scores if self.bias is None else scores + self.bias
 
 
-def read_factors(
-    users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None
-) -> Factors:
+def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None) -> Factors:
     """Check embeddings, and round them to the precision of the product.
 
     Parameters
@@ -72,8 +70,10 @@ def read_factors(
         device = users.device if isinstance(users, Tensor) else torch.device("cpu")
         check_device(name, value, device, "users")
         if value.ndim != dimensions or value.layout != torch.strided:
-            raise InputError(f"{name} is a dense tensor of {dimensions} dimensions",
-                             found=f"shape {tuple(value.shape)}, {value.layout}")  # fmt: skip
+            raise InputError(
+                f"{name} is a dense tensor of {dimensions} dimensions",
+                found=f"shape {tuple(value.shape)}, {value.layout}",
+            )
         if not value.dtype.is_floating_point:
             raise InputError(f"{name} holds floats", found=str(value.dtype))
     if users.shape[1] != items.shape[1]:
@@ -82,12 +82,10 @@ def read_factors(
             found=f"users {tuple(users.shape)}, items {tuple(items.shape)}",
         )
     if bias is not None and bias.shape[0] != items.shape[0]:
-        raise InputError("bias has one value per item",
-                         found=f"{bias.shape[0]} values, {items.shape[0]} items")  # fmt: skip
+        raise InputError("bias has one value per item", found=f"{bias.shape[0]} values, {items.shape[0]} items")
     kind = torch.promote_types(users.dtype, items.dtype) if dtype is None else dtype
     if kind not in (*_HALF, torch.float32, torch.float64):
-        raise ParameterError("dtype is one of float16, bfloat16, float32, float64",
-                             found=f"dtype={dtype!r}")  # fmt: skip
+        raise ParameterError("dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}")
     users, items = users.detach().to(kind), items.detach().to(kind)
     return Factors(users, items, None if bias is None else bias.detach().to(_result(kind)))
 

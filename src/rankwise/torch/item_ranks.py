@@ -33,9 +33,8 @@ class RanksInLists:
     """
 
     def __init__(
-        self, items: Tensor, top: Top | None = None, scored: Scored | None = None,
-        order: TieOrder | None = None,
-    ) -> None:  # fmt: skip
+        self, items: Tensor, top: Top | None = None, scored: Scored | None = None, order: TieOrder | None = None
+    ) -> None:
         size, kept = items.shape
         self.kept, self.top, self.scored = kept, top, scored
         place = torch.arange(1, kept + 1, device=items.device).expand(size, kept)
@@ -85,10 +84,8 @@ class RanksAmongCandidates:
         score = self.scored.scores[rows.row, column].to(torch.float64)
         n_candidates = sum_whole(rows.row, is_candidate, rows.size)
         many = n_candidates[rows.row] > _FEW
-        place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64,
-                                         device=score.device)  # fmt: skip
-        for here, ranks in ((is_candidate & ~many, self._by_counting),
-                            (is_candidate & many, self._by_sorting)):  # fmt: skip
+        place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64, device=score.device)
+        for here, ranks in ((is_candidate & ~many, self._by_counting), (is_candidate & many, self._by_sorting)):
             at = here.nonzero()[:, 0]
             if len(at):
                 place[at], first[at], last[at] = ranks(rows.row[at], column[at])

@@ -47,9 +47,8 @@ class Evaluation(Callback):
     def __init__(self, metrics: Collection, *, prog_bar: bool = False) -> None:
         if not isinstance(metrics, Collection):
             raise ParameterError(
-                "a Collection is evaluated", found=type(metrics).__name__,
-                hint='Evaluation(Collection(["ndcg@10"]))',
-            )  # fmt: skip
+                "a Collection is evaluated", found=type(metrics).__name__, hint='Evaluation(Collection(["ndcg@10"]))'
+            )
         self.metrics = metrics
         self.prog_bar = prog_bar
         self.results: dict[str, list[Result]] = {"val": [], "test": []}
@@ -59,9 +58,14 @@ class Evaluation(Callback):
         self._start(pl_module)
 
     def on_validation_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any,
-        batch_idx: int, dataloader_idx: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
         """Add the lists of a batch."""
         self._add("validation_step", outputs, dataloader_idx)
 
@@ -74,9 +78,14 @@ class Evaluation(Callback):
         self._start(pl_module)
 
     def on_test_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any,
-        batch_idx: int, dataloader_idx: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
         """Add the lists of a batch."""
         self._add("test_step", outputs, dataloader_idx)
 
@@ -98,9 +107,10 @@ class Evaluation(Callback):
         if not isinstance(outputs, Mapping) or not {"scores", "target"} <= outputs.keys():
             found = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
-                f"{step} returns a mapping with scores and target", found=str(found),
+                f"{step} returns a mapping with scores and target",
+                found=str(found),
                 hint='return {"scores": scores, "target": target, "users": users}',
-            )  # fmt: skip
+            )
         given = {name: outputs[name] for name in _TAKEN if outputs.get(name) is not None}
         self.metrics.update(given.pop("scores"), given.pop("target"), **given)
 

@@ -124,18 +124,30 @@ class Collection(UserStates):
         **options: Unpack[MetricOptions],
     ) -> None:
         check_choice("repeated_users", repeated_users, RepeatRule)
-        check_positive(n_items=n_items, list_length=list_length, negatives=negatives,
-                       block_size=block_size)  # fmt: skip
+        check_positive(n_items=n_items, list_length=list_length, negatives=negatives, block_size=block_size)
         spec = MetricSpec.read(
-            measures, options, n_items=n_items, item_ids=item_ids, user_ids=user_ids, train=train,
-            items=items, users=users, baseline=baseline, exclude_seen=exclude_seen,
-            list_length=list_length, negatives=negatives,
-        )  # fmt: skip
+            measures,
+            options,
+            n_items=n_items,
+            item_ids=item_ids,
+            user_ids=user_ids,
+            train=train,
+            items=items,
+            users=users,
+            baseline=baseline,
+            exclude_seen=exclude_seen,
+            list_length=list_length,
+            negatives=negatives,
+        )
         super().__init__(
-            spec, repeated_users, compute_on_cpu=compute_on_cpu,
-            dist_sync_on_step=dist_sync_on_step, process_group=process_group,
-            dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
-        )  # fmt: skip
+            spec,
+            repeated_users,
+            compute_on_cpu=compute_on_cpu,
+            dist_sync_on_step=dist_sync_on_step,
+            process_group=process_group,
+            dist_sync_fn=dist_sync_fn,
+            sync_on_compute=sync_on_compute,
+        )
         self.block_size = block_size
         self.safe_names = safe_names
         self._result: Result | None = None
@@ -181,10 +193,11 @@ class Collection(UserStates):
             If shapes or devices do not match, a score is NaN, or an item is unknown. The states are
             left unchanged.
         """
-        self._add(read_batch(
-            scores, target, users=users, exclude=exclude, candidates=candidates,
-            device=self.device, spec=self.spec,
-        ))  # fmt: skip
+        self._add(
+            read_batch(
+                scores, target, users=users, exclude=exclude, candidates=candidates, device=self.device, spec=self.spec
+            )
+        )
 
     def update_factors(
         self,
@@ -211,10 +224,17 @@ class Collection(UserStates):
             The precision of the product; by default that of the embeddings. In half precision the
             factors are rounded, and products are added up and kept in float32.
         """
-        self._add(read_batch(
-            read_factors(user_factors, item_factors, bias, dtype), target, users=users,
-            exclude=exclude, candidates=None, device=self.device, spec=self.spec,
-        ))  # fmt: skip
+        self._add(
+            read_batch(
+                read_factors(user_factors, item_factors, bias, dtype),
+                target,
+                users=users,
+                exclude=exclude,
+                candidates=None,
+                device=self.device,
+                spec=self.spec,
+            )
+        )
         self._computed = None  # TorchMetrics keeps these for a method called `update` alone
         self._update_count += 1
         if self.compute_on_cpu:  # as TorchMetrics does after `update`
@@ -252,10 +272,9 @@ class Collection(UserStates):
         except EmptyError as error:
             self._result, self._nothing = None, error
         values = dict.fromkeys(names, float("nan")) if self._result is None else self._result.values
-        return self._named({
-            name: torch.tensor(value, dtype=torch.float64, device=self.device)
-            for name, value in values.items()
-        })  # fmt: skip
+        return self._named(
+            {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in values.items()}
+        )
 
     def result(self) -> Result:
         """Return a `rankwise.Result`, for per-user values, intervals and comparisons.
@@ -286,8 +305,9 @@ class Collection(UserStates):
         if len(shown) < len(values):
             raise ParameterError(
                 "two values have the same name without the signs that loggers refuse",
-                found=", ".join(values), hint="leave safe_names out, or rename groups",
-            )  # fmt: skip
+                found=", ".join(values),
+                hint="leave safe_names out, or rename groups",
+            )
         return shown
 
     def _finish(self) -> Result:
@@ -321,9 +341,10 @@ class Measure(Collection):
         measures = self.spec.settings.measures
         if len(measures) > 1:
             raise MeasureError(
-                "Measure is one measure", found=", ".join(map(str, measures)),
+                "Measure is one measure",
+                found=", ".join(map(str, measures)),
                 hint="pass several to rankwise.torch.Collection",
-            )  # fmt: skip
+            )
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]

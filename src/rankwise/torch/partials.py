@@ -82,9 +82,7 @@ def partial_of(
         protocol="" if protocol is None else protocol.write(),
         ties=tuple(
             sorted(
-                spec.ties(from_scores=kind == "from_scores")
-                for kind in ("from_scores", "from_lists")
-                if counts[kind]
+                spec.ties(from_scores=kind == "from_scores") for kind in ("from_scores", "from_lists") if counts[kind]
             )
         ),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
@@ -113,5 +111,13 @@ def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
 
 def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:
     """Return what a result says about where its lists or its ground truth came from."""
-    return {"source": "tensors", "format": "tensors", "rows": rows, "columns": columns,
-            "unread": [], "ids": {}, "ids_trimmed": 0, "sha256": None}  # fmt: skip
+    return {
+        "source": "tensors",
+        "format": "tensors",
+        "rows": rows,
+        "columns": columns,
+        "unread": [],
+        "ids": {},
+        "ids_trimmed": 0,
+        "sha256": None,
+    }

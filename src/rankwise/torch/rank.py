@@ -143,8 +143,7 @@ def rank(
     """
     check_choice("ties", ties, TieRule)
     if k is None:
-        raise ParameterError("k, the length of the lists, is required", found="no k",
-                             hint="rank(scores, 10)")  # fmt: skip
+        raise ParameterError("k, the length of the lists, is required", found="no k", hint="rank(scores, 10)")
     check_positive(k=k, block_size=block_size)
     source = _source(scores, users, items, bias, dtype)
     none = torch.zeros(0, dtype=torch.int64, device=source.device)
@@ -203,16 +202,21 @@ def rank_relevant(
     source = _source(scores, users, items, bias, dtype)
     check_device("target", target, source.device, "the scores")
     with checks_at_end():
-        rows = read_rows(target, "target", size=source.shape[0], n_items=source.shape[1],
-                         dense=tuple(source.shape))  # fmt: skip
+        rows = read_rows(target, "target", size=source.shape[0], n_items=source.shape[1], dense=tuple(source.shape))
     top = 1 if k is None else int(k)
     blocks, first = [], 0
     for ranked in _blocks(source, rows, exclude, TieOrder("expected"), None, top, block_size):
         judged = ranked.judged
         assert judged.score is not None
         assert ranked.n_candidates is not None
-        parts = (judged.rows.row + first, judged.rows.item, judged.first, judged.last,
-                 judged.score, ranked.n_candidates)  # fmt: skip
+        parts = (
+            judged.rows.row + first,
+            judged.rows.item,
+            judged.first,
+            judged.last,
+            judged.score,
+            ranked.n_candidates,
+        )
         blocks.append((parts, None if k is None else _top_of(ranked)))
         first += ranked.user.shape[0]
     user, item, low, high, score, n_candidates = (
@@ -223,14 +227,12 @@ def rank_relevant(
 
 
 def _source(
-    scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None,
-    dtype: torch.dtype | None,
-) -> Tensor | Factors:  # fmt: skip
+    scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None, dtype: torch.dtype | None
+) -> Tensor | Factors:
     """Return the scores, or the factors that they are computed from."""
     given = [value is not None for value in (scores, users, items)]
     if given not in ([True, False, False], [False, True, True]):
-        raise ParameterError("pass either scores, users by items, or the embeddings users= and "
-                             "items=")  # fmt: skip
+        raise ParameterError("pass either scores, users by items, or the embeddings users= and items=")
     if users is not None and items is not None:
         return read_factors(users, items, bias, dtype)
     if bias is not None or dtype is not None:
@@ -238,14 +240,18 @@ def _source(
     if isinstance(scores, Tensor) and scores.dtype.is_floating_point:
         return checked_scores(scores)
     found = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__
-    raise InputError("scores are a tensor of floats, one row per user and one column per item",
-                     found=found)  # fmt: skip
+    raise InputError("scores are a tensor of floats, one row per user and one column per item", found=found)
 
 
 def _blocks(
-    source: Tensor | Factors, target: Rows, exclude: Tensor | None, order: TieOrder,
-    depth: int | None, top: int, block_size: int | None,
-) -> Iterator[Ranked]:  # fmt: skip
+    source: Tensor | Factors,
+    target: Rows,
+    exclude: Tensor | None,
+    order: TieOrder,
+    depth: int | None,
+    top: int,
+    block_size: int | None,
+) -> Iterator[Ranked]:
     """Yield the ranked lists of a block of users at a time."""
     size, n_items = shape = (source.shape[0], source.shape[1])
     excluded = None
@@ -258,8 +264,7 @@ def _blocks(
     for part in batch.parts(block_rows(n_items, block_size)):
         with torch.no_grad(), checks_at_end():
             scores = part.masked([] if part.exclude is None else [part.exclude])
-            ranked = rank_scores(part.user, scores, None, part.target, {}, order=order,
-                                 depth=depth, top=top)  # fmt: skip
+            ranked = rank_scores(part.user, scores, None, part.target, {}, order=order, depth=depth, top=top)
         yield ranked
 
 

@@ -95,5 +95,4 @@ def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, R
     listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False
     found = {name: listed.find(rows) for name, rows in item_sets.items()}
-    return Ranked(user=user, items=items, length=length, judged=listed.find(judged),
-                  item_sets=found, is_full=is_full)  # fmt: skip
+    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=found, is_full=is_full)

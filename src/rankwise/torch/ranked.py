@@ -135,15 +135,25 @@ class Ranked:
         def chosen(found: ItemRanks) -> ItemRanks:
             return found.chosen((number[found.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        names = ("user", "items", "length", "scores", "n_candidates", "n_tied", "cut_in_tie",
-                 "n_unranked", "n_taken_out")  # fmt: skip
+        names = (
+            "user",
+            "items",
+            "length",
+            "scores",
+            "n_candidates",
+            "n_tied",
+            "cut_in_tie",
+            "n_unranked",
+            "n_taken_out",
+        )
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
         columns = {name: None if x is None else x[rows] for name, x in columns.items()}
         return replace(
-            self, **columns,
+            self,
+            **columns,
             judged=chosen(self.judged),
             item_sets={name: chosen(found) for name, found in self.item_sets.items()},
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,16 @@ __all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
 KINDS = ("from_scores", "from_lists", "with_users", "without_users", "with_candidates", "graded")
 """Lists by how they were given, which a result does not count."""
 _COUNTS = (
-    "rows", "lists", "lists_without_relevant_items", "lists_shorter_than_k", "truth_rows",
-    "truth_rows_that_are_no_candidates", "seen_items_taken_out", "users_repeated", *KINDS,
-)  # fmt: skip
+    "rows",
+    "lists",
+    "lists_without_relevant_items",
+    "lists_shorter_than_k",
+    "truth_rows",
+    "truth_rows_that_are_no_candidates",
+    "seen_items_taken_out",
+    "users_repeated",
+    *KINDS,
+)
 
 
 @dataclass(frozen=True)
@@ -67,9 +74,15 @@ def layout_of(spec: MetricSpec) -> Layout:
     none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
     rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
     ranked = rank_scores(
-        none, scores, None, rows, dict.fromkeys(spec.facts.user_items, rows),
-        order=spec.tie_order(spec.facts), depth=spec.depth, top=spec.top,
-    )  # fmt: skip
+        none,
+        scores,
+        None,
+        rows,
+        dict.fromkeys(spec.facts.user_items, rows),
+        order=spec.tie_order(spec.facts),
+        depth=spec.depth,
+        top=spec.top,
+    )
     measured = _measure(spec, ranked, spec.facts, spec.plan)
     sums = tuple(measured.item_sums) if spec.plan.needs_catalogue else ()
     return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
@@ -151,9 +164,8 @@ def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
     for leaf in plan.leaves:
         if not ranked.from_scores and "scores" in leaf.reads.rows:
             raise MeasureError(
-                f"{leaf.name} needs predicted scores", found="lists of items",
-                hint="pass scores to update",
-            )  # fmt: skip
+                f"{leaf.name} needs predicted scores", found="lists of items", hint="pass scores to update"
+            )
         if ranked.cut_in_tie is not None and leaf.reads_below_k:
             raise MeasureError(
                 f"{leaf} cannot tell what ties with the last item of a list from what follows it",

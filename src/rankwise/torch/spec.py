@@ -69,30 +69,33 @@ class MetricSpec:
 
     @classmethod
     def read(
-        cls, measures: Any, options: Mapping[str, Any], *, n_items: int | None, item_ids: Any,
-        user_ids: Any, train: Any, items: Any, users: Any, baseline: Any, exclude_seen: bool,
-        list_length: int | None, negatives: int | None,
-    ) -> MetricSpec:  # fmt: skip
+        cls,
+        measures: Any,
+        options: Mapping[str, Any],
+        *,
+        n_items: int | None,
+        item_ids: Any,
+        user_ids: Any,
+        train: Any,
+        items: Any,
+        users: Any,
+        baseline: Any,
+        exclude_seen: bool,
+        list_length: int | None,
+        negatives: int | None,
+    ) -> MetricSpec:
         """Check the options, and read the tables."""
         settings = Settings.read(measures, options, MetricOptions)
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
-            raise ParameterError(
-                "item_ids has an id for every item",
-                found=f"{len(item_ids)} ids, n_items={n_items}",
-            )
+            raise ParameterError("item_ids has an id for every item", found=f"{len(item_ids)} ids, n_items={n_items}")
         size = n_items if item_ids is None else len(item_ids)
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
         sources = {
             role: as_source(value, role, item_axis, user_axis)
-            for role, value in (
-                ("train", train),
-                ("items", items),
-                ("users", users),
-                ("baseline", baseline),
-            )
+            for role, value in (("train", train), ("items", items), ("users", users), ("baseline", baseline))
         }
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
@@ -125,8 +128,7 @@ class MetricSpec:
         for leaf in self.plan.leaves:
             if leaf.counts_candidates:
                 raise MeasureError(
-                    f"{leaf} counts all items that a user has not seen, and lists of a sample were "
-                    "cut",
+                    f"{leaf} counts all items that a user has not seen, and lists of a sample were cut",
                     found=f"list_length={self.list_length}, negatives={self.negatives}",
                     hint="leave list_length out",
                 )
@@ -144,8 +146,7 @@ class MetricSpec:
     @cached_property
     def plan(self) -> Plan:
         """The plan for ranked scores."""
-        return Plan(self.settings.measures, self.settings.rules, self.settings.by,
-                    exact=self.is_complete)  # fmt: skip
+        return Plan(self.settings.measures, self.settings.rules, self.settings.by, exact=self.is_complete)
 
     @cached_property
     def depth(self) -> int | None:
@@ -189,10 +190,13 @@ class MetricSpec:
         """What measures need to know, on the processor."""
         listed = Plan(self.settings.measures).needs & {"history", "overlap_history"}
         return read_facts(
-            self.job(from_scores=True).facts, self.tables, self.items, self.users,
+            self.job(from_scores=True).facts,
+            self.tables,
+            self.items,
+            self.users,
             history=self.tables.train is not None and (self.exclude_seen or bool(listed)),
             id_type=self.settings.ids,
-        )  # fmt: skip
+        )
 
     def ties(self, *, from_scores: bool) -> Ties:
         """Return how equal scores are ordered; ready lists are in order."""
@@ -215,6 +219,11 @@ class MetricSpec:
     def digest(self) -> str:
         """A short hash of everything that can move a number."""
         about = self._ranking_job.about
-        parts = [*sorted(about.settings.items()), *sorted(about.digests.items()), self.list_length,
-                 self.exclude_seen, self.negatives]  # fmt: skip
+        parts = [
+            *sorted(about.settings.items()),
+            *sorted(about.digests.items()),
+            self.list_length,
+            self.exclude_seen,
+            self.negatives,
+        ]
         return sha256(repr(parts).encode()).hexdigest()[:16]

@@ -37,14 +37,23 @@ class UserStates(Metric):
     is_differentiable = False
 
     def __init__(
-        self, spec: MetricSpec, repeated_users: RepeatRule, *, compute_on_cpu: bool,
-        dist_sync_on_step: bool, process_group: Any, dist_sync_fn: Callable[..., Any] | None,
+        self,
+        spec: MetricSpec,
+        repeated_users: RepeatRule,
+        *,
+        compute_on_cpu: bool,
+        dist_sync_on_step: bool,
+        process_group: Any,
+        dist_sync_fn: Callable[..., Any] | None,
         sync_on_compute: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            compute_on_cpu=compute_on_cpu, dist_sync_on_step=dist_sync_on_step,
-            process_group=process_group, dist_sync_fn=dist_sync_fn, sync_on_compute=sync_on_compute,
-        )  # fmt: skip
+            compute_on_cpu=compute_on_cpu,
+            dist_sync_on_step=dist_sync_on_step,
+            process_group=process_group,
+            dist_sync_fn=dist_sync_fn,
+            sync_on_compute=sync_on_compute,
+        )
         self.spec, self.repeated_users = spec, repeated_users
         self._layout: Layout = layout_of(spec)
         self._facts: FactTensors = spec.facts
@@ -95,9 +104,10 @@ class UserStates(Metric):
         none = torch.zeros(0, dtype=torch.int64, device=self.device)
         n_columns = len(self._layout.columns)
         empty = {
-            "users": none, "signatures": none,
+            "users": none,
+            "signatures": none,
             "columns": torch.zeros((0, n_columns), dtype=torch.float64, device=self.device),
-        }  # fmt: skip
+        }
         out: States = {}
         for name in self._names:
             state = self._state(name)

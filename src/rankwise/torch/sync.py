@@ -28,7 +28,7 @@ __all__ = [
     "repeated_rows",
     "signatures",
     "without_repeats",
-]  # fmt: skip
+]
 
 RepeatRule: TypeAlias = Literal["error", "first"]
 
@@ -99,10 +99,7 @@ def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], list
     n = int(repeated.sum())
     if not n:
         return ranked, signed, 0
-    kept = [
-        (~part).nonzero()[:, 0]
-        for part in torch.split(repeated, [block.user.shape[0] for block in ranked])
-    ]
+    kept = [(~part).nonzero()[:, 0] for part in torch.split(repeated, [block.user.shape[0] for block in ranked])]
     ranked = [block.select(rows) for block, rows in zip(ranked, kept, strict=True)]
     return ranked, [sign[rows] for sign, rows in zip(signed, kept, strict=True)], n
 

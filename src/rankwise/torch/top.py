@@ -142,8 +142,7 @@ def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
     if has_ties:
         values, columns = _in_order(values, columns, scored, order)
     items = torch.where(values > -_INFINITY, scored.item_of(columns), PAD)
-    return Top(items, values, has_ties, is_full, tied_at_cut if is_cut_in_tie else None,
-               cut_first, cut_last, cut_score)  # fmt: skip
+    return Top(items, values, has_ties, is_full, tied_at_cut if is_cut_in_tie else None, cut_first, cut_last, cut_score)
 
 
 def _choose_at_cut(
@@ -166,9 +165,7 @@ def _choose_at_cut(
     return columns, above + 1, above + nth[:, -1]
 
 
-def _in_order(
-    values: Tensor, columns: Tensor, scored: Scored, order: TieOrder
-) -> tuple[Tensor, Tensor]:
+def _in_order(values: Tensor, columns: Tensor, scored: Scored, order: TieOrder) -> tuple[Tensor, Tensor]:
     """Return the top of lists with items of equal scores in the order that breaks ties."""
     by_id = torch.argsort(scored.number_of(columns, order), dim=1)
     values, columns = values.gather(1, by_id), columns.gather(1, by_id)
@@ -181,9 +178,7 @@ def _order_of_keys(items: Tensor) -> tuple[Tensor, Tensor]:
     return keys, order
 
 
-def _columns_of(
-    rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int
-) -> tuple[Tensor, Tensor]:
+def _columns_of(rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int) -> tuple[Tensor, Tensor]:
     """Return the column in which each item stands (0 where it stands in none), and if it does."""
     keys, order = order_of_keys
     at = find(keys, rows.key)
@@ -212,8 +207,7 @@ def _check_scores(user: Tensor, values: Tensor) -> None:
             "a score is NaN or infinite",
             where=f"scores, row {row} of the batch, user {int(user[row])}",
             found=str(float(values[row, 0])),
-            hint="find out why the model gives no number; minus infinity excludes an item "
-            "from the candidate set",
+            hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
         )
 
     refuse(bad, error)

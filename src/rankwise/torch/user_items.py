@@ -17,8 +17,20 @@ from torch import Tensor
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
-__all__ = ["PAD", "Rows", "check_device", "check_lists", "check_relevances", "find", "is_matrix",
-           "key_of", "list_keys", "place_of", "read_rows", "uncoalesced"]  # fmt: skip
+__all__ = [
+    "PAD",
+    "Rows",
+    "check_device",
+    "check_lists",
+    "check_relevances",
+    "find",
+    "is_matrix",
+    "key_of",
+    "list_keys",
+    "place_of",
+    "read_rows",
+    "uncoalesced",
+]
 
 PAD = -1
 """Marks a place of a padded list that holds no item."""
@@ -110,12 +122,7 @@ def find(keys: Tensor, wanted: Tensor) -> Tensor:
 
 
 def read_rows(
-    values: Tensor,
-    name: str,
-    *,
-    size: int,
-    n_items: int | None,
-    dense: tuple[int, ...] | None = None,
+    values: Tensor, name: str, *, size: int, n_items: int | None, dense: tuple[int, ...] | None = None
 ) -> Rows:
     """Return the rows of a tensor in any of the forms.
 
@@ -141,12 +148,10 @@ def read_rows(
     is_sparse = values.layout in (torch.sparse_csr, torch.sparse_coo)
     if values.dtype.is_complex or not (is_sparse or values.layout == torch.strided):
         raise InputError(
-            f"{name} is neither a dense tensor of numbers nor CSR or COO",
-            found=f"{values.dtype}, {values.layout}",
+            f"{name} is neither a dense tensor of numbers nor CSR or COO", found=f"{values.dtype}, {values.layout}"
         )
     if values.shape == (size,) and not is_sparse and _holds_relevances(values):
-        raise InputError(f"{name}: one item per user is a whole number", found=str(values.dtype),
-                         hint="pass .long()")  # fmt: skip
+        raise InputError(f"{name}: one item per user is a whole number", found=str(values.dtype), hint="pass .long()")
     one_each = values.ndim == 1 and not is_sparse
     if values.shape[:1] != (size,) or not (values.ndim == 2 or one_each):
         raise InputError(
@@ -180,8 +185,7 @@ def uncoalesced(row: Tensor, item: Tensor, value: Tensor | None, size: int) -> R
 def check_device(name: str, value: object, device: torch.device, of: str) -> None:
     """Raise unless something is a tensor on a device."""
     if not isinstance(value, Tensor):
-        raise InputError(f"{name} is not a tensor", found=type(value).__name__,
-                         hint="pass torch.as_tensor(…)")  # fmt: skip
+        raise InputError(f"{name} is not a tensor", found=type(value).__name__, hint="pass torch.as_tensor(…)")
     if value.device != device:
         raise InputError(
             f"{name} and {of} are on different devices",
@@ -199,9 +203,11 @@ def _from_sparse(values: Tensor, name: str) -> Rows:
             )
         stored_twice = values._nnz() - values.coalesce()._nnz()
         if stored_twice:
-            raise DuplicateError(f"{name} names an item twice for one user",
-                                 found=f"{stored_twice} entries of the COO tensor",
-                                 hint="coalesce() adds repeated entries up")  # fmt: skip
+            raise DuplicateError(
+                f"{name} names an item twice for one user",
+                found=f"{stored_twice} entries of the COO tensor",
+                hint="coalesce() adds repeated entries up",
+            )
         values = values.coalesce()
         row, item = values.indices()
     else:
@@ -260,8 +266,7 @@ def check_relevances(values: Tensor, name: str) -> None:
         refuse(
             values < 0,
             lambda: ScoreError(
-                f"{name} has whole numbers in the shape of the scores, which are relevances, and "
-                "some are negative",
+                f"{name} has whole numbers in the shape of the scores, which are relevances, and some are negative",
                 found=f"{int((values < 0).sum())} such entries",
                 hint="lists of items need another width than the scores: pad them with one more -1",
             ),
@@ -290,9 +295,10 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
             f"{name} name an item twice for one user",
             where=f"row {row} of the batch",
             found=f"item {int(ordered[row, place])} more than once",
-            hint="whole numbers are items, best first; pass scores as floats" if name == "lists"
+            hint="whole numbers are items, best first; pass scores as floats"
+            if name == "lists"
             else "drop the repetition: negatives are drawn without replacement",
-        )  # fmt: skip
+        )
 
     refuse(outside, no_item)
     refuse(same, repeated)
@@ -323,9 +329,8 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
             f"{name} names an item twice for one user",
             where=f"row {int(rows.row[bad])} of the batch",
             found=f"item {int(rows.item[bad])}",
-            hint="whole numbers are items, in scores too: pass relevances and scores as floats; "
-            "padding is -1, not 0",
-        )  # fmt: skip
+            hint="whole numbers are items, in scores too: pass relevances and scores as floats; padding is -1, not 0",
+        )
 
     refuse((rows.item < 0) | (rows.item >= most), outside)
     if name == "target":  # what is excluded twice is excluded

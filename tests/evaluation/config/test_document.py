@@ -16,13 +16,35 @@ def read(tmp_path, text):
     return read_document(path)
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("no", "no"), ("on", "on"), ("y", "y"), ("true", True), ("False", False), ("null", None),
-    ("~", None), ("", None), ("010", 10), ("0x10", "0x10"), ("-3", -3), ("1e-3", 0.001),
-    (".5", 0.5), ("1.", 1.0), ("2024-01-01", "2024-01-01"), ("1:30", "1:30"), ("'10'", "10"),
-    ('"true"', "true"), ("-.inf", -math.inf), ("1_000", "1_000"), ("ndcg@[5,10]", "ndcg@[5,10]"),
-    ("<<", "<<"), ("=", "="), ("ä 😀", "ä 😀"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("y", "y"),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("010", 10),
+        ("0x10", "0x10"),
+        ("-3", -3),
+        ("1e-3", 0.001),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("2024-01-01", "2024-01-01"),
+        ("1:30", "1:30"),
+        ("'10'", "10"),
+        ('"true"', "true"),
+        ("-.inf", -math.inf),
+        ("1_000", "1_000"),
+        ("ndcg@[5,10]", "ndcg@[5,10]"),
+        ("<<", "<<"),
+        ("=", "="),
+        ("ä 😀", "ä 😀"),
+    ],
+)
 def test_scalars_are_what_they_look_like(tmp_path, text, value):
     found = read(tmp_path, f"key: {text}\n").values["key"]
     assert (found, type(found)) == (value, type(value))
@@ -37,19 +59,22 @@ def test_every_value_knows_its_line(tmp_path):
     assert document.line(("nowhere",)) == 1
 
 
-@pytest.mark.parametrize(("text", "mistake"), [
-    ("a: 1\nb:\n  x: 1\n  x: 2\n", "line 4, b.x: duplicate key"),
-    ("a: !!python/object/apply:os.system [ls]\n", "line 1, a: the tag"),
-    ("a: !!set {b, c}\n", "line 1, a: the tag"),
-    ("a: !!python/name:os.system\n", "line 1, a: the tag"),
-    ("a: !!binary aGk=\n", "line 1, a: the tag"),
-    ("a: !mine 3\n", "line 1, a: the tag !mine is refused"),
-    ("a: [1, 2\n", "line 2"),
-    ("- 1\n", "line 1: the file holds no keys"),
-    ("", "line 1: the file holds no keys"),
-    ("a: &a [*a]\n", "too deeply nested"),
-    ("? [1, 2]\n: 3\n", "a key is not text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("a: 1\nb:\n  x: 1\n  x: 2\n", "line 4, b.x: duplicate key"),
+        ("a: !!python/object/apply:os.system [ls]\n", "line 1, a: the tag"),
+        ("a: !!set {b, c}\n", "line 1, a: the tag"),
+        ("a: !!python/name:os.system\n", "line 1, a: the tag"),
+        ("a: !!binary aGk=\n", "line 1, a: the tag"),
+        ("a: !mine 3\n", "line 1, a: the tag !mine is refused"),
+        ("a: [1, 2\n", "line 2"),
+        ("- 1\n", "line 1: the file holds no keys"),
+        ("", "line 1: the file holds no keys"),
+        ("a: &a [*a]\n", "too deeply nested"),
+        ("? [1, 2]\n: 3\n", "a key is not text"),
+    ],
+)
 def test_what_is_refused_names_its_line(tmp_path, text, mistake):
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, text)

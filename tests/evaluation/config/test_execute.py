@@ -10,13 +10,7 @@ import yaml
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.errors import (
-    EmptyError,
-    FileError,
-    MissingValueError,
-    OutputError,
-    ParameterError,
-)
+from rankwise.errors import EmptyError, FileError, MissingValueError, OutputError, ParameterError
 from rankwise.evaluation.config.execute import execute
 from rankwise.evaluation.config.experiment import read_experiment
 from rankwise.evaluation.config.inputs import over_candidates
@@ -37,20 +31,30 @@ def same(one, other):
 
 
 def test_results_are_those_of_evaluate_and_compare(files):
-    outcome = run(files, """\
+    outcome = run(
+        files,
+        """\
 data: {truth: split, items: items.csv, users: users.csv}
 systems: {popular: popular.csv, near: near.csv}
 evaluation: {measures: ["ndcg@[5,10]", gini@10, novelty@5], relevance_threshold: 4, by: activity,
              jackknife: 8}
 comparison: {baseline: popular, primary: ndcg@5, alpha: 0.1}
-""" + PLAIN)  # fmt: skip
+"""
+        + PLAIN,
+    )
     by_hand = {
-        name: rw.evaluate(files / f"{name}.csv", files / "split",
-                          ["ndcg@[5,10]", "gini@10", "novelty@5"], items=files / "items.csv",
-                          users=files / "users.csv", relevance_threshold=4, by="activity",
-                          jackknife=8)
+        name: rw.evaluate(
+            files / f"{name}.csv",
+            files / "split",
+            ["ndcg@[5,10]", "gini@10", "novelty@5"],
+            items=files / "items.csv",
+            users=files / "users.csv",
+            relevance_threshold=4,
+            by="activity",
+            jackknife=8,
+        )
         for name in ("popular", "near")
-    }  # fmt: skip
+    }
     for name, result in by_hand.items():
         same(outcome.results[name], result)
         same(rw.load(outcome.folder / "results" / name), result)
@@ -79,7 +83,7 @@ RUNS = {
     "significance": "data: {truth: split}\nsystems: [popular.csv, near.csv]\n"
     "evaluation: {stat_significance: {paired_t_test: true, wilcoxon_test: true}, metrics: [MAP],\n"
     "             top_k: [5], save_per_user: true}\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -93,8 +97,7 @@ def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
     for one, other in zip(first.comparisons, second.comparisons, strict=True):
         assert one.table.equals(other.table, null_equal=True)
         assert one.values.equals(other.values, null_equal=True)
-    once, twice = (yaml.safe_load((f / "config.yaml").read_text()) for f in (first.folder,
-                                                                              second.folder))  # fmt: skip
+    once, twice = (yaml.safe_load((f / "config.yaml").read_text()) for f in (first.folder, second.folder))
     assert once["evaluation"] == twice["evaluation"]
     assert once["comparison"] == twice["comparison"]
 
@@ -113,9 +116,7 @@ def test_a_split_is_made_saved_and_carried(files):
     split = rw.splits.read(outcome.folder / "split")
     for result in outcome.results.values():
         assert result.split["id"] == split.card["id"]
-    by_hand = rw.splits.GlobalTime(share=0.25, filters=[rw.splits.KCore(2)]).split(
-        files / "interactions.csv"
-    )
+    by_hand = rw.splits.GlobalTime(share=0.25, filters=[rw.splits.KCore(2)]).split(files / "interactions.csv")
     assert by_hand.card["id"] == split.card["id"]
     lists = pl.read_parquet(outcome.folder / "runs" / "near.parquet")
     assert set(lists["user"]) <= set(split.test["user"])
@@ -131,8 +132,7 @@ def test_sampled_candidates_are_those_of_the_library(files):
     table = read_table(files / "near.csv", "recommendations")
     kept = over_candidates(table, drawn)
     pairs = set(drawn.frame.rows())
-    expected = [row for row in table.frame.sort("user", "rank").select("user", "item").rows()
-                if row in pairs]  # fmt: skip
+    expected = [row for row in table.frame.sort("user", "rank").select("user", "item").rows() if row in pairs]
     assert kept.frame.select("user", "item").rows() == expected
     for _, ranks in kept.frame.group_by("user", maintain_order=True).agg("rank").rows():
         assert ranks == list(range(1, len(ranks) + 1))
@@ -149,8 +149,9 @@ def test_lists_without_any_candidate_are_an_error(files):
 
 def test_a_decision_is_that_of_the_library(files):
     outcome = run(files, RUNS["decision"] + PLAIN)
-    by_hand = rw.decide(outcome.results, success="recall@5", guardrails={"hit_rate@10": "20%"},
-                        slices="activity", min_slice_size=5)  # fmt: skip
+    by_hand = rw.decide(
+        outcome.results, success="recall@5", guardrails={"hit_rate@10": "20%"}, slices="activity", min_slice_size=5
+    )
     assert outcome.decision is not None
     assert outcome.decision.text == by_hand.text
     assert (outcome.folder / "decision.json").read_text(encoding="utf-8") == by_hand.text
@@ -162,30 +163,43 @@ def test_a_decision_is_that_of_the_library(files):
 def test_a_declared_format_is_read_so(files):
     rows = pl.read_csv(files / "near.csv").select("user", "item", "score")
     (files / "odd.txt").write_bytes(rows.write_csv(include_header=False, separator=";").encode())
-    outcome = run(files, """\
+    outcome = run(
+        files,
+        """\
 data: {truth: split}
 systems:
   near: {path: near.csv, columns: {rank: null}}
   odd: {path: odd.txt, format: csv, separator: ;, header: [user, item, score]}
 evaluation: {measures: [ndcg@5]}
-""" + PLAIN)  # fmt: skip
+"""
+        + PLAIN,
+    )
     assert outcome.results["odd"].values == outcome.results["near"].values
 
 
 def test_everything_is_written(files):
-    outcome = run(files, """\
+    outcome = run(
+        files,
+        """\
 data: {truth: split, items: items.csv}
 systems: {near: near.csv, "a/b <b>": popular.csv}
 evaluation: {measures: ["ndcg@[5,10]", catalog_coverage@5]}
 output: {folder: out/deep, report: page.html, title: "My <title>", tables: [markdown, latex, csv],
          per_user: parquet}
-""")  # fmt: skip
+""",
+    )
     out = files / "out" / "deep"
     assert outcome.folder == out
     assert {path.name for path in out.iterdir()} >= {
-        "comparison.json", "config.yaml", "page.html", "per_user", "results", "table.csv",
-        "table.md", "table.tex",
-    }  # fmt: skip
+        "comparison.json",
+        "config.yaml",
+        "page.html",
+        "per_user",
+        "results",
+        "table.csv",
+        "table.md",
+        "table.tex",
+    }
     page = (out / "page.html").read_text()
     assert "My &lt;title&gt;" in page
     assert "a/b &lt;b&gt;" in page
@@ -193,27 +207,19 @@ output: {folder: out/deep, report: page.html, title: "My <title>", tables: [mark
     assert outcome.audit is not None
     assert "the exposure of items" not in outcome.missing  # lists are read, and named
     assert "examples of users" not in outcome.missing
-    assert sorted(path.name for path in (out / "per_user").iterdir()) == [
-        "a_b_b_.parquet",
-        "near.parquet",
-    ]
+    assert sorted(path.name for path in (out / "per_user").iterdir()) == ["a_b_b_.parquet", "near.parquet"]
 
 
 @pytest.mark.parametrize("where", [".", "", "..", "../{name}"])
 def test_a_folder_with_inputs_is_not_written_to(files, where):
     (files / "table.csv").write_text("mine")
-    text = (
-        f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
-    )
+    text = f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
     with pytest.raises(ParameterError, match="holds the configuration, or what it reads"):
         run(files, text.replace("{name}", files.name))
     assert (files / "table.csv").read_text() == "mine"
     (files / "file").write_text("mine")
     with pytest.raises(OutputError, match="a file, not a folder"):
-        run(
-            files,
-            "data: {truth: split}\nsystems: near.csv\noutput: {folder: file, report: false}\n",
-        )
+        run(files, "data: {truth: split}\nsystems: near.csv\noutput: {folder: file, report: false}\n")
 
 
 def test_results_are_kept_if_the_comparison_fails(files):
@@ -227,10 +233,7 @@ def test_results_are_kept_if_the_comparison_fails(files):
 def test_a_single_system_is_evaluated_without_a_comparison(files):
     outcome = run(files, "data: {truth: split, recommendations: near.csv}\n" + PLAIN)
     assert list(outcome.comparisons) == []
-    assert (
-        rw.load(outcome.folder / "results" / "near")["ndcg@10"]
-        == outcome.results["near"]["ndcg@10"]
-    )
+    assert rw.load(outcome.folder / "results" / "near")["ndcg@10"] == outcome.results["near"]["ndcg@10"]
 
 
 def test_an_earlier_run_in_the_same_folder_leaves_nothing_to_mistake(files):
@@ -245,16 +248,24 @@ def test_an_earlier_run_in_the_same_folder_leaves_nothing_to_mistake(files):
 
 
 def test_the_command_line(files):
-    init = ["init", "near.csv", "popular.csv", "--truth", "split", "--items", "items.csv",
-            "--users", "users.csv", "-o", "new.yaml"]  # fmt: skip
+    init = [
+        "init",
+        "near.csv",
+        "popular.csv",
+        "--truth",
+        "split",
+        "--items",
+        "items.csv",
+        "--users",
+        "users.csv",
+        "-o",
+        "new.yaml",
+    ]
     made = rankwise_here(files, *init)
     assert made.returncode == 0, made.stderr
     text = (files / "new.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=rankwise.schema.json\n")
-    assert (
-        json.loads((files / "rankwise.schema.json").read_text())["title"]
-        == "rankwise configuration"
-    )
+    assert json.loads((files / "rankwise.schema.json").read_text())["title"] == "rankwise configuration"
     assert "relevance_threshold: 4" in text
     assert rankwise_here(files, *init).returncode == 2  # it is not written over
     checked = rankwise_here(files, "check", "new.yaml")

@@ -202,11 +202,7 @@ def only_writer() -> Iterator[TextIO]:
             os.dup2(stdout.fileno(), 1)
 
 
-def main(
-    library: str,
-    version: str,
-    run: Callable[[Data, list[int], Report], None],
-) -> None:
+def main(library: str, version: str, run: Callable[[Data, list[int], Report], None]) -> None:
     """Read the command line, run the library, print its values.
 
     Parameters

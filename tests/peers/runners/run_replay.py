@@ -25,15 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = {"user": "query_id", "item": "item_id", "score": "rating"}
-COMPARED_WITH_TRUTH = (
-    rm.Precision,
-    rm.Recall,
-    rm.HitRate,
-    rm.MAP,
-    rm.MRR,
-    rm.NDCG,
-    rm.RocAuc,
-)
+COMPARED_WITH_TRUTH = (rm.Precision, rm.Recall, rm.HitRate, rm.MAP, rm.MRR, rm.NDCG, rm.RocAuc)
 COMPARED_WITH_TRAIN = (rm.Novelty, rm.Surprisal)
 MODES: dict[str, Any] = {
     "": rm.Mean(),
@@ -119,10 +111,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     for k in cutoffs:
         for metric, tables in asked:
             for mode, descriptor in MODES.items():
-                report.measure(
-                    f"{metric.__name__}{mode}@{k}",
-                    partial(compute, metric(k, mode=descriptor), *tables),
-                )
+                report.measure(f"{metric.__name__}{mode}@{k}", partial(compute, metric(k, mode=descriptor), *tables))
         report.measure(f"Coverage@{k}", partial(compute, rm.Coverage(k), lists, train))
 
 

@@ -75,9 +75,7 @@ def of_labels() -> dict[str, Score]:
         Names, and functions of labels and scores.
     """
     return {
-        "average_precision_score(average=samples)": partial(
-            sm.average_precision_score, average="samples"
-        ),
+        "average_precision_score(average=samples)": partial(sm.average_precision_score, average="samples"),
         "label_ranking_average_precision_score": sm.label_ranking_average_precision_score,
         "coverage_error": sm.coverage_error,
         "label_ranking_loss": sm.label_ranking_loss,

@@ -38,9 +38,7 @@ def test_a_clean_split_passes():
     assert not found.failed
     assert [check.code for check in found.checks] == CODES
     assert {check.status for check in found.checks} <= {"pass", "not run", "warn"}
-    assert all(
-        check.said.startswith("needs") for check in found.checks if check.status == "not run"
-    )
+    assert all(check.said.startswith("needs") for check in found.checks if check.status == "not run")
 
 
 def test_l1_same_pair():
@@ -99,8 +97,9 @@ def test_l6_users_and_sessions():
     found = rw.audit(TRAIN, TEST, claim="users")
     assert (found["L6"].status, len(found.rows("L6"))) == ("fail", 2)
     assert status("L6", TRAIN, rows((3, 10, 6)), claim="users") == "pass"
-    parts = [part.with_columns(session_id=pl.Series(values)) for part, values in
-             ((TRAIN, [1, 1, 2, 2]), (TEST, [2, 3]))]  # fmt: skip
+    parts = [
+        part.with_columns(session_id=pl.Series(values)) for part, values in ((TRAIN, [1, 1, 2, 2]), (TEST, [2, 3]))
+    ]
     assert rw.audit(*parts)["L6"].value == 1
     assert status("L6", parts[0].with_columns(session_id=9), parts[1]) == "pass"
 
@@ -135,14 +134,10 @@ def test_l10_popularity():
     # In the last tenth of training everybody has taken to item 99, and in test too.
     early = [(user, user % 50, user) for user in range(900)]
     late = [(user, 99, 1000 + user) for user in range(100)]
-    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
-        "L10"
-    ]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))["L10"]
     assert (found.status, found.value) == ("pass", 1)  # item 99 is popular over all time as well
     late = [(user, 99, 1000 + user) for user in range(15)]
-    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
-        "L10"
-    ]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))["L10"]
     assert (found.status, found.value) == ("warn", float("inf"))
     for hits, expected in ((9, "pass"), (10, "warn")):  # 9 and 0 may be chance
         test = [(user, 99 if user < 200 + hits else 49, 2000) for user in range(200, 300)]
@@ -164,10 +159,7 @@ def test_l12_filter_before_the_split():
     both = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user % 3)])
     found = rw.audit(both.filter(pl.col("item") > 0), both.filter(pl.col("item") == 0))
     assert (found["L12"].status, found["L12"].value) == ("warn", 20)
-    assert (
-        "60 users have 2 or more rows over all parts, about 20 are expected just below"
-        in found["L12"].said
-    )
+    assert "60 users have 2 or more rows over all parts, about 20 are expected just below" in found["L12"].said
     assert len(found.rows("L12")) == 20
     # As many rows per user by chance: few users have the least count.
     few = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user // 3)])
@@ -183,9 +175,7 @@ def test_l13_features():
     both = pl.concat([TRAIN, TEST]).group_by("item").len("raters")
     assert status("L13", TRAIN, TEST, items=both) == "fail"
     assert status("L13", TRAIN, TEST, items=TRAIN.group_by("item").len("raters")) == "pass"
-    assert (
-        status("L13", TRAIN, TEST, items=pl.DataFrame({"item": [10, 11], "year": [7, 8]})) == "pass"
-    )
+    assert status("L13", TRAIN, TEST, items=pl.DataFrame({"item": [10, 11], "year": [7, 8]})) == "pass"
 
 
 def test_l13_mean_ratings():
@@ -198,8 +188,9 @@ def test_l13_mean_ratings():
 
 
 def test_l14_tuned_on_test():
-    log = pl.DataFrame({"run": ["a", "a", "b"], "part": ["validation", "test", "test"],
-                        "purpose": ["select", "report", "select"]})  # fmt: skip
+    log = pl.DataFrame(
+        {"run": ["a", "a", "b"], "part": ["validation", "test", "test"], "purpose": ["select", "report", "select"]}
+    )
     found = rw.audit(TRAIN, TEST, runs=log)
     assert (found["L14"].status, found["L14"].value) == ("fail", 1)
     assert found.rows("L14")["run"].to_list() == ["b"]
@@ -249,9 +240,7 @@ def test_l18_too_good():
     train = rows(*[(user, user % 40, 1) for user in range(400)])
     test = rows(*[(user, (user * 7 + 1) % 40, 5) for user in range(400)])
     answers = {user: [(user * 7 + 1) % 40] for user in range(400)}
-    found = rw.audit(train, test, recommendations=answers, repeats=True, limits=Limits(too_good=3))[
-        "L18"
-    ]
+    found = rw.audit(train, test, recommendations=answers, repeats=True, limits=Limits(too_good=3))["L18"]
     assert found.status == "warn"
     assert "recall@10 1.0000" in found.said
     popular = {user: list(range(10)) for user in range(400)}
@@ -265,16 +254,10 @@ def test_l19_two_stages():
     stages = {name: parts[name] for name in parts if name not in ("train", "test")}
     assert rw.audit(split)["L19"].status == "pass"
     assert status("L19", parts["train"], parts["test"], stages=stages) == "pass"
-    seen = {
-        **stages,
-        "candidate_train": parts["train"],
-    }  # the candidate model saw the ranker's rows
+    seen = {**stages, "candidate_train": parts["train"]}  # the candidate model saw the ranker's rows
     assert status("L19", parts["train"], parts["test"], stages=seen) == "fail"
     users = {**stages, "ranker_validation": parts["ranker_train"]}
-    assert (
-        "ranker users on both sides"
-        in rw.audit(parts["train"], parts["test"], stages=users)["L19"].said
-    )
+    assert "ranker users on both sides" in rw.audit(parts["train"], parts["test"], stages=users)["L19"].said
     slip = rw.audit(parts["candidate_train"], parts["test"], stages=stages)["L19"]
     assert slip.status == "fail"
     assert "which is refitted and gives the seen items" in slip.said
@@ -295,9 +278,7 @@ def test_l21_repeated_rows():
     # With repeats, a pair may come again, but not the same event.
     assert status("L21", twice, TEST, repeats=True) == "pass"
     assert status("L21", pl.concat([TRAIN, TRAIN.head(1)]), TEST, repeats=True) == "warn"
-    assert (
-        status("L21", *(part.drop("timestamp") for part in (twice, TEST)), repeats=True) == "pass"
-    )
+    assert status("L21", *(part.drop("timestamp") for part in (twice, TEST)), repeats=True) == "pass"
 
 
 def test_l20_heavy_users():
@@ -404,13 +385,15 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
     for unit in units:
         dtype = pl.Int64 if unit is None else pl.Datetime(unit)
         parts = [
-            pl.DataFrame({
-                "user": range(len(times)),
-                "item": range(first_item, first_item + len(times)),
-                "timestamp": pl.Series(times, dtype=pl.Int64).cast(dtype),
-            })
+            pl.DataFrame(
+                {
+                    "user": range(len(times)),
+                    "item": range(first_item, first_item + len(times)),
+                    "timestamp": pl.Series(times, dtype=pl.Int64).cast(dtype),
+                }
+            )
             for first_item, times in ((1, train), (2, test))
-        ]  # fmt: skip
+        ]
         found = rw.audit(*parts, recommendations={0: [9]}, candidates={0: [2]})
         assert found["L9"].value == pytest.approx(ratio)
         assert f"{ratio:.4g}" in repr(found)

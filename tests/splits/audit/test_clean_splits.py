@@ -39,10 +39,7 @@ def counted(found):
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_clean_splits_warn(rules, times):
     """At most one in ten of some 30 splits: the Monte-Carlo error at one in ten is 0.05."""
-    found = [
-        codes for seed, shape in enumerate(SMALL)
-        for codes in warnings_of(shape, seed, rules, times=times)
-    ]  # fmt: skip
+    found = [codes for seed, shape in enumerate(SMALL) for codes in warnings_of(shape, seed, rules, times=times)]
     assert np.mean([bool(codes) for codes in found]) <= 0.1, counted(found)
 
 
@@ -55,16 +52,12 @@ def test_every_pass_says_what_was_looked_at():
         split,
         claim="users",  # which these parts do not keep
         recommendations=lists,
-        candidates=pl.DataFrame(
-            {"user": np.repeat(users, 30), "item": rng.integers(0, 400, 30 * len(users))}
-        ),
+        candidates=pl.DataFrame({"user": np.repeat(users, 30), "item": rng.integers(0, 400, 30 * len(users))}),
         items=pl.DataFrame({"item": range(400), "title": [f"item {i}" for i in range(400)]}),
         runs=pl.DataFrame({"run": ["a"], "part": ["test"], "purpose": ["report"]}),
     )
     ids = [split.train, split.test, pl.concat([split.train, split.test])]
-    sizes = {len(rows) for rows in ids} | {
-        rows[role].n_unique() for rows in ids for role in ("user", "item")
-    }
+    sizes = {len(rows) for rows in ids} | {rows[role].n_unique() for rows in ids for role in ("user", "item")}
     sizes |= {len(lists), 30 * len(users), 400, len(split.part("candidate_train")), len(users)}
     passes = {check.code: check.said for check in found.checks if check.status == "pass"}
     assert len(passes) >= 13
@@ -78,9 +71,7 @@ def test_every_pass_says_what_was_looked_at():
 @pytest.mark.parametrize("shape", LARGE, ids=str)
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_large_clean_splits_warn(rules, times, shape):
-    found = [
-        codes for seed in range(2) for codes in warnings_of(shape, seed, rules, times=times)
-    ]  # fmt: skip
+    found = [codes for seed in range(2) for codes in warnings_of(shape, seed, rules, times=times)]
     assert np.mean([bool(codes) for codes in found]) <= 0.1, counted(found)
 
 
@@ -99,5 +90,9 @@ def test_with_timestamps_rules_that_do_not_claim_time_warn_of_the_future(rule):
     found = rw.audit(split_of(rule, interactions(0, n_users=300, n_items=300)))
     assert {"L3", "L8"} <= {check.code for check in found.checks if check.status == "warn"}
     assert not {check.code for check in found.checks if check.status in ("warn", "fail")} - {
-        "L3", "L7", "L8", "L9", "L16"
-    }  # fmt: skip
+        "L3",
+        "L7",
+        "L8",
+        "L9",
+        "L16",
+    }

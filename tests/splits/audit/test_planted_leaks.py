@@ -31,9 +31,7 @@ def means(role, rows, ids):
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.parametrize(
-    ("split", "role"), [("time", "item"), ("time", "user"), ("random", "item")]
-)
+@pytest.mark.parametrize(("split", "role"), [("time", "item"), ("time", "user"), ("random", "item")])
 def test_counts_over_all_rows_in_any_form(split, role, transform):
     split = SPLITS[split]
     ids = TABLE.select(role).unique().sort(role)
@@ -128,9 +126,7 @@ def test_counts_of_training_are_no_leak_where_they_tell_those_of_the_test():
 
 def test_counts_of_the_test_where_training_has_nearly_the_reverse_order():
     """Most users have as many rows, and a few have more, whose order training does not reverse."""
-    uneven = [
-        interactions(seed, n_users=400, n_items=400, spread=s) for seed, s in ((0, 0.0), (1, 1))
-    ]
+    uneven = [interactions(seed, n_users=400, n_items=400, spread=s) for seed, s in ((0, 0.0), (1, 1))]
     table = pl.concat([uneven[0], uneven[1].with_columns(pl.col("user") + 1000)])
     split = splits.Holdout(0.2).split(table)
     ids = table.select("user").unique().sort("user")
@@ -144,9 +140,7 @@ def test_a_feature_that_is_the_test_item(dtype):
     first = split.test.unique("user", keep="first", maintain_order=True).sort("user")
     rng = np.random.default_rng(0)
     for share, expected in ((1.0, "fail"), (0.6, "fail"), (0.0, "pass")):
-        item = np.where(
-            rng.random(len(first)) < share, first["item"], rng.permutation(first["item"])
-        )
+        item = np.where(rng.random(len(first)) < share, first["item"], rng.permutation(first["item"]))
         table = pl.DataFrame({"user": first["user"], "item": item})
         kinds = [pl.String, dtype] if dtype == pl.Categorical else [dtype]
         for kind in kinds:
@@ -246,10 +240,7 @@ def test_ids_that_were_numbered_by_the_rows_of_all_parts():
     both = pl.concat([split.train, split.test])
     for codes in (both["item"].unique().sort(), both["item"].unique(maintain_order=True)):
         number = {item: code for code, item in enumerate(codes)}
-        parts = [
-            part.with_columns(pl.col("item").replace_strict(number))
-            for part in (split.train, split.test)
-        ]
+        parts = [part.with_columns(pl.col("item").replace_strict(number)) for part in (split.train, split.test)]
         assert rw.audit(*parts, claim="time")["L4"].status == "warn"
     assert status("L4", split) == "pass"  # ids with gaps
 

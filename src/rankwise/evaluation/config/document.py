@@ -82,8 +82,7 @@ def read_document(path: str | Path) -> Document:
     except OSError as error:
         raise FileError("this file cannot be read", where=name, found=error.strerror) from error
     if len(data) > _LARGEST:
-        raise FileError("this is too large for a configuration file", where=name,
-                        found=f"{len(data):,} bytes")  # fmt: skip
+        raise FileError("this is too large for a configuration file", where=name, found=f"{len(data):,} bytes")
     try:
         node = yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
@@ -158,5 +157,6 @@ class _Reader:
 
     def _wrong(self, node: yaml.Node, place: Place, what: str) -> ConfigError:
         line = node.start_mark.line + 1
-        return ConfigError("this file cannot be read", where=self._name,
-                           mistakes=[f"line {line}, {spelled(place)}: {what}"])  # fmt: skip
+        return ConfigError(
+            "this file cannot be read", where=self._name, mistakes=[f"line {line}, {spelled(place)}: {what}"]
+        )

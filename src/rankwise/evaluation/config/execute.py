@@ -27,14 +27,10 @@ __all__ = ["Outcome", "evaluate_locally", "execute"]
 class Evaluate(Protocol):
     """An engine: `rankwise.evaluate`, or that of Spark with its session."""
 
-    def __call__(
-        self, recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /
-    ) -> Result: ...
+    def __call__(self, recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result: ...
 
 
-def evaluate_locally(
-    recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /
-) -> Result:
+def evaluate_locally(recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result:
     """Evaluate in this process."""
     return evaluate(recommendations, truth, measures, **options)
 
@@ -68,9 +64,12 @@ class Outcome:
 
 
 def execute(
-    experiment: Experiment, *, evaluate: Evaluate = evaluate_locally,
-    folder: Path | None = None, say: Say = lambda _: None,
-) -> Outcome:  # fmt: skip
+    experiment: Experiment,
+    *,
+    evaluate: Evaluate = evaluate_locally,
+    folder: Path | None = None,
+    say: Say = lambda _: None,
+) -> Outcome:
     """Run an experiment, and write what it gives into its folder.
 
     Parameters

@@ -12,13 +12,7 @@ from pydantic import ValidationError
 
 from rankwise.evaluation.config.document import Document, Place, read_document
 from rankwise.evaluation.config.mistakes import Mistakes
-from rankwise.evaluation.config.named_tables import (
-    check_files,
-    check_tables,
-    check_tools,
-    sources_of,
-    systems_of,
-)
+from rankwise.evaluation.config.named_tables import check_files, check_tables, check_tools, sources_of, systems_of
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
 from rankwise.evaluation.config.schema import Config, Source, json_schema
 from rankwise.evaluation.questions import whole_settings
@@ -93,9 +87,7 @@ class Experiment:
     def measures(self) -> list[str]:
         """The measures as text, in the language of the convention."""
         convention = self.settings.convention
-        return [
-            str(m) if convention is None else convention.write(m) for m in self.settings.measures
-        ]
+        return [str(m) if convention is None else convention.write(m) for m in self.settings.measures]
 
 
 def read_experiment(path: str | Path) -> Experiment:
@@ -128,14 +120,20 @@ def read_experiment(path: str | Path) -> Experiment:
     mistakes.check()
     assert settings is not None
     evaluation = config.evaluation
-    notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT
-              if document.has(("evaluation", key))]  # fmt: skip
+    notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
     sampled = (evaluation.num_negatives, evaluation.seed)
     return Experiment(
-        folder=folder, config=config, settings=settings, systems=systems, comparisons=comparisons,
-        splitter=splitter, sampled=sampled if evaluation.strategy == "sampled" else None,
-        decision=decision, given=given, notes=notes,
-    )  # fmt: skip
+        folder=folder,
+        config=config,
+        settings=settings,
+        systems=systems,
+        comparisons=comparisons,
+        splitter=splitter,
+        sampled=sampled if evaluation.strategy == "sampled" else None,
+        decision=decision,
+        given=given,
+        notes=notes,
+    )
 
 
 def _validated(document: Document, mistakes: Mistakes) -> Config | None:
@@ -178,20 +176,21 @@ def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
     rule = config.split.model_dump(exclude={"time_unit"})
     splitter: Splitter | None = mistakes.tried(("split",), lambda: from_dict(rule))
     if splitter is not None and not isinstance(splitter, SingleSplitter):
-        mistakes.add(("split", "rule"), f"{config.split.rule} makes several splits, and one is run",
-                     "rankwise split writes folds")  # fmt: skip
+        mistakes.add(
+            ("split", "rule"),
+            f"{config.split.rule} makes several splits, and one is run",
+            "rankwise split writes folds",
+        )
         return None
     return splitter
 
 
 def _options(
-    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None,
-    mistakes: Mistakes,
-) -> dict[str, Any]:  # fmt: skip
+    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None, mistakes: Mistakes
+) -> dict[str, Any]:
     """Return the options of the evaluation, with what single tables say of their columns."""
     evaluation = config.evaluation
-    options = {name: getattr(evaluation, name) for name in option_fields()
-               if name in evaluation.model_fields_set}  # fmt: skip
+    options = {name: getattr(evaluation, name) for name in option_fields() if name in evaluation.model_fields_set}
     if evaluation.threshold is not None:
         options["threshold"] = evaluation.threshold
     if evaluation.batch_size is not None:
@@ -215,9 +214,7 @@ def _options(
     return options
 
 
-def _settings(
-    config: Config, options: dict[str, Any], mistakes: Mistakes
-) -> tuple[Settings, dict[str, Any]] | None:
+def _settings(config: Config, options: dict[str, Any], mistakes: Mistakes) -> tuple[Settings, dict[str, Any]] | None:
     """Return the settings of the evaluation, and the options without shorthands."""
     read = mistakes.tried(("evaluation",), lambda: without_shorthands(options))
     if read is None:

@@ -62,9 +62,7 @@ class Inputs:
     @cached_property
     def parts(self) -> tuple[Any, Any]:
         """Ground truth and training interactions, those of a split as well; read once."""
-        parts: tuple[Any, Any] = truth_and_train(
-            self.truth, self.train, self.experiment.settings.columns
-        )
+        parts: tuple[Any, Any] = truth_and_train(self.truth, self.train, self.experiment.settings.columns)
         return parts
 
     @property
@@ -74,10 +72,7 @@ class Inputs:
 
     def run(self, name: str, system: Any) -> Any:
         """Return the recommendation lists of a system."""
-        if isinstance(system, Source):
-            run = self._source(system, "recommendations")
-        else:
-            run = self._fitted(name, system)
+        run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
         return run if self.experiment.sampled is None else self._over_candidates(run, system)
 
     def _split(self) -> str:
@@ -89,9 +84,8 @@ class Inputs:
         assert experiment.splitter is not None
         self._say("splitting the interactions …")
         made = experiment.splitter.split(
-            self._source(source, "interactions"), columns=experiment.settings.columns,
-            time_unit=split.time_unit,
-        )  # fmt: skip
+            self._source(source, "interactions"), columns=experiment.settings.columns, time_unit=split.time_unit
+        )
         target = self.out / "split"
         with new_folder(target) as part:
             made.save(part)
@@ -105,8 +99,9 @@ class Inputs:
         if source.sha256 is not None and file_hash(path) != source.sha256:
             raise FileError(
                 "this file is not the one that the configuration was resolved for",
-                where=str(path), hint="leave sha256 out to evaluate it as it is",
-            )  # fmt: skip
+                where=str(path),
+                hint="leave sha256 out to evaluate it as it is",
+            )
         if not self._local or path.is_dir() or role == "interactions":
             return str(path) if source.format is None else self._declared(path, source)
         columns = self.experiment.settings.columns
@@ -162,9 +157,14 @@ class Inputs:
         truth, train = self.parts
         if self._candidates is None:
             self._candidates = sampled_candidates(
-                truth, n, seed=seed, items=self._others["items"], train=train,
-                relevance_threshold=settings.relevance_threshold, columns=settings.columns,
-            )  # fmt: skip
+                truth,
+                n,
+                seed=seed,
+                items=self._others["items"],
+                train=train,
+                relevance_threshold=settings.relevance_threshold,
+                columns=settings.columns,
+            )
         columns = self.options(system)["columns"]
         table = read_table(run, "recommendations", columns)
         return over_candidates(table, self._candidates)
@@ -193,6 +193,13 @@ def over_candidates(table: Table, candidates: Any) -> Recommendations:
     counts = {"candidates_without_scores": len(pairs) - len(kept)}
     columns = {name: table.columns[name] for name in kept.columns if name in table.columns}
     return Recommendations(
-        kept, "recommendations", table.source, table.format, columns, is_text=table.is_text,
-        sha256=table.sha256, protocol=candidates.protocol, counts={**candidates.counts, **counts},
-    )  # fmt: skip
+        kept,
+        "recommendations",
+        table.source,
+        table.format,
+        columns,
+        is_text=table.is_text,
+        sha256=table.sha256,
+        protocol=candidates.protocol,
+        counts={**candidates.counts, **counts},
+    )

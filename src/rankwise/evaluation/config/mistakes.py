@@ -30,9 +30,7 @@ class Mistakes:
 
     def is_wrong(self, place: Place) -> bool:
         """Return whether a value, one inside it or one around it is invalid."""
-        return any(
-            other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
-        )
+        return any(other[: len(place)] == place or place[: len(other)] == other for other in self._invalid)
 
     def _keep(self, place: Place, what: str, hint: str | None) -> None:
         line = self.document.line(place)
@@ -88,9 +86,7 @@ class Mistakes:
         if self._found:
             lines = [text for _, text in sorted(self._found)]
             count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
-            raise ConfigError(
-                f"this configuration has {count}", where=self.document.name, mistakes=lines
-            )
+            raise ConfigError(f"this configuration has {count}", where=self.document.name, mistakes=lines)
 
 
 def _said(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:

@@ -25,8 +25,7 @@ def systems_of(config: Config, mistakes: Mistakes) -> dict[str, Any]:
     if alone is not None:
         return {plain_stem(alone.path): alone}
     if not config.systems:
-        mistakes.add(("systems",), "there is nothing to evaluate",
-                     "write systems: {name: run.csv}")  # fmt: skip
+        mistakes.add(("systems",), "there is nothing to evaluate", "write systems: {name: run.csv}")
     for name, system in config.systems.items():
         if isinstance(system, Source):
             continue
@@ -41,49 +40,54 @@ def check_tables(config: Config, systems: Mapping[str, Any], mistakes: Mistakes)
     """Check that the tables that are needed are named, and none twice."""
     data, place = config.data, ("data",)
     if config.split is None and data.interactions is not None:
-        mistakes.add(("data", "interactions"), "these are split by `split`, which is missing",
-                     "write split: {rule: GlobalTime, share: 0.2}")  # fmt: skip
+        mistakes.add(
+            ("data", "interactions"),
+            "these are split by `split`, which is missing",
+            "write split: {rule: GlobalTime, share: 0.2}",
+        )
     if config.split is not None:
         if data.interactions is None:
-            mistakes.add(("split",), "there are no interactions to split",
-                         "write data: {interactions: ratings.csv}")  # fmt: skip
+            mistakes.add(("split",), "there are no interactions to split", "write data: {interactions: ratings.csv}")
         for role in ("truth", "train"):
             if getattr(data, role) is not None:
                 mistakes.add((*place, role), "split makes it from data.interactions")
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     folder = data.truth is not None and not Path(data.truth.path).suffix
     if fitted and data.train is None and config.split is None and not folder:
-        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions",
-                     "write data: {train: …}, or split")  # fmt: skip
+        mistakes.add(
+            ("systems", fitted[0]), "a baseline needs training interactions", "write data: {train: …}, or split"
+        )
     if fitted and data.truth is None and config.split is None:
-        mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth",
-                     "write data: {truth: …}, or split")  # fmt: skip
+        mistakes.add(
+            ("systems", fitted[0]), "a baseline needs the users of the ground truth", "write data: {truth: …}, or split"
+        )
     sliced = None if config.decision is None else config.decision.slices
     given = config.evaluation.by or sliced or ()
     by = {given} if isinstance(given, str) else set(given)
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
-        mistakes.add(("evaluation", "by"), "groups of users need the table of users",
-                     "write data: {users: users.csv}")  # fmt: skip
+        mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")
     if of_train and data.train is None and config.split is None and not folder:
-        mistakes.add(("evaluation", "by"), f"{', '.join(sorted(of_train))}: these groups of users "
-                     "need training interactions", "write data: {train: …}, or split")  # fmt: skip
+        mistakes.add(
+            ("evaluation", "by"),
+            f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
+            "write data: {train: …}, or split",
+        )
 
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
     """Return every file that is named, and where."""
-    named = [
-        (("data", role), getattr(config.data, role)) for role in type(config.data).model_fields
-    ]
+    named = [(("data", role), getattr(config.data, role)) for role in type(config.data).model_fields]
     found: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
-    found += [(("systems", name), s) for name, s in systems.items()
-              if isinstance(s, Source) and s is not config.data.recommendations]  # fmt: skip
+    found += [
+        (("systems", name), s)
+        for name, s in systems.items()
+        if isinstance(s, Source) and s is not config.data.recommendations
+    ]
     return found
 
 
-def check_files(
-    config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes
-) -> None:
+def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> None:
     """Check that files are there, and that what is said of their format makes sense."""
     for place, source in sources_of(config, systems):
         path = folder / source.path
@@ -93,9 +97,7 @@ def check_files(
         elif path.is_dir() and place not in (("data", "truth"), ("data", "train")):
             mistakes.add(place, f"{source.path} is a folder")
         if (source.separator or source.header) and source.format not in ("csv", "movielens"):
-            mistakes.add(
-                (*place, "format"), "separator and header go with format: csv or movielens"
-            )
+            mistakes.add((*place, "format"), "separator and header go with format: csv or movielens")
         if source.format is not None and config.engine.name == "spark":
             mistakes.add((*place, "format"), "Spark recognises formats itself")
 
@@ -106,12 +108,16 @@ def check_tools(config: Config, mistakes: Mistakes) -> None:
         needed = ("jinja2", "altair", "vl_convert")
         missing = [name for name in needed if find_spec(name) is None]
         if missing:
-            mistakes.add(("output", "report"), f"a report needs {', '.join(missing)}",
-                         'pip install "rankwise[report]", or write report: false')  # fmt: skip
+            mistakes.add(
+                ("output", "report"),
+                f"a report needs {', '.join(missing)}",
+                'pip install "rankwise[report]", or write report: false',
+            )
     name = config.output.report
     if isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
-        mistakes.add(("output", "report"), f"{name!r} is no name of a file in the output folder",
-                     "write report: page.html")  # fmt: skip
+        mistakes.add(
+            ("output", "report"), f"{name!r} is no name of a file in the output folder", "write report: page.html"
+        )
     engine = config.engine
     if engine.name == "spark":
         if find_spec("pyspark") is None:

@@ -23,8 +23,19 @@ from rankwise.tables.table import Table
 __all__ = ["clear", "write_report", "write_results"]
 
 _DECISION = "decision.json"
-_OURS = ("comparison.json", "comparison-*.json", _DECISION, "table.md", "table.tex", "table.csv",
-         "report.html", "results", "per_user", "runs", "split")  # fmt: skip
+_OURS = (
+    "comparison.json",
+    "comparison-*.json",
+    _DECISION,
+    "table.md",
+    "table.tex",
+    "table.csv",
+    "report.html",
+    "results",
+    "per_user",
+    "runs",
+    "split",
+)
 """What a run writes, and clears if it finds its own configuration beside it."""
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 
@@ -42,9 +53,11 @@ def clear(experiment: Experiment, out: Path) -> None:
     held = [path for path in inputs if path.is_relative_to(whole)]
     if whole == here or here.is_relative_to(whole) or held:
         raise ParameterError(
-            "the output folder holds the configuration, or what it reads", where=str(out),
-            found=str(held[0] if held else here), hint="name another: output: {folder: results}",
-        )  # fmt: skip
+            "the output folder holds the configuration, or what it reads",
+            where=str(out),
+            found=str(held[0] if held else here),
+            hint="name another: output: {folder: results}",
+        )
     if out.exists() and not out.is_dir():
         raise OutputError("this is a file, not a folder", where=str(out))
     out.mkdir(parents=True, exist_ok=True)
@@ -59,9 +72,12 @@ def clear(experiment: Experiment, out: Path) -> None:
 
 
 def write_results(
-    experiment: Experiment, out: Path, results: Mapping[str, Result],
-    comparisons: Sequence[Comparison], decision: Decision | None,
-) -> None:  # fmt: skip
+    experiment: Experiment,
+    out: Path,
+    results: Mapping[str, Result],
+    comparisons: Sequence[Comparison],
+    decision: Decision | None,
+) -> None:
     """Write comparisons of saved results, tables and the resolved configuration."""
     output = experiment.config.output
     if comparisons:
@@ -85,17 +101,20 @@ def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> N
     folder.mkdir(exist_ok=True)
     for name, part in folder_names(results).items():
         frame = results[name].per_user
-        writers: dict[str, Any] = {
-            "csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json,
-        }  # fmt: skip
+        writers: dict[str, Any] = {"csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json}
         new_file(folder / f"{part}.{form}", writers[form])
 
 
 def write_report(
-    experiment: Experiment, out: Path, results: Mapping[str, Result],
-    comparisons: Sequence[Comparison], found: Audit | None, inputs: Inputs,
-    runs: Mapping[str, Any], decision: Decision | None,
-) -> Mapping[str, str]:  # fmt: skip
+    experiment: Experiment,
+    out: Path,
+    results: Mapping[str, Result],
+    comparisons: Sequence[Comparison],
+    found: Audit | None,
+    inputs: Inputs,
+    runs: Mapping[str, Any],
+    decision: Decision | None,
+) -> Mapping[str, str]:
     """Write the report, and return what it is without."""
     output = experiment.config.output
     if output.report is False:
@@ -104,9 +123,12 @@ def write_report(
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     page = report(
-        comparisons[0] if comparisons else dict(results), title=output.title, audit=found,
+        comparisons[0] if comparisons else dict(results),
+        title=output.title,
+        audit=found,
         decision=decision,
-        recommendations=local, **options,
-    )  # fmt: skip
+        recommendations=local,
+        **options,
+    )
     page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
     return page.missing

@@ -21,9 +21,7 @@ from rankwise.stats.values import check_level
 __all__ = ["comparisons_of", "decision_of", "measures_of"]
 
 
-def comparisons_of(
-    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
-) -> list[dict[str, Any]]:
+def comparisons_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) -> list[dict[str, Any]]:
     """Return the options of every comparison."""
     evaluation = config.evaluation
     options: list[dict[str, Any]] = []
@@ -37,8 +35,7 @@ def comparisons_of(
         options = [one.model_dump(exclude_unset=True) for one in config.comparison]
     options = options or [{}]
     for at, one in enumerate(options):
-        place: Place = ("comparison", at) if mistakes.document.has(("comparison", at)) else (
-            "comparison",)  # fmt: skip
+        place: Place = ("comparison", at) if mistakes.document.has(("comparison", at)) else ("comparison",)
         _check_names_and_alpha(one, ("baseline",), place, systems, mistakes)
         margin = one.get("margin")
         for size in margin.values() if isinstance(margin, Mapping) else [margin]:
@@ -52,9 +49,7 @@ def comparisons_of(
     return options
 
 
-def decision_of(
-    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
-) -> dict[str, Any] | None:
+def decision_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) -> dict[str, Any] | None:
     """Return the options of the decision, its names checked."""
     if config.decision is None:
         return None
@@ -76,15 +71,13 @@ def decision_of(
 
 
 def _check_names_and_alpha(
-    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any],
-    mistakes: Mistakes,
-) -> None:  # fmt: skip
+    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any], mistakes: Mistakes
+) -> None:
     """Check that the systems that options name are there, and the significance level."""
     for key in keys:
         name = options.get(key)
         if name is not None and name not in systems:
-            mistakes.add((*place, key), f"there is no system {name!r}",
-                         nearest(str(name), systems))  # fmt: skip
+            mistakes.add((*place, key), f"there is no system {name!r}", nearest(str(name), systems))
     if "alpha" in options:
         mistakes.tried((*place, "alpha"), partial(check_level, "alpha", options["alpha"]))
 
@@ -109,11 +102,8 @@ def measures_of(config: Config, convention: Convention | None, mistakes: Mistake
         names = getattr(evaluation, key)
         listed = [names] if isinstance(names, str) else names or []
         for at, name in enumerate(listed):
-            place: Place = ("evaluation", key, at) if isinstance(names, list) else (
-                "evaluation", key)  # fmt: skip
-            for measure in (
-                mistakes.tried(place, partial(_at, name, cutoffs, convention, strict)) or ()
-            ):
+            place: Place = ("evaluation", key, at) if isinstance(names, list) else ("evaluation", key)
+            for measure in mistakes.tried(place, partial(_at, name, cutoffs, convention, strict)) or ():
                 found[str(measure)] = measure
     for at, metric in enumerate(evaluation.complex_metrics):
         place = ("evaluation", "complex_metrics", at)
@@ -126,23 +116,22 @@ def measures_of(config: Config, convention: Convention | None, mistakes: Mistake
             if not any(set(measure.cells) <= set(other.cells) for other in found.values()):
                 found[str(measure)] = measure
     if not found:
-        found = {str(m): m for name in DEFAULT_MEASURES for m in _at(
-            name.partition("@")[0] if cutoffs else name, cutoffs, convention)}  # fmt: skip
+        found = {
+            str(m): m
+            for name in DEFAULT_MEASURES
+            for m in _at(name.partition("@")[0] if cutoffs else name, cutoffs, convention)
+        }
     return list(found.values())
 
 
-def _at(
-    name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
-) -> tuple[Measure, ...]:
+def _at(name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True) -> tuple[Measure, ...]:
     """Return the measures of a text, those without a cut-off at ``cutoffs``.
 
     Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
     """
     out = []
     for measure in parse_all(name, convention, cutoffs=False):
-        at = measure @ list(cutoffs) if (
-            cutoffs and not measure.k and measure.cutoff != "none"
-        ) else measure  # fmt: skip
+        at = measure @ list(cutoffs) if (cutoffs and not measure.k and measure.cutoff != "none") else measure
         if strict:
             at.require_cutoff()
         out.append(at)

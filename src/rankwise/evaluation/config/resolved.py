@@ -31,30 +31,32 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     Paths are relative to that folder, measures are written in full, and what other names or
     sections said stands where rankwise has it.
     """
-    text = yaml.safe_dump(
-        _resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100
-    )
+    text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
     return HEAD.format(version=__version__) + text
 
 
 def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     config = experiment.config
-    data = {role: _source(experiment, source, folder) for role in type(config.data).model_fields
-            if role != "recommendations"
-            and (source := getattr(config.data, role)) is not None}  # fmt: skip
+    data = {
+        role: _source(experiment, source, folder)
+        for role in type(config.data).model_fields
+        if role != "recommendations" and (source := getattr(config.data, role)) is not None
+    }
     # The columns of single tables stand in the options of the evaluation.
-    values: dict[str, Any] = {"data": {role: {k: v for k, v in source.items() if k != "columns"}
-                                       for role, source in data.items()}}  # fmt: skip
+    values: dict[str, Any] = {
+        "data": {role: {k: v for k, v in source.items() if k != "columns"} for role, source in data.items()}
+    }
     if experiment.splitter is not None:
         assert config.split is not None
         values["split"] = _plain(experiment.splitter.to_dict()) | (
             {} if config.split.time_unit is None else {"time_unit": config.split.time_unit}
         )
     values["systems"] = {
-        name: _source(experiment, system, folder) if isinstance(system, Source)
+        name: _source(experiment, system, folder)
+        if isinstance(system, Source)
         else system.model_dump(exclude_none=True)
         for name, system in experiment.systems.items()
-    }  # fmt: skip
+    }
     values["evaluation"] = {
         "measures": experiment.measures,
         **{name: _plain(value) for name, value in experiment.options.items()},
@@ -65,8 +67,11 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     usual = {name: default for name, (_, default, _) in options_of(compare).items()}
     values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
     if experiment.decision is not None:
-        usual = {name: default for name, (_, default, _) in options_of(decide).items()
-                 if default is not inspect.Parameter.empty}  # fmt: skip
+        usual = {
+            name: default
+            for name, (_, default, _) in options_of(decide).items()
+            if default is not inspect.Parameter.empty
+        }
         values["decision"] = _plain({**usual, **experiment.decision})
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}

@@ -13,15 +13,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    create_model,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model
 
 from rankwise.convention.convention import Convention
 from rankwise.core.choices import TimeUnit
@@ -57,25 +49,17 @@ class Source(_Strict):
     format: FormatName | None = Field(
         default=None, description="Its format, if it is not recognised by suffix and first line."
     )
-    separator: str | None = Field(
-        default=None, description="The text between fields.", min_length=1
-    )
-    header: list[str] = Field(
-        default_factory=list, description="The names of the columns of a file without a header."
-    )
+    separator: str | None = Field(default=None, description="The text between fields.", min_length=1)
+    header: list[str] = Field(default_factory=list, description="The names of the columns of a file without a header.")
     columns: dict[str, str | None] = Field(
-        default_factory=dict,
-        description="The column of each role: {user: uid, relevance: stars}; null: none.",
+        default_factory=dict, description="The column of each role: {user: uid, relevance: stars}; null: none."
     )
     sha256: str | None = Field(
-        default=None,
-        description="The SHA-256 hash that the file must have, as in resolved configurations.",
+        default=None, description="The SHA-256 hash that the file must have, as in resolved configurations."
     )
 
 
-SourceOrPath: TypeAlias = Annotated[
-    Source, BeforeValidator(_as_source, json_schema_input_type=str | Source)
-]
+SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_source, json_schema_input_type=str | Source)]
 
 
 class Data(_Strict):
@@ -84,22 +68,14 @@ class Data(_Strict):
     recommendations: SourceOrPath | None = Field(
         default=None, description="The recommendation lists, if there is one system."
     )
-    truth: SourceOrPath | None = Field(
-        default=None, description="The ground truth, or the folder of a split."
-    )
+    truth: SourceOrPath | None = Field(default=None, description="The ground truth, or the folder of a split.")
     train: SourceOrPath | None = Field(default=None, description="Training interactions.")
     items: SourceOrPath | None = Field(
         default=None, description="The catalogue: categories, features, groups and titles of items."
     )
-    users: SourceOrPath | None = Field(
-        default=None, description="One row per user: groups and weights."
-    )
-    baseline: SourceOrPath | None = Field(
-        default=None, description="The lists of another run, for overlap metrics."
-    )
-    interactions: SourceOrPath | None = Field(
-        default=None, description="Interactions to be split by `split`."
-    )
+    users: SourceOrPath | None = Field(default=None, description="One row per user: groups and weights.")
+    baseline: SourceOrPath | None = Field(default=None, description="The lists of another run, for overlap metrics.")
+    interactions: SourceOrPath | None = Field(default=None, description="Interactions to be split by `split`.")
 
 
 def _baseline_fields() -> dict[str, Any]:
@@ -119,13 +95,15 @@ def _made(name: str, text: str, described: dict[str, Any]) -> Any:
     return create_model(name, __base__=_Strict, __doc__=text, **described)
 
 
-Baseline: Any = _made("Baseline", "A baseline of rankwise, fitted to the training interactions.", {
-    "model": (Literal[tuple(MODELS)], Field(description="The baseline.")),
-    "k": (int | None, Field(
-        None, ge=1, description="Length of the lists.  [default: the largest cut-off]",
-    )),
-    **_baseline_fields(),
-})  # fmt: skip
+Baseline: Any = _made(
+    "Baseline",
+    "A baseline of rankwise, fitted to the training interactions.",
+    {
+        "model": (Literal[tuple(MODELS)], Field(description="The baseline.")),
+        "k": (int | None, Field(None, ge=1, description="Length of the lists.  [default: the largest cut-off]")),
+        **_baseline_fields(),
+    },
+)
 
 
 class Output(_Strict):
@@ -133,8 +111,7 @@ class Output(_Strict):
 
     folder: str = Field(default="rankwise-results", description="The folder to write to.")
     report: bool | str = Field(
-        default=True,
-        description="Write the HTML report: true (report.html), false, or another name.",
+        default=True, description="Write the HTML report: true (report.html), false, or another name."
     )
     title: str | None = Field(default=None, description="The title of the report.")
     tables: list[Literal["markdown", "latex", "csv"]] = Field(
@@ -143,23 +120,15 @@ class Output(_Strict):
     per_user: Literal["csv", "parquet", "json"] | None = Field(
         default=None, description="Also write per-user values as tables of this format."
     )
-    audit: bool = Field(
-        default=True, description="Audit the split for leakage, if there is training data."
-    )
+    audit: bool = Field(default=True, description="Audit the split for leakage, if there is training data.")
 
 
 class Engine(_Strict):
     """Where the evaluation runs."""
 
-    name: Literal["local", "spark"] = Field(
-        default="local", description="Evaluate in this process, or on Spark."
-    )
-    master: str | None = Field(
-        default=None, description="Spark's master, such as local[4] or yarn."
-    )
-    buckets: int | None = Field(
-        default=None, ge=1, description="Number of buckets of users on Spark."
-    )
+    name: Literal["local", "spark"] = Field(default="local", description="Evaluate in this process, or on Spark.")
+    master: str | None = Field(default=None, description="Spark's master, such as local[4] or yarn.")
+    buckets: int | None = Field(default=None, ge=1, description="Number of buckets of users on Spark.")
 
 
 class Split(BaseModel):
@@ -231,37 +200,37 @@ def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     return made
 
 
-_SHORT = {
-    "k": "Cut-offs of metrics that are given without one.",
-    "threshold": "Alias of relevance_threshold.",
-}
+_SHORT = {"k": "Cut-offs of metrics that are given without one.", "threshold": "Alias of relevance_threshold."}
 
 Evaluation: Any = _made(
-    "Evaluation", "Metrics, and every option of `rankwise.evaluate`.",
-    {"measures": (str | list[str] | None, Field(
-        default=None, description='Measures as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]".',
-    ))} | WARPREC_FIELDS | _evaluation_options(),
-)  # fmt: skip
+    "Evaluation",
+    "Metrics, and every option of `rankwise.evaluate`.",
+    {
+        "measures": (
+            str | list[str] | None,
+            Field(default=None, description='Measures as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]".'),
+        )
+    }
+    | WARPREC_FIELDS
+    | _evaluation_options(),
+)
 
 
 def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a function as fields of a model."""
     return {
-        name: (kind, Field(description=text) if default is inspect.Parameter.empty
-               else Field(list(default) if isinstance(default, tuple) else default,
-                          description=text))
+        name: (
+            kind,
+            Field(description=text)
+            if default is inspect.Parameter.empty
+            else Field(list(default) if isinstance(default, tuple) else default, description=text),
+        )
         for name, (kind, default, text) in options_of(function).items()
-    }  # fmt: skip
+    }
 
 
-Comparison: Any = _made(
-    "Comparison", "The comparison: every option of `rankwise.compare`.",
-    _fields_of(compare),
-)  # fmt: skip
-Decision: Any = _made(
-    "Decision", "The decision: every option of `rankwise.decide`.",
-    _fields_of(decide),
-)  # fmt: skip
+Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
+Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
 def _as_systems(value: Any) -> Any:
@@ -300,23 +269,16 @@ class Config(_Strict):
     split: Split | None = Field(default=None, description="The split of `data.interactions`.")
     systems: Annotated[
         dict[str, _System],
-        BeforeValidator(
-            _as_systems,
-            json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline],
-        ),
+        BeforeValidator(_as_systems, json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline]),
     ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
-    evaluation: Evaluation = Field(
-        default_factory=lambda: Evaluation(), description="The metrics and their options."
-    )
+    evaluation: Evaluation = Field(default_factory=lambda: Evaluation(), description="The metrics and their options.")
     comparison: Annotated[
-        list[Comparison] | None,
-        BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None),
+        list[Comparison] | None, BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None)
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
-        Engine,
-        BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine),
+        Engine, BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine)
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
 
 
@@ -326,12 +288,7 @@ def json_schema() -> dict[str, Any]:
     rules = schema["$defs"]["Split"]
     parameters = {name for rule in RULES.values() for name in rule.__dataclass_fields__}
     rules["properties"] |= {name: {} for name in sorted(parameters - {"filters"})}
-    filters = {"type": "object", "required": ["filter"],
-               "properties": {"filter": {"enum": sorted(FILTERS)}}}  # fmt: skip
+    filters = {"type": "object", "required": ["filter"], "properties": {"filter": {"enum": sorted(FILTERS)}}}
     rules["properties"]["filters"] = {"type": "array", "items": filters}
     rules["additionalProperties"] = False
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "rankwise configuration",
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rankwise configuration"}

@@ -60,17 +60,28 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
     ]
     if split:
         lines += ["split: {rule: GlobalTime, share: 0.2}  # the last 20 % of the rows, by time", ""]
-    lines += ["systems:  # what is evaluated, by name: run files, and baselines of rankwise",
-              *_systems(runs, folder, fitted=has_train), "",
-              "evaluation:", "  measures:", *(f"    - {_scalar(name)}" for name in measures),
-              *_options({"relevance_threshold": threshold, "by": _groups(tables) or None,
-                         "jackknife": 64}), "",
-              "comparison:  # every option of rankwise.compare",
-              "  primary: ndcg@10  # corrected for several pairs; other measures are exploratory",
-              "  # baseline: popularity  # without it all pairs are compared", "",
-              "output:", "  folder: rankwise-results", "  report: true  # report.html",
-              "  tables: [markdown]  # also latex, csv", "  # per_user: parquet", "",
-              "# engine: spark", ""]  # fmt: skip
+    lines += [
+        "systems:  # what is evaluated, by name: run files, and baselines of rankwise",
+        *_systems(runs, folder, fitted=has_train),
+        "",
+        "evaluation:",
+        "  measures:",
+        *(f"    - {_scalar(name)}" for name in measures),
+        *_options({"relevance_threshold": threshold, "by": _groups(tables) or None, "jackknife": 64}),
+        "",
+        "comparison:  # every option of rankwise.compare",
+        "  primary: ndcg@10  # corrected for several pairs; other measures are exploratory",
+        "  # baseline: popularity  # without it all pairs are compared",
+        "",
+        "output:",
+        "  folder: rankwise-results",
+        "  report: true  # report.html",
+        "  tables: [markdown]  # also latex, csv",
+        "  # per_user: parquet",
+        "",
+        "# engine: spark",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -78,10 +89,12 @@ def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
     names = [plain_stem(run) for run in runs]
     if len(set(names)) < len(names):
         names = [f"{name}-{at}" for at, name in enumerate(names, start=1)]
-    lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}"
-             for name, run in zip(names, runs, strict=True)]  # fmt: skip
-    baselines = ["popularity: {model: Popularity}", "random: {model: Random, seed: 0}",
-                 "neighbours: {model: ItemNeighbours}"]  # fmt: skip
+    lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}" for name, run in zip(names, runs, strict=True)]
+    baselines = [
+        "popularity: {model: Popularity}",
+        "random: {model: Random, seed: 0}",
+        "neighbours: {model: ItemNeighbours}",
+    ]
     if fitted:
         lines += [f"  # {text}" if runs else f"  {text}" for text in baselines]
     return lines or ["  # name: run.csv"]
@@ -96,8 +109,7 @@ _WHY = {
 
 def _options(chosen: Mapping[str, Any]) -> list[str]:
     """Return the options that are chosen here, then every other one, commented out."""
-    lines = [f"  {name}: {_scalar(value)}  # {_WHY[name]}" for name, value in chosen.items()
-             if value is not None]  # fmt: skip
+    lines = [f"  {name}: {_scalar(value)}  # {_WHY[name]}" for name, value in chosen.items() if value is not None]
     for name, entry in option_fields().items():
         if name != "columns" and chosen.get(name) is None:
             default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
@@ -114,8 +126,11 @@ def _groups(tables: Mapping[str, str]) -> list[str]:
     except RankwiseError:
         return []  # `rankwise run` says what is wrong with the table
     few = range(2, min(20, len(users) // 10) + 1)
-    return [name for name, kind in users.schema.items()
-            if name != "user" and kind == pl.String and users[name].n_unique() in few]  # fmt: skip
+    return [
+        name
+        for name, kind in users.schema.items()
+        if name != "user" and kind == pl.String and users[name].n_unique() in few
+    ]
 
 
 def _threshold(tables: Mapping[str, str]) -> float | None:

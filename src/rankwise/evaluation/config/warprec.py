@@ -49,29 +49,31 @@ class Significance(_Strict):
 _UNUSED = "Accepted, and without effect here."
 WARPREC_FIELDS: dict[str, Any] = {
     "top_k": (int | list[int] | None, Field(None, description="The same as k.")),
-    "metrics": (list[str] | None, Field(
-        None, description="Names of metrics, at the cut-offs of top_k; also measures as text.",
-    )),
-    "complex_metrics": (list[ComplexMetric], Field(
-        default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}.",
-    )),
-    "validation_metric": (str | None, Field(
-        None, description="The primary measure, such as nDCG@10.",
-    )),
+    "metrics": (
+        list[str] | None,
+        Field(None, description="Names of metrics, at the cut-offs of top_k; also measures as text."),
+    ),
+    "complex_metrics": (
+        list[ComplexMetric],
+        Field(default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}."),
+    ),
+    "validation_metric": (str | None, Field(None, description="The primary measure, such as nDCG@10.")),
     "batch_size": (int | None, Field(None, ge=1, description="The same as block_size.")),
-    "strategy": (Literal["full", "sampled"], Field(
-        "full", description="Rank all items, or each user's relevant items and sampled negatives.",
-    )),
+    "strategy": (
+        Literal["full", "sampled"],
+        Field("full", description="Rank all items, or each user's relevant items and sampled negatives."),
+    ),
     "num_negatives": (int, Field(99, ge=1, description="Negatives per user, if sampled.")),
     "seed": (int, Field(42, ge=0, description="Seed of the sampled negatives.")),
-    "stat_significance": (Significance | None, Field(
-        None, description="Tests and corrections, in place of the section comparison.",
-    )),
+    "stat_significance": (
+        Significance | None,
+        Field(None, description="Tests and corrections, in place of the section comparison."),
+    ),
     "save_per_user": (bool, Field(False, description="The same as output.per_user: csv.")),
     "save_evaluation": (bool, Field(True, description=_UNUSED)),
     "full_evaluation_on_report": (bool, Field(False, description=_UNUSED)),
     "max_metric_per_row": (int, Field(4, description=_UNUSED)),
-}  # fmt: skip
+}
 """Fields of the model of the section ``evaluation``: type and default of each."""
 
 _TESTS = {"paired_t_test": "t", "wilcoxon_test": "wilcoxon"}
@@ -84,23 +86,23 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
     refused = [
         f"{key}: {name} treats the systems' users as unrelated, though they are the same users; "
         "use paired_t_test or wilcoxon_test"
-        for key, name in _UNPAIRED.items() if getattr(significance, key)
-    ]  # fmt: skip
+        for key, name in _UNPAIRED.items()
+        if getattr(significance, key)
+    ]
     tests = [test for key, test in _TESTS.items() if getattr(significance, key)]
     given = significance.corrections
     corrections = [c for key, c in _CORRECTIONS.items() if getattr(given, key)] or ["none"]
-    options = [{"test": test, "correction": correction, "alpha": given.alpha}
-               for test in tests for correction in corrections]  # fmt: skip
+    options = [
+        {"test": test, "correction": correction, "alpha": given.alpha} for test in tests for correction in corrections
+    ]
     return options, refused
 
 
 _PARAMETERS = {
     "f": {"metric_name_1": "first", "metric_name_2": "second"},
     "euclidean_distance": {"metric_names": "measures", "utopia_points": "utopia"},
-    "hypervolume": {
-        "metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions",
-    },
-}  # fmt: skip
+    "hypervolume": {"metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions"},
+}
 """Parameters that WarpRec calls otherwise, by measure."""
 
 
@@ -123,9 +125,8 @@ def complex_measure(metric: ComplexMetric, k: Sequence[int]) -> Any:
         name = names.get(asked, asked)
         if name not in known:
             raise ParameterError(
-                f"{cls.name} has no parameter {asked!r}", found=", ".join(known) or "none",
-                hint=nearest(name, known),
-            )  # fmt: skip
+                f"{cls.name} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+            )
         params[name] = value
     try:
         measure = cls(**params)

@@ -24,26 +24,20 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     rows = [
         (
             f"{_measure(row, settings)}  {_pair(row)}",
-            number(row["mean_baseline"]), number(row["mean_system"]), f"{row['difference']:+.4f}",
+            number(row["mean_baseline"]),
+            number(row["mean_system"]),
+            f"{row['difference']:+.4f}",
             f"{number(row['low'])} to {number(row['high'])}",
-            _lift(row), p_value(row["p"]),
-            p_value(row["p_adjusted"]), number(row["d_z"]), f"{row['users']:,}", _verdict(row),
+            _lift(row),
+            p_value(row["p"]),
+            p_value(row["p_adjusted"]),
+            number(row["d_z"]),
+            f"{row['users']:,}",
+            _verdict(row),
         )
         for row in ordered.iter_rows(named=True)
-    ]  # fmt: skip
-    head = (
-        "",
-        "baseline",
-        "system",
-        "difference",
-        "interval",
-        "lift",
-        "p",
-        "adjusted",
-        "d_z",
-        "users",
-        "verdict",
-    )
+    ]
+    head = ("", "baseline", "system", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
 
 
@@ -151,11 +145,12 @@ def _samples(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
         spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
-        notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the "
-                     "sampling units.")  # fmt: skip
+        notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
     if settings["data_sets"]:
-        notes.append(f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
-                     "weights; results on each alone are exploratory.")  # fmt: skip
+        notes.append(
+            f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
+            "weights; results on each alone are exploratory."
+        )
     if settings["seeds"]:
         known = settings["seeds"]["counts"]
         counts = ", ".join(f"{name}: {count}" for name, count in known.items())
@@ -195,13 +190,9 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     heads: dict[str, list[dict[str, Any]]] = {}
     for row in table.iter_rows(named=True):
         heads.setdefault(_measure(row, settings), []).append(row)
-    columns = [
-        _column(pairs, letters, settings["directions"].get(pairs[0]["measure"]))
-        for pairs in heads.values()
-    ]
+    columns = [_column(pairs, letters, settings["directions"].get(pairs[0]["measure"])) for pairs in heads.values()]
     rows: list[tuple[Cell, ...]] = [
-        (f"{system} ({letter})", *(column[system] for column in columns))
-        for system, letter in letters.items()
+        (f"{system} ({letter})", *(column[system] for column in columns)) for system, letter in letters.items()
     ]
     against = "" if settings["baseline"] is None else f" Pairs with {settings['baseline']} only."
     caption = (
@@ -216,9 +207,8 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     counts = sorted(set(table["users"].to_list()))
     users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     return TableView(
-        ("", *heads), rows, caption=caption, title=f"Values over {users} users.",
-        label="rankwise-comparison",
-    )  # fmt: skip
+        ("", *heads), rows, caption=caption, title=f"Values over {users} users.", label="rankwise-comparison"
+    )
 
 
 def _column(
@@ -240,11 +230,10 @@ def _column(
     styles = {} if higher_is_better is None else dict(zip(ranked, _STYLES, strict=False))
     return {
         name: Marked(
-            number(values.get(name)) + _spread(spreads.get(name)),
-            styles.get(values.get(name), ""), ",".join(raised),
+            number(values.get(name)) + _spread(spreads.get(name)), styles.get(values.get(name), ""), ",".join(raised)
         )
         for name, raised in worse.items()
-    }  # fmt: skip
+    }
 
 
 def _spread(deviation: float | None) -> str:

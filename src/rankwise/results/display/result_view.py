@@ -66,9 +66,12 @@ _COUNTS = {
 
 
 def result_views(
-    measures: Sequence[Measure], values: Mapping[str, float], slices: pl.DataFrame | None,
-    label: str, notes: Sequence[str],
-) -> list[TableView]:  # fmt: skip
+    measures: Sequence[Measure],
+    values: Mapping[str, float],
+    slices: pl.DataFrame | None,
+    label: str,
+    notes: Sequence[str],
+) -> list[TableView]:
     """Return the table of values, and that of groups of users if there is one, above the notes.
 
     ``label`` goes into the first heading, so that sampled candidates are never out of sight. The
@@ -118,9 +121,12 @@ def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
 
 
 def footnote(
-    counts: Mapping[str, int], diagnostics: Mapping[str, Mapping[str, float]],
-    provenance: Mapping[str, Any], candidates: str | None, split: str,
-) -> list[str]:  # fmt: skip
+    counts: Mapping[str, int],
+    diagnostics: Mapping[str, Mapping[str, float]],
+    provenance: Mapping[str, Any],
+    candidates: str | None,
+    split: str,
+) -> list[str]:
     """Return who was evaluated by which rules, what was out of the ordinary, and what was read.
 
     Doubts come first; the last three lines are who, the rules, and what was read.
@@ -142,11 +148,8 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs),
-             _order_rule(settings, inputs)]  # fmt: skip
-    notes += [
-        _exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()
-    ]
+    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs), _order_rule(settings, inputs)]
+    notes += [_exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()]
     if settings.get("weights") is not None:
         weights = settings["weights"]
         rules.append("users weighted" + ("" if weights == "given" else f" by column {weights!r}"))
@@ -225,9 +228,7 @@ def _columns_read(role: str, card: Mapping[str, Any]) -> str:
     columns = [name if name == column else f"{name}={column}" for name, column in named.items()]
     text = f"{role}: {source}" + (f" ({', '.join(columns)})" if columns else "")
     unread = card.get("unread") or []
-    text += (
-        f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
-    )
+    text += f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
     trimmed = card.get("ids_trimmed")
     return text + (f", blanks around ids removed: {trimmed:,}" if trimmed else "")
 

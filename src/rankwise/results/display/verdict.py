@@ -14,11 +14,15 @@ from rankwise.results.display.p_values import named_p
 __all__ = ["leader_first", "pair_sentence", "verdict_sentences"]
 
 _CORRECTIONS = {
-    "holm": "Holm-adjusted p", "bonferroni": "Bonferroni-adjusted p", "none": "p",
-    "hochberg": "Hochberg-adjusted p", "bh": "Benjamini-Hochberg-adjusted p",
-    "by": "Benjamini-Yekutieli-adjusted p", "max_t": "max-t-adjusted p",
+    "holm": "Holm-adjusted p",
+    "bonferroni": "Bonferroni-adjusted p",
+    "none": "p",
+    "hochberg": "Hochberg-adjusted p",
+    "bh": "Benjamini-Hochberg-adjusted p",
+    "by": "Benjamini-Yekutieli-adjusted p",
+    "max_t": "max-t-adjusted p",
     "tukey": "randomised-Tukey p",
-}  # fmt: skip
+}
 _NAMED = 3  # systems that one sentence names
 _MOST = 6  # sentences about pairs: more are in the tables
 
@@ -83,8 +87,7 @@ def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
         return f"On {measure}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
     leader = _leader(rows, settings)
     own = [row for row in rows if leader in (row["system"], row["baseline"])]
-    beaten = [row for row in own
-              if row["verdict"] == ("better" if row["system"] == leader else "worse")]  # fmt: skip
+    beaten = [row for row in own if row["verdict"] == ("better" if row["system"] == leader else "worse")]
     against = {name for row in rows for name in (row["system"], row["baseline"])} - {leader}
     if len(beaten) == len(against):
         return f"{leader} beats every other system on {measure}."
@@ -108,8 +111,9 @@ def _undecided(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
     found = [row["minimum_detectable"] for row in rows if not _missing(row["minimum_detectable"])]
     would = _would_find(max(found)) if found else ""
     equivalent = f", and {same} are equivalent within the margin" if same else ""
-    return (f"Nothing can be claimed on {measure}: none of {len(rows)} comparisons shows a "
-            f"difference{equivalent}.{would}")  # fmt: skip
+    return (
+        f"Nothing can be claimed on {measure}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
+    )
 
 
 def _against(rows: Sequence[Mapping[str, Any]], baseline: str, measure: str) -> str:
@@ -120,8 +124,7 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, measure: str) -> 
 
 
 def _would_find(difference: float) -> str:
-    return (f" A difference of {number(difference)} or more would be found with a probability of "
-            "80 %.")  # fmt: skip
+    return f" A difference of {number(difference)} or more would be found with a probability of 80 %."
 
 
 def _missing(value: float | None) -> bool:
@@ -186,8 +189,7 @@ def _size(row: Mapping[str, Any], *, signed: bool) -> str:
         # A measure of which small values are good falls by as much.
         if not signed and lift[0] < 0:
             lift = [-lift[0], -lift[2], -lift[1]]
-        value, low, high = (f"{100 * part:+.1f}" if signed else f"{100 * part:.1f}"
-                            for part in lift)  # fmt: skip
+        value, low, high = (f"{100 * part:+.1f}" if signed else f"{100 * part:.1f}" for part in lift)
         return f"{value} % [{low}, {high}]"
     limits = [row[name] for name in ("difference", "low", "high")]
     if not signed and limits[0] < 0:

@@ -21,9 +21,19 @@ from rankwise.results.plots.estimates import Estimate, Estimates
 from rankwise.stats.differences import Floats
 
 __all__ = [
-    "SLICES", "changed_users", "curve_frame", "curves_of", "difference_frame", "gains", "groups_of",
-    "histogram_frame", "limits", "lorenz_frame", "pareto_frame", "slice_frame",
-]  # fmt: skip
+    "SLICES",
+    "changed_users",
+    "curve_frame",
+    "curves_of",
+    "difference_frame",
+    "gains",
+    "groups_of",
+    "histogram_frame",
+    "limits",
+    "lorenz_frame",
+    "pareto_frame",
+    "slice_frame",
+]
 
 _BINS = 31  # odd, so that one bin of a symmetric histogram lies around 0
 _POINTS = 200  # of a Lorenz curve, whatever the size of the catalogue
@@ -41,9 +51,7 @@ def limits(estimate: Estimate) -> dict[str, Any]:
 
 
 _LIMITS = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-SLICES: dict[str, Any] = {
-    "group": pl.String, "system": pl.String, "text": pl.String, "users": pl.Int64, **_LIMITS,
-}  # fmt: skip
+SLICES: dict[str, Any] = {"group": pl.String, "system": pl.String, "text": pl.String, "users": pl.Int64, **_LIMITS}
 """The columns of a measure within groups."""
 
 
@@ -66,8 +74,7 @@ def curve_frame(estimates: Estimates, curves: Mapping[str, Mapping[int, str]]) -
             for k, cell in cells.items():
                 found = estimates.of(system, cell)
                 text = f"{system}: {cell} = {found}"
-                rows.append({"measure": measure, "system": system, "k": k, "text": text}
-                            | limits(found))  # fmt: skip
+                rows.append({"measure": measure, "system": system, "k": k, "text": text} | limits(found))
     return _frame(rows, "measure", "system", k=pl.Int64, **_LIMITS)
 
 
@@ -80,8 +87,7 @@ def pareto_frame(estimates: Estimates, y: str, xs: Sequence[str]) -> pl.DataFram
             text = f"{system}: {x} = {across}, {y} = {up}"
             sides = {f"x_{name}": value for name, value in limits(across).items()}
             rows.append({"measure": x, "system": system, "text": text} | sides | limits(up))
-    return _frame(rows, "measure", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS},
-                  **_LIMITS)  # fmt: skip
+    return _frame(rows, "measure", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
 
 
 def groups_of(results: Mapping[str, ShownResult]) -> dict[str, list[tuple[str | None, int]]]:
@@ -93,9 +99,7 @@ def groups_of(results: Mapping[str, ShownResult]) -> dict[str, list[tuple[str | 
     return {by: sorted(groups.items(), key=lambda g: -g[1]) for by, groups in sizes.items()}
 
 
-def slice_frame(
-    estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]
-) -> pl.DataFrame:
+def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]) -> pl.DataFrame:
     """Return a measure within groups, one row per group and system."""
     rows = []
     for group, users in groups:
@@ -103,8 +107,7 @@ def slice_frame(
         for system in estimates.systems:
             found = estimates.of(system, cell, by, group)
             text = f"{system}, {by} = {name} ({users:,} users): {cell} = {found}"
-            rows.append({"group": name, "users": users, "system": system, "text": text}
-                        | limits(found))  # fmt: skip
+            rows.append({"group": name, "users": users, "system": system, "text": text} | limits(found))
     return pl.DataFrame(rows, schema=SLICES)
 
 
@@ -117,8 +120,7 @@ def difference_frame(table: pl.DataFrame) -> pl.DataFrame:
         found = Estimate(row["difference"], row["low"], row["high"])
         text = f"{pair}: {row['measure']} {row['difference']:+.4f}"
         text += f" [{number(row['low'])}, {number(row['high'])}]{_p(row)}, {row['verdict']}"
-        rows.append({"measure": row["measure"], "pair": pair, "verdict": row["verdict"],
-                     "text": text} | limits(found))  # fmt: skip
+        rows.append({"measure": row["measure"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(found))
     return _frame(rows, "measure", "pair", "verdict", **_LIMITS)
 
 
@@ -170,8 +172,7 @@ def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) ->
         counts, _ = np.histogram(one[np.isfinite(one)], edges)
         for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
             text = f"{name}: {int(count):,} users from {number(left)} to {number(right)}"
-            rows.append({"name": name, "text": text, "left": float(left), "right": float(right),
-                         "users": int(count)})  # fmt: skip
+            rows.append({"name": name, "text": text, "left": float(left), "right": float(right), "users": int(count)})
     return _frame(rows, "name", left=pl.Float64, right=pl.Float64, users=pl.Int64)
 
 
@@ -190,6 +191,5 @@ def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
             across = float(index / max(len(shares) - 1, 1))
             text = f"{system}: the least recommended {across:.1%} of the items get "
             text += f"{shares[index]:.1%} of the recommendations"
-            rows.append({"system": system, "text": text, "items": across,
-                         "recommendations": float(shares[index])})  # fmt: skip
+            rows.append({"system": system, "text": text, "items": across, "recommendations": float(shares[index])})
     return _frame(rows, "system", items=pl.Float64, recommendations=pl.Float64)

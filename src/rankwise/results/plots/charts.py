@@ -19,16 +19,20 @@ import polars as pl
 from rankwise.errors import printable
 
 __all__ = [
-    "COLOURS", "Chart", "curve_chart", "difference_chart", "histogram_chart", "lorenz_chart",
-    "pareto_chart", "slice_chart", "specification",
-]  # fmt: skip
+    "COLOURS",
+    "Chart",
+    "curve_chart",
+    "difference_chart",
+    "histogram_chart",
+    "lorenz_chart",
+    "pareto_chart",
+    "slice_chart",
+    "specification",
+]
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
 
-COLOURS = (
-    "#3b7dd8", "#d9541e", "#14945f", "#a85fc4", "#a8770f", "#d6457f", "#108a99", "#7a7f36",
-    "#9c6b52", "#6f7bbf",
-)  # fmt: skip
+COLOURS = ("#3b7dd8", "#d9541e", "#14945f", "#a85fc4", "#a8770f", "#d6457f", "#108a99", "#7a7f36", "#9c6b52", "#6f7bbf")
 """Colours of systems, each with a contrast of 3 or more on white and on a dark page."""
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of equal widths, which layout needs
@@ -101,18 +105,32 @@ def _styled(chart: Any, names: Sequence[str] = ()) -> Any:
         chart.configure(background="transparent", font=_FONT)
         .configure_view(stroke=None)
         .configure_axis(
-            labelColor=_INK, titleColor=_INK, gridColor=_GRID, domainColor=_GREY, tickColor=_GREY,
-            labelLimit=0, titleFontWeight="normal", labelFontSize=12, titleFontSize=12,
-            titleLimit=0, labelFlush=False,
+            labelColor=_INK,
+            titleColor=_INK,
+            gridColor=_GRID,
+            domainColor=_GREY,
+            tickColor=_GREY,
+            labelLimit=0,
+            titleFontWeight="normal",
+            labelFontSize=12,
+            titleFontSize=12,
+            titleLimit=0,
+            labelFlush=False,
         )
         .configure_header(labelColor=_INK, titleColor=_INK, labelFontSize=12, labelLimit=0)
         .configure_legend(
-            labelColor=_INK, titleColor=_INK, labelLimit=0, labelFontSize=12, orient="top",
-            columns=max(1, min(4, _WIDTH // (7 * longest + 30))), columnPadding=18, symbolLimit=0,
+            labelColor=_INK,
+            titleColor=_INK,
+            labelLimit=0,
+            labelFontSize=12,
+            orient="top",
+            columns=max(1, min(4, _WIDTH // (7 * longest + 30))),
+            columnPadding=18,
+            symbolLimit=0,
             symbolOpacity=1,
         )
         .configure_title(color=_INK)
-    )  # fmt: skip
+    )
     return styled
 
 
@@ -177,21 +195,16 @@ def pareto_chart(frame: pl.DataFrame, y: str) -> Chart:
     x = alt.X("x_value:Q", title=None, scale=_NEAR, axis=_FEW)
     base = alt.Chart(frame).encode(color=system["color"])
     across = base.mark_rule(aria=False, opacity=0.6).encode(
-        x=alt.X("x_low:Q", title=None, scale=_NEAR, axis=_FEW), x2="x_high:Q",
+        x=alt.X("x_low:Q", title=None, scale=_NEAR, axis=_FEW),
+        x2="x_high:Q",
         y=alt.Y("value:Q", title=_title(y, _TITLE // 2), scale=_NEAR),
-    )  # fmt: skip
-    up = base.mark_rule(aria=False, opacity=0.6).encode(x="x_value:Q", y="low:Q", y2="high:Q")
-    dots = (
-        alt.Chart(frame)
-        .mark_point(filled=True, size=80, opacity=1)
-        .encode(x=x, y="value:Q", **system, **_SAID)
     )
+    up = base.mark_rule(aria=False, opacity=0.6).encode(x="x_value:Q", y="low:Q", y2="high:Q")
+    dots = alt.Chart(frame).mark_point(filled=True, size=80, opacity=1).encode(x=x, y="value:Q", **system, **_SAID)
     return _faceted(across + up + dots, frame)
 
 
-def _rows(
-    frame: pl.DataFrame, row: str, title: str, looks: dict[str, Any], *, offset: str | None = None
-) -> Any:
+def _rows(frame: pl.DataFrame, row: str, title: str, looks: dict[str, Any], *, offset: str | None = None) -> Any:
     """Return a dot with its interval in each row; several in one row are drawn below another."""
     names = _values(frame, row)
     order = [] if offset is None else _values(frame, offset)
@@ -204,9 +217,7 @@ def _rows(
     base = alt.Chart(frame).encode(**encodings)
     x = alt.X("low:Q", title=_title(title, _TITLE), scale=_NEAR, axis=_FEW)
     bars = base.mark_rule(strokeWidth=2, aria=False).encode(x=x, x2="high:Q")
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x="value:Q", shape=looks["shape"], **_SAID
-    )
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x="value:Q", shape=looks["shape"], **_SAID)
     each = _ROW + 6 if len(order) < 2 else 8 + 10 * len(order)
     return (bars + dots).properties(width=_WIDTH, height=each * max(len(names), 1))
 
@@ -214,17 +225,17 @@ def _rows(
 def slice_chart(frame: pl.DataFrame, title: str) -> Chart:
     """Return a measure within groups, one row per group."""
     frame = _clean(frame)
-    chart: Chart = _styled(
-        _rows(frame, "group", title, _system(frame), offset="system"), _values(frame, "system")
-    )
+    chart: Chart = _styled(_rows(frame, "group", title, _system(frame), offset="system"), _values(frame, "system"))
     return chart
 
 
 _VERDICTS = {
-    "better": (COLOURS[2], "triangle-up"), "worse": (COLOURS[1], "triangle-down"),
-    "different": (COLOURS[3], "diamond"), "equivalent": (COLOURS[0], "square"),
+    "better": (COLOURS[2], "triangle-up"),
+    "worse": (COLOURS[1], "triangle-down"),
+    "different": (COLOURS[3], "diamond"),
+    "equivalent": (COLOURS[0], "square"),
     "undecided": ("#8a8a8a", "circle"),
-}  # fmt: skip
+}
 
 
 def difference_chart(frame: pl.DataFrame) -> Chart:
@@ -238,9 +249,7 @@ def difference_chart(frame: pl.DataFrame) -> Chart:
         "color": alt.Color("verdict:N", legend=legend, scale=colour),
         "shape": alt.Shape("verdict:N", legend=legend, scale=shape),
     }
-    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(
-        strokeDash=[4, 3], color=_GREY, aria=False
-    )
+    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(strokeDash=[4, 3], color=_GREY, aria=False)
     panels = []
     for measure in _values(frame, "measure"):
         rows = frame.filter(pl.col("measure") == measure)
@@ -250,9 +259,7 @@ def difference_chart(frame: pl.DataFrame) -> Chart:
     return chart
 
 
-def histogram_chart(
-    frame: pl.DataFrame, title: str, *, signed: bool = False, better: bool | None = True
-) -> Chart:
+def histogram_chart(frame: pl.DataFrame, title: str, *, signed: bool = False, better: bool | None = True) -> Chart:
     """Return how many users have which value.
 
     If ``signed``, values are differences: gains and losses have their colours, by whether higher
@@ -274,13 +281,15 @@ def histogram_chart(
         .mark_bar()
         .encode(
             x=alt.X("left:Q", title=_title(title, _TITLE), bin="binned", scale=edges, axis=_FEW),
-            x2="right:Q", y=alt.Y("users:Q", title="users"), color=colour, **_SAID,
+            x2="right:Q",
+            y=alt.Y("users:Q", title="users"),
+            color=colour,
+            **_SAID,
         )
-    )  # fmt: skip
+    )
     wide = len(names) == 1
     panel = bars.properties(width=_WIDTH if wide else _PANEL, height=160 if wide else 130)
-    chart: Any = panel.facet(facet=alt.Facet("name:N", title=None, sort=names),
-                             columns=1 if wide else 2)  # fmt: skip
+    chart: Any = panel.facet(facet=alt.Facet("name:N", title=None, sort=names), columns=1 if wide else 2)
     styled: Chart = _styled(chart.resolve_scale(x="independent", y="independent"))
     return styled
 
@@ -306,10 +315,8 @@ def lorenz_chart(frame: pl.DataFrame) -> Chart:
     system = _system(frame)
     equal = alt.Chart(pl.DataFrame({"items": [0.0, 1.0], "recommendations": [0.0, 1.0]}))
     diagonal = equal.mark_line(strokeDash=[4, 3], color=_GREY, aria=False)
-    x = alt.X("items:Q", title="share of the items, least recommended first",
-              axis=alt.Axis(format="%", tickCount=6))  # fmt: skip
-    y = alt.Y("recommendations:Q", title="share of the recommendations",
-              axis=alt.Axis(format="%"))  # fmt: skip
+    x = alt.X("items:Q", title="share of the items, least recommended first", axis=alt.Axis(format="%", tickCount=6))
+    y = alt.Y("recommendations:Q", title="share of the recommendations", axis=alt.Axis(format="%"))
     curves = alt.Chart(frame).mark_line(aria=False).encode(x=x, y=y, color=system["color"])
     # Both ends are the same for all systems, and would lie above one another.
     inner = pl.col("items").is_between(0, 1, closed="none")

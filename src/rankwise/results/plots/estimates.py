@@ -54,9 +54,7 @@ class Estimates:
         """Every value that any result has."""
         return list(dict.fromkeys(cell for r in self.results.values() for cell in r.values))
 
-    def of(
-        self, system: str, cell: str, by: str | None = None, group: str | None = None
-    ) -> Estimate:
+    def of(self, system: str, cell: str, by: str | None = None, group: str | None = None) -> Estimate:
         """Return the value of a system, over all users or those of one group."""
         key = (system, cell, by, group)
         if key not in self._known:

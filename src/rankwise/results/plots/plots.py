@@ -116,9 +116,7 @@ class ResultPlots:
 class ComparisonPlots:
     """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them."""
 
-    def __init__(
-        self, table: pl.DataFrame, primary: str, results: Mapping[str, ShownResult]
-    ) -> None:
+    def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, ShownResult]) -> None:
         self._table, self._primary, self._results = table, primary, results
 
     def differences(self, *measures: str) -> Chart:
@@ -147,9 +145,7 @@ class ComparisonPlots:
         cell = one.cell(measure or self._primary)
         values = {f"{system} − {baseline}": gains(one.per_user, other.per_user, cell)}
         frame = histogram_frame(values, symmetric=True)
-        chart: Chart = charts().histogram_chart(
-            frame, f"difference in {cell}", signed=True, better=one.direction(cell)
-        )
+        chart: Chart = charts().histogram_chart(frame, f"difference in {cell}", signed=True, better=one.direction(cell))
         return chart
 
     def pareto(self, x: str, y: str | None = None) -> Chart:

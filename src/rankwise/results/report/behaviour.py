@@ -13,14 +13,7 @@ from rankwise.core.view import Marked, TableView, number
 from rankwise.errors import MeasureError
 from rankwise.measures.cell_labels import read_label
 from rankwise.results.intervals import interval_of
-from rankwise.results.plots.chart_data import (
-    SLICES,
-    changed_users,
-    groups_of,
-    limits,
-    lorenz_frame,
-    slice_frame,
-)
+from rankwise.results.plots.chart_data import SLICES, changed_users, groups_of, limits, lorenz_frame, slice_frame
 from rankwise.results.plots.estimates import Estimate
 from rankwise.results.plots.plots import MOST_GROUPS, charts
 from rankwise.results.report.blocks import Block, Figure, Folded, Grid, Missing, Notes, Text
@@ -41,8 +34,7 @@ def given_slices(material: Material) -> list[Block]:
     known = groups_of(material.results)
     if not known:
         raise MeasureError(
-            "results were evaluated without groups",
-            hint="evaluate with users= and by=, or with warm_and_cold=True",
+            "results were evaluated without groups", hint="evaluate with users= and by=, or with warm_and_cold=True"
         )
     most = max(_FEWEST_GROUPS, min(MOST_GROUPS, _MOST_ROWS // len(material.drawn.systems)))
     blocks: list[Block] = []
@@ -76,18 +68,19 @@ def truth_popularity(material: Material) -> list[Block]:
     popularity = material.lists.train.group_by("item").agg(pl.len().cast(pl.Float64))
     relevant = material.lists.relevant.join(popularity, on="item", how="left")
     counts = relevant.group_by("user").agg(value=pl.col("len").fill_null(0.0).mean())
-    return _thirds(material, counts, "popularity-of-relevant-items",
-                   "mean training interactions of the user's relevant items")  # fmt: skip
+    return _thirds(
+        material, counts, "popularity-of-relevant-items", "mean training interactions of the user's relevant items"
+    )
 
 
-def _thirds(
-    material: Material, values: pl.DataFrame, name: str, what: str, absent: float | None = None
-) -> list[Block]:
+def _thirds(material: Material, values: pl.DataFrame, name: str, what: str, absent: float | None = None) -> list[Block]:
     """Return the primary measure in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
-    systems = {system: result.per_user.select(pl.col("user").cast(pl.String), value=cell)
-               for system, result in material.drawn.results.items()
-               if result.is_mean_of_users(cell)}  # fmt: skip
+    systems = {
+        system: result.per_user.select(pl.col("user").cast(pl.String), value=cell)
+        for system, result in material.drawn.results.items()
+        if result.is_mean_of_users(cell)
+    }
     if not systems:
         raise MeasureError(f"{cell} is not a mean over users, so groups of users have no value")
     users = pl.concat([frame.select("user") for frame in systems.values()]).unique()
@@ -101,8 +94,10 @@ def _thirds(
             interval = interval_of(cell, math.nan, own, None, 0.95, "auto", 10_000, 0, measures)
             found = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(own):,} users): {cell} = {found}"
-            rows.append({"group": f"{label} ({len(inside):,} users)", "users": len(own),
-                         "system": system, "text": text} | limits(found))  # fmt: skip
+            rows.append(
+                {"group": f"{label} ({len(inside):,} users)", "users": len(own), "system": system, "text": text}
+                | limits(found)
+            )
     frame = pl.DataFrame(rows, schema=SLICES)
     caption = f"{cell} by thirds of users: {what}"
     return [_slices(name, caption, frame, material)]
@@ -128,8 +123,7 @@ def exposure(material: Material) -> list[Block]:
     exposures, missing = material.lists.exposures(material.drawn.systems, material.k)
     if not exposures:
         return [Missing("the exposure of items", next(iter(missing.values())))]
-    without: list[Block] = [Missing(f"the exposure of {system}", why)
-                            for system, why in missing.items()]  # fmt: skip
+    without: list[Block] = [Missing(f"the exposure of {system}", why) for system, why in missing.items()]
     caption = f"Lorenz curves of item exposure in the top {material.k} of all lists. The nearer to "
     caption += f"the diagonal, the more evenly items are recommended.{material.left_out}"
     return [Figure("exposure", caption, lorenz_frame(exposures), charts().lorenz_chart), *without]
@@ -158,10 +152,12 @@ def _fairness_table(material: Material, name: str, labels: Sequence[str]) -> lis
     systems = material.estimates.systems
     names = [("", name), *((label, f"{name}[{label}]") for label in labels)]
     rows = [
-        [" ".join(f"{key}={value}" for key, value in read_label(label).items()) or "overall",
-         *(number(material.results[system].values.get(cell)) for system in systems)]
+        [
+            " ".join(f"{key}={value}" for key, value in read_label(label).items()) or "overall",
+            *(number(material.results[system].values.get(cell)) for system in systems),
+        ]
         for label, cell in names[:_CELLS]
-    ]  # fmt: skip
+    ]
     blocks: list[Block] = [Grid(TableView([name, *systems], rows), sortable=True)]
     if len(names) > _CELLS:
         blocks.append(Notes([f"{len(names) - _CELLS:,} more groups are in the saved results"]))
@@ -178,11 +174,8 @@ def examples(material: Material) -> list[Block]:
         return [Text(f"{cell} is the same in {system} and {baseline} for every user.")]
     better = material.direction(cell)
     gain = pl.col("difference") * (-1 if better is False else 1)
-    chosen = pl.concat([
-        values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)
-    ])  # fmt: skip
-    lists = {name: _by_user(material.lists.top(name, material.k), chosen["user"])
-             for name in (baseline, system)}  # fmt: skip
+    chosen = pl.concat([values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)])
+    lists = {name: _by_user(material.lists.top(name, material.k), chosen["user"]) for name in (baseline, system)}
     relevant = _by_user(material.lists.relevant, chosen["user"])
     folded: list[Block] = [
         _example(material, row, (baseline, system), lists, relevant.get(row["user"], []))
@@ -214,26 +207,37 @@ def _by_user(rows: pl.DataFrame, users: pl.Series) -> dict[str, list[str]]:
 
 
 def _example(
-    material: Material, row: dict[str, Any], pair: tuple[str, str],
-    lists: dict[str, dict[str, list[str]]], relevant: Sequence[str],
-) -> Folded:  # fmt: skip
+    material: Material,
+    row: dict[str, Any],
+    pair: tuple[str, str],
+    lists: dict[str, dict[str, list[str]]],
+    relevant: Sequence[str],
+) -> Folded:
     """Return the lists of one user side by side, hits marked."""
     titles, hits = material.lists.titles, set(relevant)
     columns = [lists[name].get(row["user"], []) for name in pair]
     rows = []
     for place in range(min(max(map(len, columns), default=0), _LIST)):
         items = [column[place] if place < len(column) else None for column in columns]
-        rows.append([str(place + 1), *(
-            "" if item is None
-            else Marked(f"✓ {titles.get(item, item)}", "bold") if item in hits
-            else titles.get(item, item) for item in items
-        )])  # fmt: skip
+        rows.append(
+            [
+                str(place + 1),
+                *(
+                    ""
+                    if item is None
+                    else Marked(f"✓ {titles.get(item, item)}", "bold")
+                    if item in hits
+                    else titles.get(item, item)
+                    for item in items
+                ),
+            ]
+        )
     if max(map(len, columns), default=0) > _LIST:
         rows.append(["…", "", ""])
     named = [titles.get(item, item) for item in relevant[:_ITEMS]]
     more = f" and {len(relevant) - _ITEMS:,} more" if len(relevant) > _ITEMS else ""
     change = f"{number(row['baseline'])} with {pair[0]}, {number(row['value'])} with {pair[1]}"
-    return Folded(f"User {row['user']}: {material.primary} {change}", [
-        Text(f"Relevant: {', '.join(named)}{more}."),
-        Grid(TableView(["rank", *pair], rows, left=(0, 1, 2))),
-    ])  # fmt: skip
+    return Folded(
+        f"User {row['user']}: {material.primary} {change}",
+        [Text(f"Relevant: {', '.join(named)}{more}."), Grid(TableView(["rank", *pair], rows, left=(0, 1, 2)))],
+    )

@@ -14,10 +14,7 @@ from rankwise.errors import RankwiseError
 if TYPE_CHECKING:
     from rankwise.results.plots.charts import Chart
 
-__all__ = [
-    "Block", "Figure", "Folded", "Grid", "Missing", "Notes", "Section", "Text", "fault", "reason",
-    "section",
-]  # fmt: skip
+__all__ = ["Block", "Figure", "Folded", "Grid", "Missing", "Notes", "Section", "Text", "fault", "reason", "section"]
 
 
 @dataclass(frozen=True)

@@ -49,38 +49,39 @@ def make_report(
         check_plain_design(comparison[1], "a report")
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
-        raise ParameterError(
-            f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results)
-        )
+        raise ParameterError(f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results))
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
     view = None if decision is None else getattr(decision, "view", None)
     if decision is not None and not isinstance(view, TableView):
-        raise ParameterError("decision takes what rankwise.decide returns",
-                             found=type(decision).__name__)  # fmt: skip
+        raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
     rule = {} if decision is None else decision.record["rule"]
     others = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if others:
-        raise ParameterError(f"the decision is about {others[0]!r}, which is not a result here",
-                             found=", ".join(results))  # fmt: skip
+        raise ParameterError(
+            f"the decision is about {others[0]!r}, which is not a result here", found=", ".join(results)
+        )
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: table for role, table in (given or {}).items() if table is not None}
     material = Material(
-        Estimates(results), main, table, not_compared, settings,
-        Lists(results, dict(runs or {}), tables), checks, view,
-    )  # fmt: skip
-    heading = (
-        title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
+        Estimates(results), main, table, not_compared, settings, Lists(results, dict(runs or {}), tables), checks, view
     )
+    heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     return Report(heading, sections_of(material))
 
 
 def report_one(
-    result: ShownResult, *, title: str | None = None, recommendations: Any = None,
-    truth: Any = None, train: Any = None, items: Any = None, audit: Any = None,
-) -> Report:  # fmt: skip
+    result: ShownResult,
+    *,
+    title: str | None = None,
+    recommendations: Any = None,
+    truth: Any = None,
+    train: Any = None,
+    items: Any = None,
+    audit: Any = None,
+) -> Report:
     """Return a page about this result alone; `rankwise.report` compares several.
 
     Parameters

@@ -126,6 +126,6 @@ class Material:
         classes = {type(m): None for r in self.results.values() for m in r.measures}
         order = list(FAMILIES)
         found = [Description(cls) for cls in classes]
-        return sorted(found, key=lambda d: (
-            order.index(d.cls.family) if d.cls.family in order else len(order), d.cls.name,
-        ))  # fmt: skip
+        return sorted(
+            found, key=lambda d: (order.index(d.cls.family) if d.cls.family in order else len(order), d.cls.name)
+        )

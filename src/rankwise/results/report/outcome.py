@@ -29,9 +29,16 @@ from rankwise.results.report.material import Material
 from rankwise.stats.differences import Floats
 
 __all__ = [
-    "all_values", "curves", "decision", "differences", "distribution", "leaderboard", "pair_table",
-    "trade_offs", "verdict",
-]  # fmt: skip
+    "all_values",
+    "curves",
+    "decision",
+    "differences",
+    "distribution",
+    "leaderboard",
+    "pair_table",
+    "trade_offs",
+    "verdict",
+]
 
 _COLUMNS = 8  # measures of the leaderboard: the others are in the table of all values
 _PANELS = 6  # charts side by side
@@ -47,9 +54,13 @@ def verdict(material: Material) -> list[Block]:
     if material.pairs is None:
         return [*_single(material), *_not_compared(material)]
     head, *others = verdict_sentences(material.pairs, material.settings)
-    notes = [*others, *(f"{who}: {label}" for label, who in _said_by(
-        material, lambda result: [result.label] if result.label else []
-    ).items())]  # fmt: skip
+    notes = [
+        *others,
+        *(
+            f"{who}: {label}"
+            for label, who in _said_by(material, lambda result: [result.label] if result.label else []).items()
+        ),
+    ]
     doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
     notes += [f"check {who}: {doubt}" for doubt, who in doubts.items()]
     return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
@@ -62,8 +73,7 @@ def _said_by(material: Material, say: Callable[[ShownResult], Sequence[str]]) ->
         for text in say(result):
             names.setdefault(text, []).append(name)
     every = len(material.results)
-    return {text: "all systems" if len(who) == every > 1 else ", ".join(who)
-            for text, who in names.items()}  # fmt: skip
+    return {text: "all systems" if len(who) == every > 1 else ", ".join(who) for text, who in names.items()}
 
 
 def _single(material: Material) -> list[Block]:
@@ -77,8 +87,9 @@ def _single(material: Material) -> list[Block]:
 
 def _not_compared(material: Material) -> list[Block]:
     if len(material.results) == 1:
-        return [Text("One system was evaluated: nothing is compared. Is it better than another? "
-                     "Add the other's result.")]  # fmt: skip
+        return [
+            Text("One system was evaluated: nothing is compared. Is it better than another? Add the other's result.")
+        ]
     return [Missing("the comparison", material.not_compared)]
 
 
@@ -181,8 +192,7 @@ def differences(material: Material) -> list[Block]:
         blocks.append(Notes([text]))
     others = pairs.filter(~pl.col("primary"))
     names = others["measure"].unique(maintain_order=True).to_list()[:_PANELS]
-    few = [leader_first(others.filter(measure=name), material.settings).head(_PAIRS)
-           for name in names]  # fmt: skip
+    few = [leader_first(others.filter(measure=name), material.settings).head(_PAIRS) for name in names]
     if few:
         figure = _difference_figure("differences-of-other-measures", pl.concat(few), material)
         blocks.append(Folded("Other measures (exploratory)", [figure]))
@@ -191,23 +201,22 @@ def differences(material: Material) -> list[Block]:
 
 def _difference_figure(name: str, rows: pl.DataFrame, material: Material) -> Figure:
     return Figure(
-        name, f"Paired differences with {100 - 100 * material.settings['alpha']:g} % confidence "
+        name,
+        f"Paired differences with {100 - 100 * material.settings['alpha']:g} % confidence "
         "intervals, each of one pair alone; verdicts are corrected over all pairs. An interval "
         "across the dashed line includes a difference of 0.",
-        difference_frame(rows), charts().difference_chart,
-    )  # fmt: skip
+        difference_frame(rows),
+        charts().difference_chart,
+    )
 
 
 def pair_table(material: Material) -> list[Block]:
     """Return every row of the comparison, with tests and effect sizes."""
     rows = _pairs(material)
-    view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS),
-                     material.settings)  # fmt: skip
+    view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings)
     view = replace(view, head=("measure and pair", *view.head[1:]))
     more = [f"{len(rows) - _ROWS:,} more rows are in comparison.table"] if len(rows) > _ROWS else []
-    return [Folded(f"All {len(rows):,} paired comparisons", [
-        Grid(view, sortable=True), Notes([*view.notes, *more]),
-    ])]  # fmt: skip
+    return [Folded(f"All {len(rows):,} paired comparisons", [Grid(view, sortable=True), Notes([*view.notes, *more])])]
 
 
 def _pairs(material: Material) -> pl.DataFrame:
@@ -220,9 +229,7 @@ def curves(material: Material) -> list[Block]:
     """Return measures against the cut-off k."""
     known: Mapping[str, Mapping[int, str]] = curves_of(material.results)
     if not known:
-        raise MeasureError(
-            "every measure was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"'
-        )
+        raise MeasureError("every measure was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
     chosen = {name: _some(cells) for name, cells in list(known.items())[:_PANELS]}
     frame = curve_frame(material.drawn, chosen)
     caption = f"{', '.join(chosen)} against the cut-off k, with 95 % confidence bands."
@@ -234,9 +241,7 @@ def _some(cells: Mapping[int, str]) -> dict[int, str]:
     """Return the first and last cut-offs, and evenly many between them: each has an interval."""
     step = (len(cells) - 1) / (_CUTOFFS - 1)
     every = list(cells.items())
-    return (
-        dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
-    )
+    return dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
 
 
 def trade_offs(material: Material) -> list[Block]:

@@ -18,16 +18,7 @@ from rankwise.core.view import Marked, TableView, csv_text
 from rankwise.errors import RankwiseError, UsageError, printable
 from rankwise.results.plots.plots import charts
 from rankwise.results.report import behaviour, outcome, record
-from rankwise.results.report.blocks import (
-    Block,
-    Figure,
-    Folded,
-    Missing,
-    Section,
-    fault,
-    reason,
-    section,
-)
+from rankwise.results.report.blocks import Block, Figure, Folded, Missing, Section, fault, reason, section
 from rankwise.results.report.inline import inlined, on_white
 from rankwise.results.report.material import Material
 from rankwise.tables.atomic_files import new_file, output_errors, write_text
@@ -44,41 +35,57 @@ _ROWS = 100  # of a chart's data on the page: all of them are among the assets
 def sections_of(material: Material) -> list[Section]:
     """Return the sections of a report, in the order in which a reader asks."""
     m = material
-    decided = [] if m.decision is None else [
-        section("decision", "Decision", ("the decision", lambda: outcome.decision(m)))
-    ]  # fmt: skip
+    decided = (
+        [] if m.decision is None else [section("decision", "Decision", ("the decision", lambda: outcome.decision(m)))]
+    )
     return [
         section("verdict", "Verdict", ("the verdict", lambda: outcome.verdict(m))),
         *decided,
-        section("leaderboard", "Leaderboard",
-                ("the leaderboard", lambda: outcome.leaderboard(m)),
-                ("all values", lambda: outcome.all_values(m))),
-        section("differences", "Paired differences",
-                ("paired differences", lambda: outcome.differences(m)),
-                ("the table of pairs", lambda: outcome.pair_table(m))),
+        section(
+            "leaderboard",
+            "Leaderboard",
+            ("the leaderboard", lambda: outcome.leaderboard(m)),
+            ("all values", lambda: outcome.all_values(m)),
+        ),
+        section(
+            "differences",
+            "Paired differences",
+            ("paired differences", lambda: outcome.differences(m)),
+            ("the table of pairs", lambda: outcome.pair_table(m)),
+        ),
         section("curves", "Measures against k", ("curves", lambda: outcome.curves(m))),
-        section("trade-offs", "Accuracy against coverage, novelty and bias",
-                ("trade-offs", lambda: outcome.trade_offs(m))),
-        section("slices", "For whom: groups of users and items",
-                ("groups", lambda: behaviour.given_slices(m)),
-                ("users by activity", lambda: behaviour.activity(m)),
-                ("users by popularity of their items", lambda: behaviour.truth_popularity(m))),
-        section("users", "Who gains and who loses",
-                ("the distribution over users", lambda: outcome.distribution(m))),
-        section("exposure", "Exposure of items",
-                ("the exposure of items", lambda: behaviour.exposure(m))),
-        section("fairness", "Fairness: values of groups",
-                ("measures of groups", lambda: behaviour.fairness(m))),
-        section("data", "Data, split and audit",
-                ("the counts", lambda: record.data(m)), ("the split", lambda: record.split(m)),
-                ("the audit", lambda: record.audit(m))),
-        section("examples", "Users where the systems differ most",
-                ("examples of users", lambda: behaviour.examples(m))),
-        section("conventions", "Conventions and provenance",
-                ("the settings", lambda: record.conventions(m)),
-                ("the inputs", lambda: record.inputs(m)), ("notes", lambda: record.remarks(m))),
+        section(
+            "trade-offs", "Accuracy against coverage, novelty and bias", ("trade-offs", lambda: outcome.trade_offs(m))
+        ),
+        section(
+            "slices",
+            "For whom: groups of users and items",
+            ("groups", lambda: behaviour.given_slices(m)),
+            ("users by activity", lambda: behaviour.activity(m)),
+            ("users by popularity of their items", lambda: behaviour.truth_popularity(m)),
+        ),
+        section("users", "Who gains and who loses", ("the distribution over users", lambda: outcome.distribution(m))),
+        section("exposure", "Exposure of items", ("the exposure of items", lambda: behaviour.exposure(m))),
+        section("fairness", "Fairness: values of groups", ("measures of groups", lambda: behaviour.fairness(m))),
+        section(
+            "data",
+            "Data, split and audit",
+            ("the counts", lambda: record.data(m)),
+            ("the split", lambda: record.split(m)),
+            ("the audit", lambda: record.audit(m)),
+        ),
+        section(
+            "examples", "Users where the systems differ most", ("examples of users", lambda: behaviour.examples(m))
+        ),
+        section(
+            "conventions",
+            "Conventions and provenance",
+            ("the settings", lambda: record.conventions(m)),
+            ("the inputs", lambda: record.inputs(m)),
+            ("notes", lambda: record.remarks(m)),
+        ),
         section("glossary", "Glossary", ("the glossary", lambda: record.glossary(m))),
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,10 +107,14 @@ class Report:
     def html(self) -> str:
         """The page as one self-contained HTML text, which opens without a network."""
         return _template().render(
-            title=self.title, sections=self.sections, version=__version__,
-            kind=lambda block: type(block).__name__.lower(), svg=self._svg, cells=_cells,
+            title=self.title,
+            sections=self.sections,
+            version=__version__,
+            kind=lambda block: type(block).__name__.lower(),
+            svg=self._svg,
+            cells=_cells,
             data=_data,
-        )  # fmt: skip
+        )
 
     @property
     def missing(self) -> dict[str, str]:
@@ -164,10 +175,7 @@ class Report:
     def _svg(self, figure: Figure) -> Mapping[str, str]:
         """Return the chart of a figure as SVG, or why it could not be drawn."""
         try:
-            return {
-                "svg": inlined(_drawn(figure), figure.name, printable(figure.caption)),
-                "why": "",
-            }
+            return {"svg": inlined(_drawn(figure), figure.name, printable(figure.caption)), "why": ""}
         except RankwiseError as error:
             return {"svg": "", "why": reason(error)}
         except Exception as error:  # noqa: BLE001 - one chart is not worth a page
@@ -178,15 +186,16 @@ def _template() -> Template:
     try:
         import jinja2
     except ImportError as error:
-        raise UsageError(
-            "a report is written with Jinja2", hint='pip install "rankwise[report]"'
-        ) from error
+        raise UsageError("a report is written with Jinja2", hint='pip install "rankwise[report]"') from error
     text = resources.files("rankwise.results.report").joinpath("page.html.j2").read_text("utf-8")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         # Every text is on one line and can be encoded; markup is text that was escaped already.
         finalize=lambda value: printable(value) if type(value) is str else value,
-    )  # fmt: skip
+    )
     return environment.from_string(text)
 
 
@@ -202,9 +211,7 @@ def _drawn(figure: Figure) -> str:
     try:
         import vl_convert
     except ImportError as error:
-        raise UsageError(
-            "charts are drawn with vl-convert", hint='pip install "rankwise[report]"'
-        ) from error
+        raise UsageError("charts are drawn with vl-convert", hint='pip install "rankwise[report]"') from error
     svg: str = vl_convert.vegalite_to_svg(charts().specification(figure.draw(figure.data)))
     return svg
 
@@ -229,8 +236,10 @@ def _write(content: bytes, path: Path) -> None:
 def _data(figure: Figure) -> Mapping[str, Any]:
     """Return the data of a chart as a table for the page, and how many rows are left out."""
     frame = figure.data.drop("text", strict=False)
-    rows = [["–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-             for value in row] for row in frame.head(_ROWS).iter_rows()]  # fmt: skip
+    rows = [
+        ["–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        for row in frame.head(_ROWS).iter_rows()
+    ]
     left = [index for index, dtype in enumerate(frame.dtypes) if not dtype.is_numeric()]
     return {"view": TableView(frame.columns, rows, left=left), "more": max(len(frame) - _ROWS, 0)}
 
@@ -245,11 +254,16 @@ def _cells(view: TableView) -> list[list[dict[str, Any]]]:
             text = printable(marked.text)
             value, interval = _INTERVAL.match(text).groups("")  # type: ignore[union-attr]
             key = _sort_key(text)
-            cells.append({
-                "text": value, "interval": interval, "style": marked.style,
-                "raised": marked.raised, "left": alignment == "left",
-                "key": "" if key == text else key,
-            })  # fmt: skip
+            cells.append(
+                {
+                    "text": value,
+                    "interval": interval,
+                    "style": marked.style,
+                    "raised": marked.raised,
+                    "left": alignment == "left",
+                    "key": "" if key == text else key,
+                }
+            )
         out.append(cells)
     return out
 

@@ -19,12 +19,15 @@ def data(material: Material) -> list[Block]:
     """Return the counts of users, rows and irregularities of every system."""
     names = dict.fromkeys(name for r in material.results.values() for name in sorted(r.counts))
     rows = [
-        [name.replace("_", " "), *(
-            "–" if (count := result.counts.get(name)) is None else f"{count:,}"
-            for result in material.results.values()
-        )]
+        [
+            name.replace("_", " "),
+            *(
+                "–" if (count := result.counts.get(name)) is None else f"{count:,}"
+                for result in material.results.values()
+            ),
+        ]
         for name in names
-    ]  # fmt: skip
+    ]
     return [Grid(TableView(["counts", *material.estimates.systems], rows))]
 
 
@@ -39,20 +42,28 @@ def split(material: Material) -> list[Block]:
     card, tested = cards[0], next(r.tested_on for r in material.results.values() if r.split)
     head = ["part", "rows", "users", "items"]
     rows = [
-        [name, *(f"{part[column]:,}" if isinstance(part.get(column), int) else "–"
-                 for column in ("rows", "users", "items"))]
+        [
+            name,
+            *(
+                f"{part[column]:,}" if isinstance(part.get(column), int) else "–"
+                for column in ("rows", "users", "items")
+            ),
+        ]
         for name, part in card["parts"].items()
-    ]  # fmt: skip
+    ]
     time = card.get("time") or {}
-    found = [f"{name.replace('_', ' ')}: {_moment(value, time) if name == 'moment' else value}"
-             for name, value in card["found"].items()]  # fmt: skip
+    found = [
+        f"{name.replace('_', ' ')}: {_moment(value, time) if name == 'moment' else value}"
+        for name, value in card["found"].items()
+    ]
     leak = time.get("leak_index", {}).get("mean")
     if leak is not None:
         found.append(f"mean share of training that is later than a test row: {leak:.2%}")
     cold = (card.get("cold") or {}).get("test") or {}
     if "share_of_users" in cold:
-        found.append(f"test users without training rows: {cold['share_of_users']:.2%}; "
-                     f"test items: {cold['share_of_items']:.2%}")  # fmt: skip
+        found.append(
+            f"test users without training rows: {cold['share_of_users']:.2%}; test items: {cold['share_of_items']:.2%}"
+        )
     return [Text(tested), Grid(TableView(head, rows)), Notes(found)]
 
 
@@ -73,11 +84,14 @@ def audit(material: Material) -> list[Block]:
     if material.audit is None:
         raise MeasureError("the split was not audited", hint="pass audit=rw.audit(train, test)")
     rows = [
-        [f"{row['code']} {row['name']}",
-         Marked(row["status"], "bold" if row["status"] in ("fail", "warn") else ""),
-         number(row["value"]), row["said"]]
+        [
+            f"{row['code']} {row['name']}",
+            Marked(row["status"], "bold" if row["status"] in ("fail", "warn") else ""),
+            number(row["value"]),
+            row["said"],
+        ]
         for row in material.audit.iter_rows(named=True)
-    ]  # fmt: skip
+    ]
     bad = material.audit["status"].is_in(["fail", "warn"]).sum()
     view = TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
     text = f"{len(rows)} checks for leakage: {bad} warn or fail."
@@ -91,8 +105,7 @@ def conventions(material: Material) -> list[Block]:
     if others and all(other == first for other in others):
         known = {"all systems": first}
     keys = dict.fromkeys(key for settings in known.values() for key in settings)
-    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())]
-            for key in keys if key != "measures"]  # fmt: skip
+    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "measures"]
     blocks: list[Block] = [Grid(TableView(["setting", *known], rows, left=range(len(known) + 1)))]
     parameters: dict[str, str] = {}
     for result in material.results.values():
@@ -118,17 +131,18 @@ def inputs(material: Material) -> list[Block]:
         for role, card in result.provenance.get("inputs", {}).items():
             shared.setdefault((role, *_card(card)), []).append(system)
     every = len(material.results)
-    rows = [["all" if len(systems) == every > 1 else ", ".join(systems), *row]
-            for row, systems in shared.items()]  # fmt: skip
+    rows = [["all" if len(systems) == every > 1 else ", ".join(systems), *row] for row, systems in shared.items()]
     head = ["system", "table", "source", "format", "rows", "columns", "sha256"]
     versions = {
         ", ".join(f"{key} {value}" for key, value in versions.items()): None
-        for r in material.results.values() if (versions := r.provenance.get("versions"))
-    }  # fmt: skip
-    dates = {f"{name}: {r.provenance['date']}": None
-             for name, r in material.results.items() if "date" in r.provenance}  # fmt: skip
-    return [Grid(TableView(head, rows, left=(0, 1, 2, 3, 5, 6))),
-            Notes([*versions, *(f"evaluated {date}" for date in dates)])]  # fmt: skip
+        for r in material.results.values()
+        if (versions := r.provenance.get("versions"))
+    }
+    dates = {f"{name}: {r.provenance['date']}": None for name, r in material.results.items() if "date" in r.provenance}
+    return [
+        Grid(TableView(head, rows, left=(0, 1, 2, 3, 5, 6))),
+        Notes([*versions, *(f"evaluated {date}" for date in dates)]),
+    ]
 
 
 def _card(card: Mapping[str, Any]) -> list[str]:
@@ -136,26 +150,29 @@ def _card(card: Mapping[str, Any]) -> list[str]:
     named = columns.items() if isinstance(columns, Mapping) else ()
     rows = card.get("rows")
     return [
-        str(card.get("source", "–")), str(card.get("format", "–")),
+        str(card.get("source", "–")),
+        str(card.get("format", "–")),
         f"{rows:,}" if isinstance(rows, int) else "–",
         ", ".join(role if role == name else f"{role}={name}" for role, name in named),
         (card.get("sha256") or "in memory")[:12],
-    ]  # fmt: skip
+    ]
 
 
 def remarks(material: Material) -> list[Block]:
     """Return the notes below the table of each result."""
-    return [Folded(f"Notes of {name}", [Notes(notes)])
-            for name, result in material.results.items() if (notes := result.notes)]  # fmt: skip
+    return [
+        Folded(f"Notes of {name}", [Notes(notes)])
+        for name, result in material.results.items()
+        if (notes := result.notes)
+    ]
 
 
 def glossary(material: Material) -> list[Block]:
     """Return the definition of each metric, from its docstring."""
     rows = [
-        [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary,
-         found.range, found.better]
+        [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary, found.range, found.better]
         for found in material.descriptions
-    ]  # fmt: skip
+    ]
     if not rows:
         raise MeasureError("the values are not named after measures of rankwise")
     head = ["measure", "family", "what it says", "range", "better"]

@@ -77,10 +77,16 @@ def report(
     """
     named, comparison, why = _compared(results, primary, baseline)
     return make_report(
-        named, None if comparison is None else (comparison.table, comparison.settings),
-        not_compared=why, primary=primary, title=title, runs=recommendations or {},
-        given={"truth": truth, "train": train, "items": items}, audit=audit, decision=decision,
-    )  # fmt: skip
+        named,
+        None if comparison is None else (comparison.table, comparison.settings),
+        not_compared=why,
+        primary=primary,
+        title=title,
+        runs=recommendations or {},
+        given={"truth": truth, "train": train, "items": items},
+        audit=audit,
+        decision=decision,
+    )
 
 
 def _compared(
@@ -103,9 +109,10 @@ def _compared(
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
     if wrong or not named or not all(isinstance(name, str) for name in named):
         raise ParameterError(
-            "a report needs results", found=", ".join(wrong) or "no result by name",
+            "a report needs results",
+            found=", ".join(wrong) or "no result by name",
             hint="pass rw.report({name: result, …}), or a comparison",
-        )  # fmt: skip
+        )
     if baseline is not None and baseline not in named:
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
     if primary is not None:

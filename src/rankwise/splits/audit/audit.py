@@ -23,13 +23,28 @@ from rankwise.tables.table import Table
 __all__ = ["audit"]
 
 _CHECKS = (
-    overlap.same_pairs, overlap.same_events, timing.boundary, overlap.drift_of_ids,
-    overlap.validation_overlap, overlap.shared_users, timing.future_items, timing.future_data,
-    timing.horizon, shift.popularity_drift, shift.cold, shift.filtered_before,
-    feature_leaks.feature_leaks, pipeline.tuned_on_test, copies.copies, timing.torn,
-    pipeline.candidate_order, too_good.too_good, pipeline.stage_leaks, shift.heavy_targets,
+    overlap.same_pairs,
+    overlap.same_events,
+    timing.boundary,
+    overlap.drift_of_ids,
+    overlap.validation_overlap,
+    overlap.shared_users,
+    timing.future_items,
+    timing.future_data,
+    timing.horizon,
+    shift.popularity_drift,
+    shift.cold,
+    shift.filtered_before,
+    feature_leaks.feature_leaks,
+    pipeline.tuned_on_test,
+    copies.copies,
+    timing.torn,
+    pipeline.candidate_order,
+    too_good.too_good,
+    pipeline.stage_leaks,
+    shift.heavy_targets,
     copies.repeated_rows,
-)  # fmt: skip
+)
 
 
 def audit(
@@ -118,17 +133,19 @@ def audit(
         "time_unit": time_unit,
     }
     parts = read_parts(
-        {"train": train, "test": test, "validation": validation, "lists": recommendations,
-         "candidates": candidates},
-        claim=claim, repeats=repeats, limits=limits or Limits(), stages=stages, columns=columns,
-        time_unit=time_unit, extra=extra,
-    )  # fmt: skip
+        {"train": train, "test": test, "validation": validation, "lists": recommendations, "candidates": candidates},
+        claim=claim,
+        repeats=repeats,
+        limits=limits or Limits(),
+        stages=stages,
+        columns=columns,
+        time_unit=time_unit,
+        extra=extra,
+    )
     return Audit(tuple(check(parts) for check in _CHECKS))
 
 
-def _read_known(
-    source: Any, role: Literal["items", "users"], columns: Columns | None
-) -> Table | None:
+def _read_known(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table | None:
     """Return the table of items or users; text columns of a file that hold numbers become such."""
     if source is None:
         return None
@@ -148,8 +165,9 @@ def _read_features(source: Any, columns: Columns | None) -> Table:
     if not times:
         raise ColumnError(
             "features say when each was known, in a column for the time",
-            where=table.source, found=f"columns {', '.join(map(repr, table.frame.columns))}",
-        )  # fmt: skip
+            where=table.source,
+            found=f"columns {', '.join(map(repr, table.frame.columns))}",
+        )
     return table.with_frame(table.frame.rename({times[0]: "timestamp"}))
 
 

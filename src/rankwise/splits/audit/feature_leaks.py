@@ -33,8 +33,9 @@ def feature_leaks(parts: Parts) -> Check:
     if features is not None:
         late = _late(parts, features)
         frames.append(late)
-        findings.append(f"{len(late):,} of {len(features.frame):,} features are later than the "
-                        "first test row of their user or item")  # fmt: skip
+        findings.append(
+            f"{len(late):,} of {len(features.frame):,} features are later than the first test row of their user or item"
+        )
     for role in PAIR:
         table: Table | None = parts.extra.get(f"{role}s")
         if table is None:
@@ -42,8 +43,9 @@ def feature_leaks(parts: Parts) -> Check:
         leaks = _leaks(parts, table, role)
         names = [column for column in table.frame.columns if column != role]
         found = ", ".join(f"{column} ({why})" for column, why in leaks.items()) or "none"
-        findings.append(f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, "
-                        f"computed with test rows: {found}")  # fmt: skip
+        findings.append(
+            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with test rows: {found}"
+        )
         frames += [table.frame.select(role, *leaks)] if leaks else []
     if not findings:
         return not_run("L13", name, "features= with timestamps, or items= and users=")
@@ -133,8 +135,7 @@ class _Statistics:
         named = dict(parts.named)
         test = named.pop("test")
         names = [n for n in ("history", "validation") if n in named]
-        known = [["train", *some] for size in range(len(names) + 1)
-                 for some in combinations(names, size)]  # fmt: skip
+        known = [["train", *some] for size in range(len(names) + 1) for some in combinations(names, size)]
         rated = all("relevance" in frame.columns for frame in (parts.train, test))
         sums = {name: _sums(frame, ids, role, rated) for name, frame in parts.named.items()}
         occurs = np.flatnonzero(sum(counts for counts, _, _ in sums.values()) > 0)
@@ -169,9 +170,7 @@ def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[
     rating = pl.lit(None, dtype=pl.Float64) if given is None else given
     own = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
     joined = ids.to_frame(role).join(own, on=role, how="left", maintain_order="left")
-    n, of_ratings, total = (
-        joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum")
-    )
+    n, of_ratings, total = (joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum"))
     return n, of_ratings, total
 
 

@@ -94,9 +94,7 @@ class Audit:
             if check.code == code.upper():
                 return check
         codes = [check.code for check in self.checks]
-        raise ParameterError(
-            f"there is no check {code!r}", found="L1 to L21", hint=nearest(code, codes)
-        )
+        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=nearest(code, codes))
 
     def rows(self, code: str) -> pl.DataFrame:
         """Return the rows, users or items at fault in a check; an empty table if there are none."""
@@ -156,8 +154,7 @@ class Audit:
         return ", ".join(f"{counts[status]} {status}" for status in order)
 
 
-_COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64,
-            "said": pl.String}  # fmt: skip
+_COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}
 
 
 def _lines(check: Check, limit: int | None) -> list[str]:
@@ -168,9 +165,8 @@ def _lines(check: Check, limit: int | None) -> list[str]:
         return [line]
     indent = " " * 13  # below the name
     below = textwrap.wrap(
-        check.said, max(limit, 40), initial_indent=indent, subsequent_indent=indent,
-        break_on_hyphens=False,
-    )  # fmt: skip
+        check.said, max(limit, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
     return [head, *below]
 
 

@@ -69,9 +69,7 @@ def _ids(source: Any, role: str) -> pl.Series:
     try:
         return pl.Series(list(source), strict=True)
     except (TypeError, pl.exceptions.PolarsError) as error:
-        raise ParameterError(
-            "the ids of a vocabulary are all integers or all strings", where=f"{role}s"
-        ) from error
+        raise ParameterError("the ids of a vocabulary are all integers or all strings", where=f"{role}s") from error
 
 
 def _untrained(parts: Parts, role: str) -> pl.Series:
@@ -137,10 +135,10 @@ def shared_users(parts: Parts) -> Check:
     """L6: users, or sessions, in both training and test."""
     name = "users or sessions shared"
     sessions = [
-        column for column in parts.train.columns
-        if plain_name(column) in ("session", "sessionid", "basket", "basketid")
-        and column in parts.test.columns
-    ]  # fmt: skip
+        column
+        for column in parts.train.columns
+        if plain_name(column) in ("session", "sessionid", "basket", "basketid") and column in parts.test.columns
+    ]
     shared, findings = [], []
     for column in sessions[:1]:
         text = pl.col(column).cast(pl.String)

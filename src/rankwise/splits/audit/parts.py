@@ -24,9 +24,14 @@ from rankwise.tables.table import Table
 __all__ = ["PAIR", "Claim", "Limits", "Parts", "read_parts", "rows_in"]
 
 PAIR = ["user", "item"]
-_CLAIMS: dict[str, Claim] = {"GlobalTime": "time", "SuccessiveTargets": "time",
-                             "TimeWindows": "time", "TwoStage": "time",
-                             "UserHoldout": "users", "UserKFold": "users"}  # fmt: skip
+_CLAIMS: dict[str, Claim] = {
+    "GlobalTime": "time",
+    "SuccessiveTargets": "time",
+    "TimeWindows": "time",
+    "TwoStage": "time",
+    "UserHoldout": "users",
+    "UserKFold": "users",
+}
 _PARTS = ("train", "test", "validation", "history")
 _STAGES = ("candidate_train", "ranker_train", "ranker_validation")
 
@@ -172,23 +177,27 @@ def read_parts(
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
     tables = {
-        name: read_table(
-            source,
-            "recommendations" if name in ("lists", "candidates") else "interactions",
-            columns,
-        )
+        name: read_table(source, "recommendations" if name in ("lists", "candidates") else "interactions", columns)
         for name, source in {**opened.sources, **opened.stages}.items()
     }
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
     frames, per_second = _in_one_unit(tables, time_unit or opened.unit)
     return Parts(
-        frames["train"], frames["test"], frames.get("validation"), frames.get("lists"),
-        claim=claim or opened.claim or "none", repeats=repeats, limits=limits,
-        per_second=per_second, candidates=frames.get("candidates"), history=frames.get("history"),
-        stages={name: frames[name] for name in opened.stages}, extra=extra,
+        frames["train"],
+        frames["test"],
+        frames.get("validation"),
+        frames.get("lists"),
+        claim=claim or opened.claim or "none",
+        repeats=repeats,
+        limits=limits,
+        per_second=per_second,
+        candidates=frames.get("candidates"),
+        history=frames.get("history"),
+        stages={name: frames[name] for name in opened.stages},
+        extra=extra,
         filtered_before=opened.filtered_before,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -202,33 +211,30 @@ class _Opened:
     filtered_before: bool = False
 
 
-def _open(
-    sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None
-) -> _Opened:
+def _open(sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None) -> _Opened:
     """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
     whole = sources.get("train")
     # Path.is_dir raises where a path is too long.
     if isinstance(whole, str | Path) and os.path.isdir(whole):  # noqa: PTH112
         whole = read(whole, columns=columns, time_unit=unit)
     if isinstance(whole, Folds):
-        raise ParameterError("an audit is of one split", found=repr(whole),
-                             hint="one after the other: folds[0], or DIR/0")  # fmt: skip
+        raise ParameterError(
+            "an audit is of one split", found=repr(whole), hint="one after the other: folds[0], or DIR/0"
+        )
     if not isinstance(whole, Split):
         missing = [name for name in ("train", "test") if name not in sources]
         if missing:
-            raise ParameterError(f"an audit needs the {missing[0]} part", hint="pass train and "
-                                 "test, or a split, or a folder that holds one")  # fmt: skip
+            raise ParameterError(
+                f"an audit needs the {missing[0]} part",
+                hint="pass train and test, or a split, or a folder that holds one",
+            )
         return _Opened(sources, stages)
     twice = [name for name in ("test", "validation") if name in sources]
     if twice:
-        raise ParameterError(
-            f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables"
-        )
+        raise ParameterError(f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables")
     table, times = whole.rows.table, whole.rows.time if whole.rows.has_times else None
     parts = {
-        name: table.with_frame(table.frame.filter(pl.Series(mask)))
-        for name, mask in whole.masks.items()
-        if mask.any()
+        name: table.with_frame(table.frame.filter(pl.Series(mask))) for name, mask in whole.masks.items() if mask.any()
     }
     main = {name: part for name, part in parts.items() if name in _PARTS}
     stages = {name: parts[name] for name in _STAGES if name in parts} | stages
@@ -240,9 +246,7 @@ def _open(
     return _Opened({**sources, **main}, stages, claim, unit, before)
 
 
-def _in_one_unit(
-    tables: dict[str, Table], unit: TimeUnit | None
-) -> tuple[dict[str, pl.DataFrame], float | None]:
+def _in_one_unit(tables: dict[str, Table], unit: TimeUnit | None) -> tuple[dict[str, pl.DataFrame], float | None]:
     """Return the tables with times in the same unit, and ticks per second."""
     frames, clocks = {}, {}
     for name, table in tables.items():
@@ -271,14 +275,11 @@ def _in_one_unit(
         raise ColumnError(
             "the parts measure time in different units",
             found="; ".join(
-                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}"
-                for name, t in clocks.items()
+                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}" for name, t in clocks.items()
             ),
             hint="give all parts timestamps of one kind, or say time_unit=",
         )
     lacking = [name for name in frames if name in ("validation", *_STAGES) and name not in clocks]
     if lacking:
-        raise ColumnError(
-            "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
-        )
+        raise ColumnError("some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}")
     return frames, float(clocks["train"].per_second)

@@ -21,8 +21,7 @@ def tuned_on_test(parts: Parts) -> Check:
         return not_run("L14", name, "runs=, a log with columns run, part and purpose")
     missing = [column for column in ("run", "part", "purpose") if column not in log.columns]
     if missing:
-        raise ColumnError("a log of runs has columns run, part and purpose", where="runs",
-                          found=", ".join(log.columns))  # fmt: skip
+        raise ColumnError("a log of runs has columns run, part and purpose", where="runs", found=", ".join(log.columns))
     log = log.with_columns(pl.col("part", "purpose").cast(pl.String).fill_null("not said"))
     test = log.filter(pl.col("part") == "test")
     bad = test.filter(pl.col("purpose") != "report")
@@ -51,9 +50,7 @@ def candidate_order(parts: Parts) -> Check:
     z = float((relative - 0.5).sum()) / float(((length + 1) / (12 * (length - 1))).sum()) ** 0.5
     first, last = (relative == 0).mean(), (relative == 1).mean()
     finding = f"of {len(positives):,} positives among {len(ranked):,} candidates of "
-    finding += (
-        f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
-    )
+    finding += f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
     finding += f"{(1 / length).mean():.1%} each; mean place {relative.mean():.3f}, z {z:.1f}"
     status = verdict(abs(z) > parts.limits.candidate_z)
     return Check("L17", name, status, z, finding, lambda: positives)
@@ -81,9 +78,7 @@ def stage_leaks(parts: Parts) -> Check:
     missing = labels.join(parts.train.select(key), on=key, how="anti")
     leaks["ranker rows missing from train, which is refitted and gives the seen items"] = missing
     if parts.lists is not None:
-        leaks["recommended items of the ranker's rows, not filtered as seen"] = rows_in(
-            parts.lists, labels, PAIR
-        )
+        leaks["recommended items of the ranker's rows, not filtered as seen"] = rows_in(parts.lists, labels, PAIR)
     bad = {description: rows for description, rows in leaks.items() if len(rows)}
     finding = "; ".join(f"{len(rows):,} {what}" for what, rows in bad.items()) or "no leak"
     finding += f" among {len(labels):,} ranker rows and {len(first):,} of the candidate model"

@@ -23,9 +23,11 @@ def popularity_drift(parts: Parts) -> Check:
     from scipy.stats import spearmanr
 
     name = "popularity drift"
-    counts = _counts(parts.train, "item", "train").join(
-        _counts(parts.test, "item", "test"), on="item", how="full", coalesce=True
-    ).fill_null(0)  # fmt: skip
+    counts = (
+        _counts(parts.train, "item", "train")
+        .join(_counts(parts.test, "item", "test"), on="item", how="full", coalesce=True)
+        .fill_null(0)
+    )
     before, after = counts["train"].to_numpy(), counts["test"].to_numpy()
     finding = f"counts of {len(counts):,} items in training and test: "
     finding += f"Jensen-Shannon divergence {_divergence(before, after):.3f}"
@@ -109,9 +111,11 @@ def filtered_before(parts: Parts) -> Check:
         few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
         if len(few) and (parts.filtered_before or missing > parts.limits.missing):
             frames.append(parts.train.join(few, on=role, how="semi"))
-            why = "the rule filters all rows" if parts.filtered_before else (
-                f"about {missing:,.0f} are expected just below"
-            )  # fmt: skip
+            why = (
+                "the rule filters all rows"
+                if parts.filtered_before
+                else (f"about {missing:,.0f} are expected just below")
+            )
             findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
     rows = pl.concat(frames).unique() if frames else parts.train.head(0)
     finding = "; ".join(findings or looked)

@@ -41,13 +41,10 @@ def future_items(parts: Parts) -> Check:
     end = parts.train["time"].max()
     new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
     share = len(new) / len(parts.test)
-    finding = (
-        f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
-    )
+    finding = f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
     if parts.lists is None:
         status = verdict(share > parts.limits.cold_rows)
-        return Check("L7", name, status, share, f"{finding}; recommendations would tell more",
-                     lambda: new)  # fmt: skip
+        return Check("L7", name, status, share, f"{finding}; recommendations would tell more", lambda: new)
     asked = parts.test.group_by("user").agg(asked=pl.col("time").min())
     lists = parts.lists.join(asked, on="user", how="inner").join(first, on="item", how="left")
     bad = lists.filter(pl.col("first") > pl.col("asked"))

@@ -85,11 +85,7 @@ def _reached(parts: Parts, asked: pl.DataFrame) -> dict[str, float]:
     out = {f"of the {_TOP} most popular in test": _recall(asked, oracle)}
     known = pl.concat([frame.select(PAIR) for frame in parts.known])
     if parts.repeats:
-        own = (
-            known.group_by(PAIR)
-            .len()
-            .sort(["user", "len", "item"], descending=[False, True, False])
-        )
+        own = known.group_by(PAIR).len().sort(["user", "len", "item"], descending=[False, True, False])
         own = own.with_columns(place=pl.int_range(pl.len()).over("user"))
         out["of the user's most frequent items"] = _recall(asked, own)
     what = f"of item neighbours among {min(_ITEMS, known['item'].n_unique()):,} items"
@@ -149,8 +145,7 @@ def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
     empty = pl.DataFrame(schema={"above": listed.dtype, "below": listed.dtype})
     if len(listed) > _LISTED:
         return empty
-    tops = [part["item"].value_counts().top_k(_LISTED, by="count")["item"]
-            for part in (parts.train, parts.test)]  # fmt: skip
+    tops = [part["item"].value_counts().top_k(_LISTED, by="count")["item"] for part in (parts.train, parts.test)]
     others = pl.concat(tops).unique()
     others = others.filter(~others.is_in(listed.implode()))
     return listed.to_frame("above").join(others.to_frame("below"), how="cross")
