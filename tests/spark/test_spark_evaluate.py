@@ -194,6 +194,17 @@ def test_true_and_false_are_a_relevance(spark):
     check_same(*evaluate(spark, tables, ["ndcg@5", "gini@5"], jackknife=3, weights=weights))
 
 
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
+def test_a_threshold_is_met_in_the_precision_of_the_ratings(spark, dtype):
+    tables = {role: frames(8)[role] for role in ("recommendations", "truth")}
+    grade = (pl.col("relevance") / 10 + 0.4).cast(dtype)
+    tables["truth"] = tables["truth"].with_columns(grade)
+    for threshold in (0.6, 0.7):
+        check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], jackknife=3, relevance_threshold=threshold))
+    expected = tables["truth"].filter(pl.col("relevance") > 0.65)["user"].n_unique()
+    assert rw.evaluate(**tables, measures="recall@5", relevance_threshold=0.7).counts["users"] == expected
+
+
 def test_no_truth_and_no_buckets_named(spark):
     only = {"recommendations": frames()["recommendations"]}
     check_same(*evaluate(spark, only, ["gini@5", "coverage@5"]))

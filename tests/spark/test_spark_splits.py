@@ -185,6 +185,15 @@ def test_no_times(numbers):
         split(frame, LeaveOut(1))
 
 
+def test_a_rating_is_compared_in_its_own_precision(spark):
+    table = pl.DataFrame({"user": [1] * 6, "item": range(6), "rating": [0.7, 0.6, 0.9, 0.8, 0.7, 0.1]})
+    table = table.cast({"rating": pl.Float32})
+    rule = LeaveOut(1, "random", filters=[MinRating(0.7)])
+    parts, _ = in_memory(rule, table)
+    assert sum(len(part) for part in parts.values()) == 4
+    assert_same(rule, send(spark, table), table)
+
+
 @pytest.mark.parametrize("rule", [KCore(9, 4), KCore(1, 10)], ids=repr)
 def test_k_core(rule, text):
     expected = as_multiset(rule.apply(TEXT.to_arrow(), columns=COLUMNS))

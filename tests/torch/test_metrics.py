@@ -736,3 +736,22 @@ def test_conventions(name):
     values = {cell: value.item() for cell, value in metrics.compute().items()}
     assert values == dict(expected.values)
     assert metrics.result()["ndcg@3"] == expected["ndcg@3"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_threshold_is_met_in_the_precision_of_the_target(dtype):
+    metric = Measure("recall@1", threshold=0.7)
+    metric.update(torch.tensor([[3.0, 1.0], [3.0, 1.0]]), torch.tensor([[0.7, 0.9], [0.1, 0.9]], dtype=dtype))
+    assert float(metric.compute()) == 0.25
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_threshold_between_numbers_of_half_precision_is_refused(dtype):
+    metric = Measure("recall@1", threshold=0.7)
+    target = torch.tensor([[0.7, 0.9]], dtype=dtype)
+    with pytest.raises(InputError, match="half precision"):
+        metric.update(torch.tensor([[3.0, 1.0]]), target)
+    metric.update(torch.tensor([[3.0, 1.0]]), target.float())
+    between = Measure("recall@1", threshold=0.5)
+    between.update(torch.tensor([[3.0, 1.0]]), target)
+    assert float(between.compute()) == 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,14 +13,31 @@ from rankwise.core.grouping import group
 from rankwise.core.ragged import Ints, bucket
 from rankwise.core.vocabulary import Codes, Vocabulary
 
-__all__ = ["Truth", "arrange_truth"]
+__all__ = ["Truth", "arrange_truth", "reaches"]
+
+
+def reaches(relevance: Any, threshold: float) -> Any:
+    """Return which relevances reach a threshold, as an array, expression or column of the same library.
+
+    A relevance reaches the threshold if it is at least the threshold, or is the threshold in single
+    precision: 0.7 stored as float32 is 0.69999999 as a double, and still 0.7. The data type of the
+    column is not asked, because engines and file formats widen it on the way.
+
+    >>> reaches(np.array([np.float32(0.7), 0.699999]), 0.7)
+    array([ True, False])
+    """
+    with np.errstate(over="ignore"):
+        single = float(np.float32(threshold))
+    if single >= threshold or single == 0 or np.isinf(single):
+        return relevance >= threshold
+    return (relevance >= threshold) | (relevance == single)
 
 
 @dataclass(frozen=True)
 class Truth:
     """The judged items of every user, grouped by user.
 
-    An item is relevant if its relevance reaches the threshold; without a threshold, if it is
+    An item is relevant if its relevance `reaches` the threshold; without a threshold, if it is
     above 0. Rows that are not relevant are kept: rating errors are computed from all rows.
     """
 
@@ -113,5 +131,5 @@ def _relevant(
     """Return which rows are relevant; None if all are."""
     if relevance is None:
         return None
-    relevant = relevance > 0 if threshold is None else relevance >= threshold
+    relevant = relevance > 0 if threshold is None else reaches(relevance, threshold)
     return None if relevant.all() else relevant

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
+from rankwise.core.truth import reaches
 from rankwise.encoding.fact_columns import read_groups
 from rankwise.encoding.fact_tables import Counted
 from rankwise.errors import MeasureError, ParameterError
@@ -168,7 +169,7 @@ def dealt_users(
         relevant = truth.frame
         if "relevance" in truth.empty.frame.columns:
             value = sf.col("relevance")
-            relevant = relevant.where(value > 0 if threshold is None else value >= threshold)
+            relevant = relevant.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
     ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
     every = ids[0]
     for other in ids[1:]:

@@ -13,6 +13,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from rankwise.core.truth import reaches
 from rankwise.errors import EmptyError, InputError
 from rankwise.spark.split_rows import SparkRows, bucket_of, extent_columns, hashed, ranked
 from rankwise.splits.entities import UserHoldout
@@ -260,7 +261,7 @@ def kept_rows(rule: Filter, rows: SparkRows) -> SparkRows:
         frame = _frequent(frame, {"user": rule.users, "item": rule.items})
     elif isinstance(rule, MinRating):
         rule.keep(Rows(rows.table))  # raises if there is no rating
-        frame = frame.filter(sf.col("relevance") >= float(rule.least))
+        frame = frame.filter(reaches(sf.col("relevance").cast("double"), float(rule.least)))
     elif isinstance(rule, Deduplicate):
         frame = _distinct(rule, rows)
     return rows.with_frame(frame)

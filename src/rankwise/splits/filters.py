@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
 from rankwise.core.ragged import runs
+from rankwise.core.truth import reaches
 from rankwise.errors import ColumnError, EmptyError, ParameterError
 from rankwise.splits.card import plain
 from rankwise.splits.rows import Mask, Rows, read_rows
@@ -156,7 +157,7 @@ class MinRating(Filter):
 
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
-        mask: Mask = _ratings(rows) >= self.least
+        mask: Mask = reaches(_ratings(rows), self.least)
         return mask
 
 

@@ -226,6 +226,10 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise ColumnError(f"column {name!r} does not hold numbers", where=source, found=str(column.dtype))
     number = column.cast(pl.Float64)
+    if column.dtype == pl.Float16:  # has three digits: the decimal number that they write is what was stored
+        halves = column.unique().drop_nulls()
+        decimals = [float(str(value)) for value in halves.to_numpy()]
+        number = column.replace_strict(halves, decimals, default=None, return_dtype=pl.Float64)
     if column.dtype.is_integer() or column.dtype.is_decimal():
         check_exact(column, number, name, source)
     return number

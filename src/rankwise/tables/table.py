@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from rankwise.core.truth import reaches
 from rankwise.tables.columns import TableRole
 from rankwise.tables.protocol import Protocol
 
@@ -72,7 +73,7 @@ class Table:
         if "relevance" not in self.frame.columns:
             return self.frame
         value = pl.col("relevance")
-        return self.frame.filter(value > 0 if threshold is None else value >= threshold)
+        return self.frame.filter(value > 0 if threshold is None else reaches(value, threshold))
 
     @property
     def card(self) -> dict[str, Any]:

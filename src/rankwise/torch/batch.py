@@ -157,6 +157,18 @@ def _check_threshold(spec: MetricSpec, target: Rows) -> None:
         )
 
 
+def _check_precision(target: Tensor, threshold: float | None) -> None:
+    """Raise if grades of half precision cannot be compared with the threshold."""
+    if threshold is None or not target.dtype.is_floating_point or target.dtype.itemsize > 2:
+        return
+    if float(torch.tensor(threshold, dtype=target.dtype)) != threshold:
+        raise InputError(
+            "the relevance threshold is no number of the target's half precision",
+            found=f"relevance_threshold={threshold}, target of {target.dtype}",
+            hint="keep the target in float32, or take a threshold between two grades",
+        )
+
+
 def block_rows(width: int, block_size: int | None) -> int:
     """Return the number of users per block, from the number of scores per user."""
     return block_size or max(1, _CELLS // max(1, width))
@@ -180,6 +192,7 @@ def read_batch(
         If shapes or devices do not fit, or an item is unknown.
     """
     _check_tensors(scores, device, target=target, users=users, exclude=exclude, candidates=candidates)
+    _check_precision(target, spec.settings.relevance_threshold)
     if isinstance(scores, Tensor):
         scores = checked_scores(scores)
     with checks_at_end():

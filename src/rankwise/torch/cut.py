@@ -13,6 +13,7 @@ from rankwise.core.block import Block
 from rankwise.core.facts import Facts
 from rankwise.core.hits import Hits, expect, resolve
 from rankwise.core.row_sets import Ideal, ItemRows, JudgedRows, Needs, Overlap, RecommendedRows, RowSets
+from rankwise.core.truth import reaches
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import find, place_of
 
@@ -87,7 +88,8 @@ def is_relevant(judged: ItemRanks, threshold: float | None) -> Tensor:
     value = judged.rows.value
     if value is None:
         return torch.ones_like(judged.rows.row, dtype=torch.bool)
-    return value > 0 if threshold is None else value >= threshold
+    relevant: Tensor = value > 0 if threshold is None else reaches(value, threshold)
+    return relevant
 
 
 def _by_rank(found: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
