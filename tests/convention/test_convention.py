@@ -300,7 +300,7 @@ def test_results_under_two_conventions_of_one_name_do_not_compare():
         ties: rw.evaluate(RUN, TRUTH, "recall@1", convention=rw.Convention("mine", ties=ties))
         for ties in ("item", "item_desc")
     }
-    with pytest.raises(UsageError, match="different conventions"):
+    with pytest.raises(UsageError, match="different settings of convention"):
         rw.compare(results)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.core.options import compared_options
 from rankwise.errors import ParameterError
 from rankwise.spark.tables import send
 from rankwise.stats import paired_t
@@ -60,6 +63,19 @@ def test_it_is_the_comparison_of_one_process(spark, systems):
             assert ours.table[column].equals(theirs.table[column], null_equal=True), column
     assert ours["two"]["verdict"] == "better"
     assert "two" in str(ours)
+
+
+def test_every_option_that_moves_a_number_is_compared(spark, systems):
+    lists, truth = systems
+    whole = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark, ties=None)
+    for name in compared_options():
+        sides = []
+        for value in ("one", "other"):
+            settings = {**whole.provenance["settings"], name: value, "ties_given": True}
+            counts = {**whole.counts, "lists_with_rank_gaps": 1}
+            sides.append(replace(whole, counts=counts, provenance={**whole.provenance, "settings": settings}))
+        with pytest.raises(ParameterError, match=f"different settings of {name}\n"):
+            rs.compare(*sides)
 
 
 def test_missing_users(spark, systems):

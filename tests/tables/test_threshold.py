@@ -69,7 +69,9 @@ def test_float32_and_float64_have_the_same_relevant_items(container, dtype, tmp_
 
 
 def test_half_precision_means_the_decimal_number_that_it_writes():
-    table = pl.DataFrame({"user": [1, 2, 2], "item": [5, 7, 8], "rating": pl.Series([0.1, 0.9, 0.05], dtype=pl.Float16)})
+    table = pl.DataFrame(
+        {"user": [1, 2, 2], "item": [5, 7, 8], "rating": pl.Series([0.1, 0.9, 0.05], dtype=pl.Float16)}
+    )
     assert rw.evaluate({1: [5], 2: [8]}, table, "recall@1", threshold=0.1)["recall@1"] == 0.5
 
 

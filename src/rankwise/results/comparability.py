@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field
+from itertools import combinations
 from typing import Any
 
 import polars as pl
 
+from rankwise.core.options import compared_options
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.align_users import check_ids
 from rankwise.results.result import Result
@@ -15,7 +18,6 @@ from rankwise.tables.protocol import PASSED
 
 __all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
 
-_SETTINGS = ("convention", "relevance_threshold", "exclude_seen", "catalogue", "order_by", "ids", "score_precision")
 _FORCE = "; force=True compares them anyway"
 
 
@@ -37,23 +39,15 @@ def check_questions(results: Mapping[str, Result]) -> None:
         "these results are of different splits",
         "evaluate every model on the same split",
     )
-    settings = {name: result.provenance["settings"] for name, result in results.items()}
-    _check_rules(results)
     conventions = {name: result.provenance.get("convention") for name, result in results.items()}
-    for key in _SETTINGS:
-        values = {name: known[key] for name, known in settings.items() if key in known}
-        _check_same(
-            {name: repr(value) for name, value in values.items()},
-            values,
-            f"these results were evaluated with different settings of {key}",
-            "evaluate all with the same settings",
-        )
     _check_same(
         {name: repr(saved) for name, saved in conventions.items()},
         {name: "rankwise's" if saved is None else saved["name"] for name, saved in conventions.items()},
-        "these results are of different conventions",
+        "these results were evaluated with different settings of convention",
         "evaluate all under the same convention",
     )
+    for entry in compared_options().values():
+        _CHECKS[entry.metadata["agreement"]](entry, results)
     inputs = {name: result.provenance["inputs"] for name, result in results.items()}
     for role in ("train", "items"):
         rows = {name: cards[role]["rows"] for name, cards in inputs.items() if role in cards}
@@ -65,20 +59,65 @@ def check_questions(results: Mapping[str, Result]) -> None:
         )
 
 
-def _check_rules(results: Mapping[str, Result]) -> None:
-    """Raise if a measure is averaged over users by different rules, or of other relevant rows."""
-    measures = {str(measure @ ()) for result in results.values() for measure in result.measures}
-    for key in ("population", "undefined", "without_list", "relevance"):
-        for measure in sorted(measures):
-            values = {
-                name: rule for name, result in results.items() if (rule := _rule(result, measure, key)) is not None
-            }
-            _check_same(
-                values,
-                values,
-                f"these results were evaluated with different settings of {key}",
-                "evaluate all with the same settings",
-            )
+def _check_option(name: str, values: Mapping[str, Any]) -> None:
+    """Raise if an option differs between the results that say what it was."""
+    _check_same(
+        {result: repr(value) for result, value in values.items()},
+        values,
+        f"these results were evaluated with different settings of {name}",
+        f"evaluate all with the same {name}",
+    )
+
+
+def _settings(results: Mapping[str, Result], name: str) -> dict[str, Any]:
+    """Return an option of the results that say what it was: tables of other tools do not."""
+    saved = {key: result.provenance["settings"] for key, result in results.items()}
+    return {key: settings[name] for key, settings in saved.items() if name in settings}
+
+
+def _check_equal(entry: Field[Any], results: Mapping[str, Result]) -> None:
+    """Raise if an option differs."""
+    _check_option(entry.name, _settings(results, entry.name))
+
+
+def _check_per_metric(entry: Field[Any], results: Mapping[str, Result]) -> None:
+    """Raise if an option differs for a metric that results have in common."""
+    metrics = {str(metric @ ()) for result in results.values() for metric in result.measures}
+    for metric in sorted(metrics):
+        values = {name: _rule(result, metric, entry.name) for name, result in results.items()}
+        _check_option(entry.name, {name: rule for name, rule in values.items() if rule is not None})
+
+
+def _check_where_counted(entry: Field[Any], results: Mapping[str, Result]) -> None:
+    """Raise if an option differs between results that it had an effect on."""
+    affected = {name: result for name, result in results.items() if result.counts.get(entry.metadata["counted"])}
+    _check_option(entry.name, _settings(affected, entry.name))
+
+
+def _check_ties(entry: Field[Any], results: Mapping[str, Result]) -> None:
+    """Raise if ties were ordered by different rules where there can be ties.
+
+    Without a rule ranked lists are taken in their order and scored lists in the mean over all
+    orders of ties, each rightly; a rule that only one result was given moves it away from the rest
+    if these are ordered by score, or if it favours or wrongs relevant items.
+    """
+    rules, chosen = _settings(results, entry.name), _settings(results, "ties_given")
+    said = [name for name in rules if name in chosen]
+    for left, right in combinations(said, 2):
+        one, other = (left, right) if chosen[left] or not chosen[right] else (right, left)
+        if rules[one] == rules[other] or not chosen[one]:
+            continue
+        if chosen[other] or rules[other] != "input" or rules[one] in ("optimistic", "pessimistic"):
+            _check_option(entry.name, {name: rules[name] for name in (left, right)})
+
+
+_CHECKS = {
+    "equal": _check_equal,
+    "per_metric": _check_per_metric,
+    "ties": _check_ties,
+    "where_counted": _check_where_counted,
+}
+"""What each kind of agreement of an option asks of results (`rankwise.core.options.Agreement`)."""
 
 
 def _rule(result: Result, measure: str, key: str) -> str | None:
