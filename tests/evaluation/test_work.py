@@ -369,7 +369,9 @@ def test_options_are_written_once():
     from rankwise.core import options as declared
     from rankwise.evaluation import settings
 
-    hints = get_type_hints(Settings, {**vars(declared), **vars(settings), "Measure": rw.Measure, "Convention": rw.Convention})
+    hints = get_type_hints(
+        Settings, {**vars(declared), **vars(settings), "Measure": rw.Measure, "Convention": rw.Convention}
+    )
     options = {field.name for field in fields(Settings) if "text" in field.metadata}
     shorthands = {"k", "threshold"}  # they end up in measures and relevance_threshold
     assert options | shorthands == ListOptions.__annotations__.keys()

@@ -149,8 +149,8 @@ def test_values_that_are_no_means():
 TRUTH = {user: {1: 1.0, 2: 1.0} for user in range(8)}
 
 
-def run(lists=None, truth=TRUTH, **options):
-    return rw.evaluate(lists or {user: [1, 3] for user in truth}, truth, "recall@2", **options)
+def run(lists=None, truth=TRUTH, measures="recall@2", **options):
+    return rw.evaluate(lists or {user: [1, 3] for user in truth}, truth, measures, **options)
 
 
 def test_users_that_one_result_lacks():
@@ -381,8 +381,12 @@ def test_missing_lists_are_not_rewarded():
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
-        ({"train": {0: [1]}}, {"train": {0: [1, 2], 1: [1]}}, "different train"),
-        ({"items": range(9)}, {"items": range(20)}, "different items"),
+        (
+            {"train": {0: [1]}, "measures": "novelty@2"},
+            {"train": {0: [2]}, "measures": "novelty@2"},
+            "training interact",
+        ),
+        ({"items": range(9), "measures": "gini@2"}, {"items": range(20), "measures": "gini@2"}, "different catalogues"),
         ({"items": range(9)}, {}, "different settings of catalogue"),
         ({"train": {0: [7]}, "exclude_seen": True}, {"train": {0: [7]}}, "settings of exclude_seen"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import kernels
-from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.tables import delimited, files, typed_columns
 from rankwise.tables.formats import Declared

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.core.texts import WHOLE_NUMBER
 
 __all__ = ["Hashes", "combined", "digest_of", "hash_of_column", "hash_of_text"]
 

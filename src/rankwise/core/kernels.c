@@ -200,6 +200,56 @@ RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, 
     }
 }
 
+/* Whether a text is a whole number as it would be written back, of 64 bits: then *value is it. */
+static int rw_whole_number(const rw_view *view, const uint8_t *const *buffers, int64_t *value) {
+    const int32_t length = rw_length(view);
+    const uint8_t *text = length > 12 ? rw_text(view, buffers) : (const uint8_t *)view + 4;
+    const int32_t sign = length > 0 && text[0] == '-', digits = length - sign;
+    if (digits < 1 || digits > 19 || (text[sign] == '0' && length > 1))
+        return 0;
+    uint64_t number = 0;
+    for (int32_t at = sign; at < length; at++) {
+        if (text[at] < '0' || text[at] > '9')
+            return 0;
+        number = 10 * number + (uint64_t)(text[at] - '0');
+    }
+    if (number > (uint64_t)INT64_MAX + (uint64_t)sign)
+        return 0;
+    *value = (int64_t)(sign ? 0 - number : number);
+    return 1;
+}
+
+/* Put whole numbers in the place of the hashes of their texts. */
+RW_API void rw_whole_numbers(const rw_view *views, const uint8_t *const *buffers, int64_t first, int64_t stop,
+                             int64_t *words) {
+    for (int64_t row = first; row < stop; row++)
+        rw_whole_number(views + row, buffers, words + row);
+}
+
+/* The finaliser of SplitMix64. */
+static uint64_t rw_final(uint64_t hash) {
+    hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9u;
+    hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EBu;
+    return hash ^ (hash >> 31);
+}
+
+/* Return the sum of the hashes of rows: of `start` and each word times the factor of its column. */
+RW_API uint64_t rw_row_digest(const uint64_t *const *columns, const uint64_t *factors, int64_t n_columns, int64_t rows,
+                              uint64_t start) {
+    uint64_t total = 0;
+    const uint64_t *a = columns[0], *b = columns[n_columns > 1], *c = columns[n_columns > 2 ? 2 : 0];
+    const uint64_t p = factors[0], q = n_columns > 1 ? factors[1] : 0, r = n_columns > 2 ? factors[2] : 0;
+    for (int64_t row = 0; n_columns <= 3 && row < rows; row++)
+        total += rw_final(start + p * a[row] + q * b[row] + r * c[row]);
+    for (int64_t row = 0; n_columns > 3 && row < rows; row++) {
+        uint64_t hash = start;
+        for (int64_t column = 0; column < n_columns; column++)
+            hash += factors[column] * columns[column][row];
+        total += rw_final(hash);
+    }
+    return total;
+}
+
 /* Write where the rows of each user end at each cut-off: ends[cut * users + u] is one more than the
    last row of user u at a rank up to cuts[cut], of an array that is all 0 before. Rows are in order
    of user and rank. Without a branch: where a list has its hits cannot be foreseen. */

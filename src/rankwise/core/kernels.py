@@ -39,6 +39,7 @@ __all__ = [
     "positions",
     "ranks",
     "road",
+    "row_digest",
     "scatter",
     "sums",
     "top",
@@ -100,9 +101,10 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         "rw_scatter",
         "rw_sums",
         "rw_text_hashes",
+        "rw_whole_numbers",
     ):
         getattr(library, name).restype = None
-    library.rw_whole_columns.restype = ctypes.c_uint64
+    library.rw_whole_columns.restype = library.rw_row_digest.restype = ctypes.c_uint64
     return library, "compiled"
 
 
@@ -371,6 +373,22 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
         pointer(out),
     )
     return out
+
+
+def row_digest(columns: Sequence[Ints], factors: Ints, start: int) -> int | None:
+    """Return the sum of the hashes of rows of words, modulo 2^64."""
+    library = loaded()
+    if library is None:
+        return None
+    columns = [np.ascontiguousarray(column) for column in columns]
+    total: int = library.rw_row_digest(
+        pointer(np.array([column.ctypes.data for column in columns], dtype=np.uint64)),
+        pointer(factors),
+        ctypes.c_int64(len(columns)),
+        ctypes.c_int64(len(columns[0])),
+        ctypes.c_uint64(start),
+    )
+    return total
 
 
 def _signed(values: Ints) -> Ints:

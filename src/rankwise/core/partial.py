@@ -15,12 +15,13 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.about import About
+from rankwise.core.digests import added
 from rankwise.core.packing import pack, unpack
 from rankwise.errors import DuplicateError, ParameterError
 
 __all__ = ["ADDED", "Partial"]
 
-_VERSION = 1
+_VERSION = 2
 ADDED = ("rows", "ids_trimmed")
 """The numbers that add up over the cards of a table that came in chunks."""
 
@@ -49,6 +50,8 @@ class Partial:
         Source, format, rows and hash of the tables that came in chunks, by role.
     reference_counts : dict of str to int
         Counts of the tables that all chunks share, equal in each.
+    digests : dict of str to int
+        Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
     """
 
     users: pl.DataFrame
@@ -60,6 +63,7 @@ class Partial:
     ties: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     reference_counts: Mapping[str, int] = field(default_factory=dict)
+    digests: Mapping[str, int] = field(default_factory=dict)
 
     def merge(self, *others: Partial) -> Partial:
         """Return the partial of all users, merged with others; their order does not matter.
@@ -98,6 +102,10 @@ class Partial:
             ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
             inputs=_merged_cards([partial.inputs for partial in partials]),
             reference_counts={name: count for partial in partials for name, count in partial.reference_counts.items()},
+            digests={
+                name: added(partial.digests.get(name, 0) for partial in partials)
+                for name in sorted({name for partial in partials for name in partial.digests})
+            },
         )
 
     def check(self, other: Partial) -> None:
@@ -127,6 +135,7 @@ class Partial:
             "ties": self.ties,
             "inputs": dict(self.inputs),
             "reference_counts": dict(self.reference_counts),
+            "row_digests": dict(self.digests),
         }
         given = {name: frame for name, frame in frames.items() if frame is not None}
         return pack("partial", _VERSION, values, given)
@@ -151,6 +160,7 @@ class Partial:
             ties=tuple(values["ties"]),
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
             reference_counts=values["reference_counts"],
+            digests=values["row_digests"],
         )
 
 

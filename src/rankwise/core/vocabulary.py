@@ -24,7 +24,6 @@ from rankwise.core.texts import text_hashes
 from rankwise.errors import IdError
 
 __all__ = [
-    "WHOLE_NUMBER",
     "Codes",
     "HashCollision",
     "HashedStrings",
@@ -38,9 +37,6 @@ __all__ = [
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """Codes of ids: a one-dimensional NumPy array of an integer type."""
-
-WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
-"""Text that is a whole number in canonical form."""
 
 
 class Vocabulary(Protocol):

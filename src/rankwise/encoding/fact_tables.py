@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.core.digests import column_words, id_words, number_words, row_digest, set_words, text_words
 from rankwise.core.facts import Fact, FactKind, Groups
 from rankwise.core.ragged import Ints
+from rankwise.core.threads import default_threads
 from rankwise.encoding import fact_arrays as build
 from rankwise.encoding.fact_columns import Found, Matrix, Named, find, read_categories, read_features, read_groups
 from rankwise.encoding.id_space import IdSpace
@@ -21,7 +23,7 @@ from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.table import Table
 from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
 
-__all__ = ["Counted", "FactTables"]
+__all__ = ["Counted", "FactTables", "digest_of_interactions"]
 
 RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
 """Ids of a table and their role to the row that each target has among them, -1 for none."""
@@ -65,6 +67,8 @@ class Counted:
         By column of user groups, all groups that there are.
     train_groups : mapping of str to TrainGroups
         By name, the groups of users that training interactions define; pieces have their columns.
+    digests : mapping of str to int
+        Digests of tables of which pieces bring no rows.
     """
 
     popularity: pl.DataFrame | None = None
@@ -72,6 +76,7 @@ class Counted:
     sources: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     groups: Mapping[str, pl.Series] = field(default_factory=dict)
     train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
+    digests: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -199,6 +204,29 @@ class FactTables:
         wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
         return {fact.column: self._groups(fact).names for fact in wanted}
 
+    def digest(self, fact: Fact[Any]) -> int:
+        """Return the digest of the rows of its table that a fact is made of: ids, and what is read of them.
+
+        Categories, groups and vectors count as they are read, in whatever form they are written.
+        """
+        if fact.kind == "baseline":
+            return _digest_of_lists(self.tables["baseline"])
+        role = "item" if fact.kind in _OF else "user"
+        if self._made(fact) is not None or _TABLES[fact.kind][-1] == "train":
+            return digest_of_interactions(self.tables["train"])
+        table = self.tables[_TABLES[fact.kind][-1]]
+        if fact.kind == "features":
+            matrix: Matrix = self._item_column(fact, table)
+            words = [number_words(np.ascontiguousarray(column)) for column in matrix.vector.T]
+            return row_digest([id_words(table.frame[role]), *words, matrix.known.astype(np.uint64)])
+        if fact.kind == "propensity":
+            values = column_words(table.frame[self.columns_of[fact].names[0]])
+        else:
+            group = fact if fact.kind != "source" else Fact("user_group", fact.column)
+            named: Named = self._item_column(fact, table) if fact.kind == "categories" else self._groups(group)
+            values = set_words(named.code, text_words(named.names), named.starts)
+        return row_digest([id_words(table.frame[role]), values])
+
     def descriptions(self) -> dict[str, str]:
         """Return where each fact came from."""
         return {str(fact): self._description(fact) for fact in sorted(self.wanted)}
@@ -305,6 +333,21 @@ class FactTables:
         if (fact, text) not in self._parsed:
             self._parsed[fact, text] = make()
         return self._parsed[fact, text]
+
+
+def digest_of_interactions(table: Table) -> int:
+    """Return the digest of the users and items of a table."""
+    return row_digest([id_words(table.frame["user"]), id_words(table.frame["item"])], default_threads())
+
+
+def _digest_of_lists(table: Table) -> int:
+    """Return the digest of lists and of what orders them: ranks, scores, or the rows themselves."""
+    ids = [id_words(table.frame[name]) for name in ("user", "item")]
+    for name in ("rank", "score"):
+        if name in table.frame.columns:
+            return row_digest([*ids, number_words(table.frame[name].to_numpy())])
+    place = pl.int_range(pl.len()).over("user")
+    return row_digest([*ids, id_words(table.frame.select(place).to_series())])
 
 
 def _targets(table: Table, ids: pl.Series, rows: RowsOf) -> tuple[Ints, int]:

@@ -181,6 +181,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
         "rules": first["rules"] | _exceptions(first["settings"], second),
+        "digests": dict(sorted((first["digests"] | second["digests"]).items())),
         "inputs": second["inputs"] | first["inputs"],
     }
 

@@ -17,6 +17,7 @@ from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.errors import EmptyError, IdError, InputError
+from rankwise.evaluation.digests import digest_of_truth, digests_of_tables
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -54,6 +55,7 @@ class Summary:
     settings: Settings
     plan: Plan
     facts: FactTables
+    user_table: UserTable
     truth: Table | None
     merged: Partial
     share: UserShare
@@ -141,6 +143,15 @@ class Summary:
             rows.append({"group": group, **self._totals(others, sums, measures)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    def _digests(self) -> dict[str, int]:
+        """Return the digest of what metrics read of each table: shared ones, and those that came in pieces."""
+        counted = self.facts.counted
+        by_user = None if counted is None else False
+        shared = digests_of_tables(self.settings, self.plan, self.facts, self.user_table, by_user=by_user)
+        truth = {} if self.truth is None else digest_of_truth(self.truth)
+        digests = {**truth, **shared, **self.merged.digests, **({} if counted is None else counted.digests)}
+        return dict(sorted(digests.items()))
+
     def _provenance(self) -> dict[str, Any]:
         merged, facts = self.merged, self.facts
         cards = {role: _one_card(list(cards)) for role, cards in merged.inputs.items()}
@@ -168,6 +179,7 @@ class Summary:
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
             "measures": {str(measure): _in_full(measure.parameters) for measure in self.plan.measures},
+            "digests": {name: f"{digest:016x}" for name, digest in self._digests().items()},
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
@@ -200,6 +212,7 @@ def summarise(
         settings=settings,
         plan=plan,
         facts=facts,
+        user_table=user_table,
         truth=truth,
         merged=merged,
         items=items,

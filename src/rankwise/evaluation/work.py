@@ -34,6 +34,7 @@ from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.digests import digest_of_truth, digests_of_tables
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.plain_settings import plain_settings, settings_of
 from rankwise.evaluation.plan import Plan
@@ -257,11 +258,14 @@ def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) ->
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, encoded)]
+    digests = {} if piece.truth is None else digest_of_truth(piece.truth)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
+        digests |= digests_of_tables(job.settings, job.plan, job.facts, job.user_table, by_user=True)
         encoded = replace(encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={})
-    return measured.to_partial(
+    measured_users = measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
+    return replace(measured_users, digests=digests)
 
 
 def with_truth(job: Job, piece: Tables) -> Tables:

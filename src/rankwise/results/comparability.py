@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field
 from itertools import combinations
 from typing import Any
@@ -11,13 +11,20 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.options import compared_options
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MeasureError, ParameterError, UsageError
 from rankwise.results.align_users import check_ids
 from rankwise.results.result import Result
 from rankwise.tables.protocol import PASSED
 
-__all__ = ["check_comparable", "check_questions", "common_cells", "different_truth"]
+__all__ = ["check_comparable", "check_digests", "check_questions", "common_cells", "different_truth", "unchecked"]
 
+_TABLES = {
+    "train": "training interactions",
+    "items": "catalogues",
+    "weights": "weights of users",
+    "baseline": "lists as the baseline",
+}
+"""What a table beside the ground truth is called in an error, by its name among the digests."""
 _FORCE = "; force=True compares them anyway"
 
 
@@ -26,6 +33,7 @@ def check_comparable(results: Mapping[str, Result]) -> None:
     check_ids(results)
     check_questions(results)
     _check_truth(results)
+    check_digests(results)
 
 
 def check_questions(results: Mapping[str, Result]) -> None:
@@ -48,15 +56,43 @@ def check_questions(results: Mapping[str, Result]) -> None:
     )
     for entry in compared_options().values():
         _CHECKS[entry.metadata["agreement"]](entry, results)
-    inputs = {name: result.provenance["inputs"] for name, result in results.items()}
-    for role in ("train", "items"):
-        rows = {name: cards[role]["rows"] for name, cards in inputs.items() if role in cards}
+
+
+def check_digests(results: Mapping[str, Result]) -> None:
+    """Raise if the metrics of results read other rows of a table.
+
+    Results have digests of the tables that their metrics read; what only one of them reads is not
+    compared, nor results that say nothing, such as per-user tables of other tools (`unchecked` names them).
+    """
+    digests = {name: result.provenance.get("digests", {}) for name, result in results.items()}
+    for table in sorted({table for known in digests.values() for table in known}, key=lambda name: name != "truth"):
+        values = {name: known[table] for name, known in digests.items() if table in known}
+        rows = {name: f"rows of digest {digest[:8]}" for name, digest in values.items()}
+        if table == "truth" and len(set(values.values())) > 1:
+            raise different_truth("; ".join(f"{name}: {text}" for name, text in rows.items()))
         _check_same(
+            values,
             rows,
-            {name: f"{count} rows" for name, count in rows.items()},
-            f"these results were evaluated with different {role}",
-            "evaluate all with the same tables",
+            f"these results were evaluated with different {_TABLES.get(table, f'columns of {table}')}",
+            "evaluate every model with the same tables",
         )
+
+
+def unchecked(results: Mapping[str, Result], check: Callable[[], object] | None) -> list[str]:
+    """Return what a reader must know of results that were compared: what was not, or could not be, checked.
+
+    ``check`` is the check that ``force=True`` left out; what it says is returned.
+    """
+    silent = [name for name, result in results.items() if "truth" not in result.provenance.get("digests", {})]
+    notes = []
+    if silent:
+        notes.append(f"Not known to have the same ground truth: {', '.join(silent)} (the results do not say).")
+    try:
+        if check is not None:
+            check()
+    except UsageError as error:
+        notes.append(f"Compared by force, although {str(error).splitlines()[0]}.")
+    return notes
 
 
 def _check_option(name: str, values: Mapping[str, Any]) -> None:

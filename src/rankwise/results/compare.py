@@ -14,7 +14,7 @@ from rankwise.core.arguments import check_choice, check_count, check_positive
 from rankwise.core.choices import Family, Missing, SeedDesign, Test
 from rankwise.errors import MeasureError, ParameterError, UsageError
 from rankwise.results.align_users import check_ids
-from rankwise.results.comparability import common_cells
+from rankwise.results.comparability import common_cells, unchecked
 from rankwise.results.comparison import Comparison
 from rankwise.results.data_set_rows import rows_over_data_sets
 from rankwise.results.design_pairs import DesignPairs
@@ -190,6 +190,7 @@ def compare(
         "n_resamples": None if n_resamples is None else int(n_resamples),
         "seed": int(seed),
         "forced": force,
+        "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
         "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems),
         "clusters": clusters,

@@ -18,7 +18,7 @@ from rankwise.core.arguments import check_choice
 from rankwise.core.choices import Missing
 from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_values, some_missing
-from rankwise.results.comparability import check_questions, common_cells, different_truth
+from rankwise.results.comparability import check_digests, check_questions, common_cells, different_truth, unchecked
 from rankwise.results.compare import correct_rows, pairs_of
 from rankwise.results.comparison import Comparison
 from rankwise.results.family import check_zero, largest_difference
@@ -89,7 +89,7 @@ def compare(
     check_choice("missing", missing, Missing)
     _check_in_spark(named)
     if not force:
-        check_questions(named)
+        _check(named)
     cells, main, not_compared = common_cells(named, measures, primary, in_groups=True)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first)
@@ -122,6 +122,7 @@ def compare(
         "n_resamples": None,
         "seed": 0,
         "forced": force,
+        "unchecked": unchecked(named, (lambda: _check(named)) if force else None),
         "sources": {},
         "directions": {cell: first.direction(cell) for cell in cells},
         "clusters": None,
@@ -130,6 +131,12 @@ def compare(
         "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha, better=first.direction(main)),
     }
     return Comparison.make(systems, rows, settings)
+
+
+def _check(results: Mapping[str, Result]) -> None:
+    """Raise if results are not comparable, before the values of any user are read."""
+    check_questions(results)
+    check_digests(results)
 
 
 def _check_in_spark(results: Mapping[str, Result]) -> None:

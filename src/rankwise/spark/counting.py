@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
+from rankwise.core.digests import added, id_words, row_digest
 from rankwise.core.truth import reaches
 from rankwise.encoding.fact_columns import read_groups
 from rankwise.encoding.fact_tables import Counted
@@ -84,7 +85,9 @@ def count_over_users(
             raise null_ids(name, where_in(train.empty, name), int(counts_of.sum()))
     n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
     counts: dict[str, int] = {}
-    if not needs_rows_of_train(plan, settings):  # else buckets count them
+    digests: dict[str, int] = {}
+    if not needs_rows_of_train(plan, settings):  # else buckets count and hash them
+        digests["train"] = _digest_of(pairs)
         counts[rows_of("train")] = int(frame["rows"].sum())
         if by_popularity:
             counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
@@ -95,8 +98,19 @@ def count_over_users(
             sources[fact.column] = _by_group(pairs, users, name, groups[name])
     popularity = frame.select("item", "count")
     return Counted(
-        popularity=popularity, train_users=n_users, sources=sources, groups=groups, train_groups=made
+        popularity=popularity, train_users=n_users, sources=sources, groups=groups, train_groups=made, digests=digests
     ), counts
+
+
+def _digest_of(pairs: DataFrame) -> int:
+    """Return the digest of users and items, of which no bucket has the rows."""
+
+    def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            digest = row_digest([id_words(pl.Series(batch.column(name))) for name in ("user", "item")])
+            yield pa.RecordBatch.from_pydict({"digest": pa.array([str(digest)])})
+
+    return added(int(digest) for digest in collected(pairs.mapInArrow(of_batches, "digest string"))["digest"])
 
 
 def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:

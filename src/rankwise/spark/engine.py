@@ -311,6 +311,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         settings=job.settings,
         plan=job.plan,
         facts=job.facts,
+        user_table=job.user_table,
         truth=None,
         merged=merged,
         share=share,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import IdError
 from rankwise.tables.table import Table
 

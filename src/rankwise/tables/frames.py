@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.core.threads import default_threads, each
-from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
 from rankwise.tables.columns import ROLES, TableRole, could_decide, names_of, recognise, undecided
 from rankwise.tables.in_memory import from_mapping_of_columns, from_rows

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rankwise.core.vocabulary import WHOLE_NUMBER
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import IdError, InputError
 from rankwise.tables.delimited import malformed
 from rankwise.tables.files import RawFile

@@ -101,6 +101,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     ]
     notes += [*_samples(table, settings), *_ranks(table, settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
+    notes += settings["unchecked"]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, dict[str, None]] = {}
     for row in table.iter_rows(named=True):

@@ -1,0 +1,142 @@
+"""Digests of tables: equal for the same rows, whatever holds them, in whatever order and pieces.
+
+The digest of a table is the sum, modulo 2^64, of a hash of each row. Digests of the pieces of a table
+add up to that of the table. A row is hashed as SplitMix64's finaliser (Steele, Lea and Flood 2014) of
+its words times odd numbers, one for each column; the compiled loop and NumPy give the same bits. Ids are
+hashed by value: whole numbers alike in every integer type and as text. Numbers that are no ids are
+hashed in single precision, so that a file of float32 and its text are the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core import kernels
+from rankwise.core.hashing import combined, hash_of_text
+from rankwise.core.texts import id_numbers, plain_texts
+from rankwise.core.threads import each, shares
+
+__all__ = ["Words", "added", "column_words", "id_words", "number_words", "row_digest", "set_words", "text_words"]
+
+Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
+"""One number of 64 bits for each row: its value, or a hash of it."""
+_START = hash_of_text("seed 0")  # where `combined` starts
+_NOTHING = np.uint64(0x9E3779B97F4A7C15)
+"""The word of a missing value."""
+_WORTH_THREADS = 1 << 18  # rows
+
+
+def added(digests: Iterable[int]) -> int:
+    """Return the digest of a table from those of its pieces.
+
+    >>> added([2**64 - 1, 3])
+    2
+    """
+    return sum(digests) % 2**64
+
+
+def id_words(ids: pl.Series) -> Words:
+    """Return a word for each id: a whole number itself, also as text; a hash of any other text.
+
+    >>> id_words(pl.Series(["7", "07"])).tolist()[0], id_words(pl.Series([7])).tolist()
+    (7, [7])
+    """
+    if ids.dtype == pl.String:
+        return id_numbers(ids).view(np.uint64)
+    values: Any = ids.to_numpy()
+    return values if values.dtype == np.uint64 else values.astype(np.int64, copy=False).view(np.uint64)
+
+
+def text_words(texts: Sequence[str]) -> Words:
+    """Return a word for each text."""
+    return id_numbers(pl.Series(texts, dtype=pl.String)).view(np.uint64)
+
+
+def number_words(values: Any) -> Words:
+    """Return a word for each number, an array of any shape, in single precision; NaN is missing.
+
+    >>> a, b = number_words(np.array([np.float32(0.7), 0.7]))
+    >>> bool(a == b)
+    True
+    """
+    with np.errstate(over="ignore"):
+        single = np.asarray(values).astype(np.float32) + np.float32(0)  # -0.0 becomes 0.0
+    words = single.view(np.uint32).astype(np.uint64)
+    missing = np.isnan(single)
+    return np.where(missing, _NOTHING, words) if missing.any() else words
+
+
+def set_words(code: Any, words: Words, starts: Any) -> Words:
+    """Return a word for each set of named values, whatever the order inside: the sum of their hashes.
+
+    Parameters
+    ----------
+    code : array of int
+        The number of each value's name, -1 for none.
+    words : array, shape (names,)
+        The word of each name.
+    starts : array of int, or None
+        Where each set starts, and the end of the last; None if there is one value each.
+    """
+    values: Words = np.append(combined([words], 0), _NOTHING)[code]
+    if starts is None:
+        return values
+    running: Words = np.append(np.uint64(0), np.cumsum(values, dtype=np.uint64))
+    sums: Words = running[starts[1:]] - running[starts[:-1]]
+    return sums
+
+
+def row_digest(columns: Sequence[Words | None], threads: int = 1) -> int:
+    """Return the sum of the hashes of rows; a column that is None holds 1.0 in every row.
+
+    >>> rows = [np.array([1, 2], np.uint64), np.array([5, 6], np.uint64)]
+    >>> row_digest(rows) == row_digest([column[::-1] for column in rows])
+    True
+    """
+    factors = combined([np.arange(len(columns), dtype=np.uint64)], 0) | np.uint64(1)
+    present = [at for at, column in enumerate(columns) if column is not None]
+    arrays: list[Any] = [columns[at] for at in present]
+    one = int(number_words(np.ones(1))[0])
+    start = added([_START, *(one * int(factors[at]) for at, column in enumerate(columns) if column is None)])
+    factors = factors[present]
+
+    def part(share: tuple[int, int]) -> int:
+        rows = [column[slice(*share)] for column in arrays]
+        total = kernels.row_digest(rows, factors, start)
+        return _sum_of_hashes(rows, factors, start) if total is None else total
+
+    n = len(arrays[0])
+    return added(each(part, shares(n, threads if n > _WORTH_THREADS else 1), threads))
+
+
+def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
+    """Return what the compiled loop returns."""
+    hashes = np.full(len(columns[0]), start, dtype=np.uint64)
+    for column, factor in zip(columns, factors, strict=True):
+        hashes += column * factor
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    hashes ^= hashes >> np.uint64(31)
+    return int(hashes.sum(dtype=np.uint64))
+
+
+def column_words(column: pl.Series) -> Words:
+    """Return a word for each value of a column that holds no ids: numbers, or text.
+
+    Text is taken for numbers if all of it is: a file holds one where a table in memory has the other.
+    """
+    column = plain_texts(column)
+    if column.dtype == pl.String:
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() > column.null_count():
+            missing = column.is_null().to_numpy()
+            return np.where(missing, _NOTHING, text_words(column.fill_null("").to_list()))
+        column = number
+    if column.dtype.is_temporal():
+        column = column.to_physical()
+    return number_words(column.cast(pl.Float64).to_numpy())
