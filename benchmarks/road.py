@@ -25,6 +25,7 @@ from timing import Line, in_turns, markdown, ratio, write_bytecode
 import peers
 import rankwise as rw
 from rankwise.core import kernels
+from rankwise.evaluation.digests import digest_of_truth
 from rankwise.tables.read import read_table
 
 if TYPE_CHECKING:
@@ -110,6 +111,20 @@ def small_calls(scale: int) -> Iterator[Line]:
         (taken,) = in_turns([run], 100)
         found = 1000 * statistics.median(taken)
         yield Line(f"{users:,} users, lists of 10: one call", found, " ms", most=most)
+
+
+def digests(scale: int) -> Iterator[Line]:
+    """Time the digest of the ground truth, as a share of the evaluation that makes it."""
+    ranked = workload.movielens(workload.MOVIELENS_USERS // scale)
+    for what, work in (
+        ("grouped, ranked", ranked),
+        ("text ids, grouped, ranked", workload.strings(ranked)),
+        ("1,000 users, lists of 10", workload.uniform(1000, 10, 1000, 3000)),
+    ):
+        truth = read_table(work.truth, "truth")
+        mine, digest = in_turns([partial(ours, work), partial(digest_of_truth, truth)], memory=READY)
+        note = f"{len(truth.frame):,} rows of ground truth, {len(work.recs):,} of lists"
+        yield Line(f"{what}: digest over evaluation", ratio(digest, mine), most=0.05, note=note)
 
 
 def _hash(path: Path) -> bytes:
@@ -218,6 +233,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
     "shuffled-score": shuffled_score,
     "strings": strings,
     "small": small_calls,
+    "digests": digests,
     "files": files,
     "command": command,
     "memory": memory_peak,

@@ -9,7 +9,8 @@ hashed in single precision, so that a file of float32 and its text are the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,16 +19,27 @@ import polars as pl
 from rankwise.core import kernels
 from rankwise.core.hashing import combined, hash_of_text
 from rankwise.core.texts import id_numbers, plain_texts
-from rankwise.core.threads import each, shares
+from rankwise.core.threads import each
 
-__all__ = ["Words", "added", "column_words", "id_words", "number_words", "row_digest", "set_words", "text_words"]
+__all__ = [
+    "Words",
+    "added",
+    "column_words",
+    "digest_in_parts",
+    "id_words",
+    "number_words",
+    "row_digest",
+    "set_words",
+    "text_words",
+]
 
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """One number of 64 bits for each row: its value, or a hash of it."""
 _START = hash_of_text("seed 0")  # where `combined` starts
 _NOTHING = np.uint64(0x9E3779B97F4A7C15)
 """The word of a missing value."""
-_WORTH_THREADS = 1 << 18  # rows
+_PART = 1 << 16  # rows whose words are made at a time
+_FEW_PARTS = 64  # that take less time than another thread
 
 
 def added(digests: Iterable[int]) -> int:
@@ -48,7 +60,8 @@ def id_words(ids: pl.Series) -> Words:
     if ids.dtype == pl.String:
         return id_numbers(ids).view(np.uint64)
     values: Any = ids.to_numpy()
-    return values if values.dtype == np.uint64 else values.astype(np.int64, copy=False).view(np.uint64)
+    words: Words = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False).view(np.uint64)
+    return words
 
 
 def text_words(texts: Sequence[str]) -> Words:
@@ -90,27 +103,42 @@ def set_words(code: Any, words: Words, starts: Any) -> Words:
     return sums
 
 
-def row_digest(columns: Sequence[Words | None], threads: int = 1) -> int:
+def row_digest(columns: Sequence[Words | None]) -> int:
     """Return the sum of the hashes of rows; a column that is None holds 1.0 in every row.
 
     >>> rows = [np.array([1, 2], np.uint64), np.array([5, 6], np.uint64)]
     >>> row_digest(rows) == row_digest([column[::-1] for column in rows])
     True
     """
-    factors = combined([np.arange(len(columns), dtype=np.uint64)], 0) | np.uint64(1)
-    present = [at for at, column in enumerate(columns) if column is not None]
-    arrays: list[Any] = [columns[at] for at in present]
+    start, factors = _start_of(tuple(column is None for column in columns))
+    arrays = [column for column in columns if column is not None]
+    total = kernels.row_digest(arrays, factors, start)
+    return _sum_of_hashes(arrays, factors, start) if total is None else total
+
+
+def digest_in_parts(n: int, words: Callable[[slice], Sequence[Words | None]], threads: int) -> int:
+    """Return the digest of a table of n rows, part by part, so that the words of a part stay in the cache.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    words : callable
+        Returns the words of some rows, by column.
+    threads : int
+        Number of threads, for tables of many parts.
+    """
+    parts = [slice(first, first + _PART) for first in range(0, max(n, 1), _PART)]
+    return added(each(lambda rows: row_digest(words(rows)), parts, threads if len(parts) > _FEW_PARTS else 1))
+
+
+@cache
+def _start_of(is_one: tuple[bool, ...]) -> tuple[int, Any]:
+    """Return where the hash of a row starts, and the factors of the columns that are there."""
+    factors = combined([np.arange(len(is_one), dtype=np.uint64)], 0) | np.uint64(1)
     one = int(number_words(np.ones(1))[0])
-    start = added([_START, *(one * int(factors[at]) for at, column in enumerate(columns) if column is None)])
-    factors = factors[present]
-
-    def part(share: tuple[int, int]) -> int:
-        rows = [column[slice(*share)] for column in arrays]
-        total = kernels.row_digest(rows, factors, start)
-        return _sum_of_hashes(rows, factors, start) if total is None else total
-
-    n = len(arrays[0])
-    return added(each(part, shares(n, threads if n > _WORTH_THREADS else 1), threads))
+    start = added([_START, *(one * int(factor) for factor, absent in zip(factors, is_one, strict=True) if absent)])
+    return start, factors[[not absent for absent in is_one]]
 
 
 def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:

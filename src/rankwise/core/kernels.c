@@ -179,24 +179,29 @@ static uint64_t rw_mixed(uint64_t hash, uint64_t word) {
     return hash ^ (hash >> 32);
 }
 
-/* Write a hash of each text, which depends on its bytes alone. */
+/* The hash of a text depends on its bytes alone. */
+static uint64_t rw_text_hash(const rw_view *view, const uint8_t *const *buffers) {
+    const int32_t length = rw_length(view);
+    uint64_t hash = rw_mixed(0, view->head), word = view->tail;
+    if (length > 12) {
+        const uint8_t *text = rw_text(view, buffers) + 4; /* four are in the head */
+        int32_t left = length - 4;
+        for (; left > 8; left -= 8, text += 8) {
+            memcpy(&word, text, 8);
+            hash = rw_mixed(hash, word);
+        }
+        word = 0;
+        memcpy(&word, text, (size_t)left);
+    }
+    return rw_mixed(hash, word);
+}
+
+/* Write a hash of each text. */
 RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
                            int64_t stop, uint64_t *hashes) {
     for (int64_t row = first; row < stop; row++) {
         RW_SOON(views + row);
-        const int32_t length = rw_length(views + row);
-        uint64_t hash = rw_mixed(0, views[row].head), word = views[row].tail;
-        if (length > 12) {
-            const uint8_t *text = rw_text(views + row, buffers) + 4; /* four are in the head */
-            int32_t left = length - 4;
-            for (; left > 8; left -= 8, text += 8) {
-                memcpy(&word, text, 8);
-                hash = rw_mixed(hash, word);
-            }
-            word = 0;
-            memcpy(&word, text, (size_t)left);
-        }
-        hashes[row] = rw_mixed(hash, word);
+        hashes[row] = rw_text_hash(views + row, buffers);
     }
 }
 
@@ -219,11 +224,18 @@ static int rw_whole_number(const rw_view *view, const uint8_t *const *buffers, i
     return 1;
 }
 
-/* Put whole numbers in the place of the hashes of their texts. */
-RW_API void rw_whole_numbers(const rw_view *views, const uint8_t *const *buffers, int64_t first, int64_t stop,
-                             int64_t *words) {
-    for (int64_t row = first; row < stop; row++)
-        rw_whole_number(views + row, buffers, words + row);
+/* Write a number for each text: a whole number itself, a hash of any other text. A text that lies where
+   the one before lies is the same. */
+RW_API void rw_id_numbers(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                          int64_t stop, int64_t *numbers) {
+    for (int64_t row = first; row < stop; row++) {
+        const rw_view *view = views + row;
+        RW_SOON(view);
+        if (row > first && view->head == view[-1].head && view->tail == view[-1].tail)
+            numbers[row] = numbers[row - 1];
+        else if (!rw_whole_number(view, buffers, numbers + row))
+            numbers[row] = (int64_t)rw_text_hash(view, buffers);
+    }
 }
 
 /* The finaliser of SplitMix64. */

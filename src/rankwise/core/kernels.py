@@ -100,8 +100,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         "rw_ranks",
         "rw_scatter",
         "rw_sums",
+        "rw_id_numbers",
         "rw_text_hashes",
-        "rw_whole_numbers",
     ):
         getattr(library, name).restype = None
     library.rw_whole_columns.restype = library.rw_row_digest.restype = ctypes.c_uint64

@@ -90,8 +90,8 @@ class Texts:
         kernels.loaded().rw_text_hashes(*self._rows(first, stop), kernels.pointer(out))
 
     def numbers(self, first: int, stop: int, out: Any) -> None:
-        """Write those of some rows that are whole numbers to an array with a place for every row."""
-        kernels.loaded().rw_whole_numbers(*self._rows(first, stop), kernels.pointer(out))
+        """Write a number for each id of some rows to an array with a place for every row."""
+        kernels.loaded().rw_id_numbers(*self._rows(first, stop), kernels.pointer(out))
 
     def _rows(self, first: int, stop: int) -> tuple[Any, ...]:
         """Return what the loops are told of the texts and of the rows to read."""
@@ -163,7 +163,6 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     with texts_of(column) as texts:
         if texts is not None:
             out = np.empty(len(column), dtype=np.int64)
-            texts.hashes(0, len(out), out)
             texts.numbers(0, len(out), out)
             return out
     if not len(column):

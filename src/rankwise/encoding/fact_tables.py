@@ -10,7 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.digests import column_words, id_words, number_words, row_digest, set_words, text_words
+from rankwise.core.digests import (
+    column_words,
+    digest_in_parts,
+    id_words,
+    number_words,
+    row_digest,
+    set_words,
+    text_words,
+)
 from rankwise.core.facts import Fact, FactKind, Groups
 from rankwise.core.ragged import Ints
 from rankwise.core.threads import default_threads
@@ -337,7 +345,8 @@ class FactTables:
 
 def digest_of_interactions(table: Table) -> int:
     """Return the digest of the users and items of a table."""
-    return row_digest([id_words(table.frame["user"]), id_words(table.frame["item"])], default_threads())
+    user, item = table.frame["user"], table.frame["item"]
+    return digest_in_parts(len(user), lambda rows: [id_words(user[rows]), id_words(item[rows])], default_threads())
 
 
 def _digest_of_lists(table: Table) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.core.digests import column_words, id_words, number_words, row_digest
+from rankwise.core.digests import Words, column_words, digest_in_parts, id_words, number_words, row_digest
 from rankwise.core.threads import default_threads
 from rankwise.encoding.fact_tables import FactTables, digest_of_interactions
 from rankwise.evaluation.plan import Plan
@@ -19,9 +19,14 @@ def digest_of_truth(truth: Table) -> dict[str, int]:
     """Return the digest of a ground truth; a missing relevance is 1, as metrics take it."""
     if is_absent(truth):
         return {}
-    frame, threads = truth.frame, default_threads()
-    relevance = number_words(frame["relevance"].to_numpy()) if "relevance" in frame.columns else None
-    return {"truth": row_digest([id_words(frame["user"]), id_words(frame["item"]), relevance], threads)}
+    user, item = truth.frame["user"], truth.frame["item"]
+    relevance = truth.frame["relevance"].to_numpy() if "relevance" in truth.frame.columns else None
+
+    def words(rows: slice) -> list[Words | None]:
+        grades = None if relevance is None else number_words(relevance[rows])
+        return [id_words(user[rows]), id_words(item[rows]), grades]
+
+    return {"truth": digest_in_parts(len(user), words, default_threads())}
 
 
 def digests_of_tables(
