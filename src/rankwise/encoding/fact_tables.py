@@ -218,7 +218,7 @@ class FactTables:
         arrays: dict[Fact[Any], object] = {}
         for fact in wanted:
             if fact.kind in ("popularity", "similarity", "source"):
-                arrays[fact] = self._from_train(fact, tables["train"], rows, distinct=distinct)
+                arrays[fact] = self._from_train(fact, tables["train"].trained, rows, distinct=distinct)
             elif fact.kind == "user_group":
                 arrays[fact] = self._user_groups_of(fact, tables, rows)
             else:

@@ -68,7 +68,7 @@ def count_over_users(
     made = {} if train is None else _train_groups(train, settings.by)
     if train is None or not (by_popularity or plan.needs_catalogue):
         return Counted(groups=groups, train_groups=made), {}
-    pairs = train.frame.select("user", "item")
+    pairs = train.trained.frame.select("user", "item")
     counted = pairs.groupBy("item").agg(
         sf.count_distinct("user").alias("count"),
         sf.count(sf.lit(1)).alias("rows"),
@@ -106,9 +106,10 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
         if name == "activity":
             values = pairs.groupBy("user").agg(sf.count("item").cast("double").alias("value"))
         else:
-            counts = pairs.groupBy("item").agg(sf.count("user").alias("count"))
-            value = sf.sum("count") / sf.count("count")
-            values = pairs.join(counts, "item").groupBy("user").agg(value.alias("value"))
+            trained = train.trained.frame.select("user", "item").distinct()
+            counts = trained.groupBy("item").agg(sf.count("user").alias("count"))
+            value = sf.coalesce(sf.sum("count"), sf.lit(0)) / sf.count("item")
+            values = pairs.join(counts, "item", "left").groupBy("user").agg(value.alias("value"))
         found = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
         if found.is_empty():
             raise empty_table(train.empty)

@@ -147,7 +147,7 @@ class Inputs:
     def _rows(self, source: Any, role: TableRole) -> pl.DataFrame:
         if source is None:
             raise EmptyError(f"there are no {role} interactions for a baseline")
-        return read_table(source, role, self.experiment.settings.columns).frame
+        return read_table(source, role, self.experiment.settings.columns).trained.frame
 
     def _over_candidates(self, run: Any, system: Any) -> Recommendations:
         """Return lists of the user's relevant items and sampled negatives alone."""

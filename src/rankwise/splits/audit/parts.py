@@ -136,8 +136,8 @@ class Parts:
 
     @property
     def known(self) -> list[pl.DataFrame]:
-        """The rows known at prediction time: training and, if there is one, history."""
-        return [self.train, *([] if self.history is None else [self.history])]
+        """The rows known before the test part: training, validation and history."""
+        return [frame for name, frame in self.named.items() if name != "test"]
 
     @property
     def has_times(self) -> bool:
