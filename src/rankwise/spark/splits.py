@@ -177,9 +177,6 @@ def split(
     named, notes = rule.to_dict(), dict[str, Any]()
     kept = filtered(rule.filters, whole, notes) if rule.filter_on == "all" else whole
     parts = _cut(rule, kept, notes)
-    if rule.filters and rule.filter_on == "train":
-        _check_parts({"train": parts["train"]}, named, notes)
-        parts["train"] = filtered(rule.filters, parts["train"], notes)
     if rule.validation is not None:
         _check_parts(parts, named, notes)
         inner_notes: dict[str, Any] = {}
@@ -187,6 +184,9 @@ def split(
         notes |= {f"validation_{name}": value for name, value in inner_notes.items()}
         first = {"train": inner.pop("train"), "validation": inner.pop("test")}
         parts = first | {f"validation_{name}": part for name, part in inner.items()} | parts
+    if rule.filters and rule.filter_on == "train":
+        _check_parts({"train": parts["train"]}, named, notes)
+        parts["train"] = filtered(rule.filters, parts["train"], notes)
     for name in ("validation", "test"):
         if name in parts:
             parts[name] = _without_cold(rule, parts, name, notes)
@@ -299,10 +299,11 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
     labelled = [rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()]
     whole = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
     sizes = [sf.count_distinct(role).alias(role) for role in ("user", "item")]
+    sizes.append(sf.count_distinct("user", "item").alias("pairs"))
     sums = [sf.sum(sf.col(seed).cast("decimal(38,0)")).alias(seed) for seed in seeds]
     by_part = {row["part"]: row for row in whole.groupBy("part").agg(*sizes, *sums).collect()}
     return {
-        name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "key1": 0, "key2": 0}))
+        name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "pairs": 0, "key1": 0, "key2": 0}))
         for name, rows in parts.items()
     }
 
@@ -311,7 +312,7 @@ def _about(rows: SparkRows, row: Any) -> dict[str, Any]:
     """Return the description of a part as `make_card` has it."""
     size, users, items = rows.extent.rows, row["user"], row["item"]
     digest = "".join(f"{int(row[seed]) % 2**64:016x}" for seed in ("key1", "key2"))
-    density = size / (users * items) if size else 0.0
+    density = row["pairs"] / (users * items) if size else 0.0
     part = {"rows": size, "users": users, "items": items, "density": density, "digest": digest}
     if rows.all_times is not None and size:
         part |= {"first": rows.time.show(rows.time.values[0]), "last": rows.time.show(rows.time.values[1])}

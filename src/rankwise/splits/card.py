@@ -79,7 +79,7 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
         "rows": count,
         "users": users,
         "items": items,
-        "density": count / (users * items) if count else 0.0,
+        "density": rows.count_pairs(mask) / (users * items) if count else 0.0,
         "digest": _digest(rows, mask),
     }
     ends = rows.time_range(mask)
