@@ -293,6 +293,29 @@ def test_leave_one_out_over_a_matrix(make):
     assert {left_out(make(dense), seed)[1][1] for seed in range(20)} == {0, 1, 2}
 
 
+@pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array, csc_array])
+def test_stored_zeros_are_interactions(kind):
+    """User 0 has items 0 and 2, one with the value 0; user 1 has one such item alone."""
+    matrix = kind((np.array([0.0, 4.0, 0.0]), (np.array([0, 0, 1]), np.array([0, 2, 1]))), shape=(2, 3))
+    assert matrix.nnz == 3
+    left_out = set()
+    for seed in range(20):
+        ((train, test),) = splits.leave_one_out_cv(matrix, seed=seed)
+        assert (train.nnz, test.nnz) == (2, 1)
+        entries = [
+            set(zip(part.tocoo().row.tolist(), part.tocoo().col.tolist(), strict=True)) for part in (train, test)
+        ]
+        assert entries[0] | entries[1] == {(0, 0), (0, 2), (1, 1)}
+        assert not entries[0] & entries[1]
+        left_out |= entries[1]
+    assert left_out == {(0, 0), (0, 2)}
+    split = splits.LeaveOut(1, "random").split(matrix)
+    assert len(split.train) + len(split.test) == 3
+    assert len(splits.Holdout(0.3, seed=1).split(matrix).train) == 2
+    with pytest.raises(EmptyError, match="no user has two items"):
+        splits.leave_one_out_cv(matrix.toarray())  # in an array only 4 is an interaction
+
+
 def corrupt(kind):
     matrix = kind(np.ones((2, 3)))
     where = matrix.indices if hasattr(matrix, "indices") else matrix.coords[1]

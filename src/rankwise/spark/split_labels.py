@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from rankwise.errors import EmptyError, InputError
 from rankwise.spark.split_rows import SparkRows, bucket_of, drawn, extent_columns, hashed, ranked
 from rankwise.splits.entities import UserHoldout
-from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows
+from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows, missing_ratings
 from rankwise.splits.holdout import Holdout, LeaveOut
 from rankwise.splits.rows import Rows
 from rankwise.splits.sizes import rounded
@@ -268,11 +268,21 @@ def kept_rows(rule: Filter, rows: SparkRows) -> SparkRows:
     elif isinstance(rule, MinRows):
         frame = _frequent(frame, {"user": rule.users, "item": rule.items})
     elif isinstance(rule, MinRating):
-        rule.keep(Rows(rows.table))  # raises if there is no rating
+        _check_ratings(rule, rows)
         frame = frame.filter(sf.col("relevance") >= float(rule.least))
     elif isinstance(rule, Deduplicate):
         frame = _distinct(rule, rows)
     return rows.with_frame(frame)
+
+
+def _check_ratings(rule: Filter, rows: SparkRows) -> None:
+    """Raise if there are no ratings, or a row has none."""
+    rule.keep(Rows(rows.table))  # raises if there is no column
+    rating = sf.col("relevance")
+    missing = rating.isNull() | sf.isnan(rating) | (sf.abs(rating) == float("inf"))
+    count = rows.frame.filter(missing).count()
+    if count:
+        raise missing_ratings(rows.table, "", count)
 
 
 def _frequent(frame: DataFrame, least: Mapping[str, int]) -> DataFrame:
@@ -302,7 +312,7 @@ def core_of(rule: KCore, frame: DataFrame) -> tuple[DataFrame, int]:
 
 def _distinct(rule: Deduplicate, rows: SparkRows) -> DataFrame:
     highest = rule.keep_row == "highest"
-    rule.keep(Rows(rows.table)) if highest else rows.check_time()
+    _check_ratings(rule, rows) if highest else rows.check_time()
     rows = hashed(rows, "key0", "rest")
     order = rows.in_order("relevance" if highest else "time", "key0")
     order = order if rule.keep_row == "first" else [column.desc() for column in order]

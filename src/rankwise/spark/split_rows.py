@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from rankwise.core.hashing import Hashes, combined, hash_of_column
-from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import is_spark, read_spark
 from rankwise.splits.rows import Rows, hash_of_others, numbered
 from rankwise.splits.times import Times, TimeUnit, read_times
@@ -185,7 +185,7 @@ def _ticks(rows: SparkRows) -> Column:
 
 def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
     """Return the rows with their extent and times; raise if values are missing."""
-    numbers = [*({"relevance"} & rows.table.columns.keys()), *(["time"] if timed else [])]
+    numbers = ["time"] if timed else []
     missing = {role: sf.col(role).isNull() for role in ("user", "item", *numbers)}
     for role in numbers:
         number = sf.col(role).cast("double")
@@ -215,7 +215,6 @@ def _missing(rows: SparkRows, role: str, count: int) -> InputError:
     errors: dict[str, tuple[type[InputError], str]] = {
         "user": (IdError, "a user id is null"),
         "item": (IdError, "an item id is null"),
-        "relevance": (ScoreError, "a relevance is null, NaN or infinite"),
         "time": (ColumnError, "a timestamp is null, NaN or infinite"),
     }
     error, message = errors[role]

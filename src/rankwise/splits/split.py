@@ -171,7 +171,7 @@ class Split:
         trained = self.masks["train"][mask]
         if kind == "train" and not trained.all():
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
-        if "relevance" in table.columns:
+        if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(typed(table.frame, ["relevance"]))
             check_finite(table.frame["relevance"], "relevance", table)
         card = self.card if kind == "truth" else None
