@@ -275,9 +275,9 @@ def test_ratings_may_be_missing_where_no_filter_reads_them(numbers):
     for rule in (MinRating(2), Deduplicate("highest")):
         with pytest.raises(ScoreError, match="this filter compares ratings") as caught:
             split(frame, LeaveOut(1, filters=[rule]))
-        assert caught.value.found == f"{(NUMBERS['rating'] == 1).sum()} such rows"
-        with pytest.raises(ScoreError, match="this filter compares ratings"):
+        with pytest.raises(ScoreError, match="this filter compares ratings") as memory:
             LeaveOut(1, filters=[rule]).split(table)
+        assert caught.value.found == memory.value.found
 
 
 TYPES = {

@@ -166,10 +166,11 @@ class Split:
         whole, mask = self.rows.table, self.masks["test"] if kind == "truth" else known_rows(self.masks, "test", "user")
         rows = whole.frame.filter(pl.Series(mask)).rename(whole.columns)
         given = {**whole.columns, **choose(columns, kind)}
-        part = "test part" if kind == "truth" else "rows known before the test part"
-        table = from_frame(rows, kind, given, f"{part} of {whole.source}", whole.format)
         trained = self.masks["train"][mask]
-        if kind == "train" and not trained.all():
+        only_train = bool(trained.all())
+        part = "test part" if kind == "truth" else "train part" if only_train else "rows known before the test part"
+        table = from_frame(rows, kind, given, f"{part} of {whole.source}", whole.format)
+        if kind == "train" and not only_train:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
         if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(typed(table.frame, ["relevance"]))
