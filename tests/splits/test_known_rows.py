@@ -9,6 +9,9 @@ import pytest
 import rankwise as rw
 from rankwise import splits
 from rankwise.errors import InputError, ParameterError
+from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.work import Job, finish, prepare, work
 
 TABLE = pl.DataFrame(
     {
@@ -70,6 +73,27 @@ def test_known_items_are_masked(split):
     candidates = rw.candidates.sampled(split.test, 4, seed=1, items=range(10), train=split)
     assert dict(candidates.eligible.iter_rows()) == {1: 4, 2: 7, 3: 8}
     assert not any(KNOWN[user] & items for user, items in by_user(candidates.frame).items())
+
+
+def test_jobs_and_evaluators_know_as_much(split):
+    """What users had travels with a job, and serves lists that come in pieces."""
+    names, lists = ["novelty@2", "repeated@2", "coverage@2"], {1: [3, 4], 2: [1, 8]}
+    whole = rw.evaluate(lists, split, names)
+    evaluator = rw.Evaluator(names, truth=split.test, train=split)
+    for user, items in lists.items():
+        evaluator.update({user: items})
+    assert evaluator.result().values == whole.values
+    settings = Settings.read(names, {})
+    job = Job.from_bytes(prepare(settings, read_inputs(settings, truth=split)).to_bytes())
+    assert finish(job, [work(job, read_inputs(settings, recommendations=lists))]).values == whole.values
+    assert whole.per_user["repeated@2"].to_list()[:2] == [1.0, 0.5]
+
+
+def test_exact_ranks_leave_known_items_out(split):
+    scores = np.tile(np.arange(10.0, 0.0, -1.0), (3, 1))
+    ranks = rw.rank_relevant(scores, truth=split, exclude=split, user_ids=[1, 2, 3])
+    assert dict(ranks.frame.select("user", "first").rows()) == {1: 2, 2: 6, 3: 9}
+    assert dict(ranks.lengths.iter_rows()) == {user: 10 - len(items) for user, items in KNOWN.items()}
 
 
 def test_items_are_counted_in_training_alone(split):
