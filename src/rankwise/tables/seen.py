@@ -10,7 +10,7 @@ import polars as pl
 
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.tables.align import align, matching
-from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.table import TRAINED, Recommendations, Table
 
 __all__ = ["check_new_column", "take_out_seen", "with_column"]
 
@@ -47,7 +47,9 @@ def take_out_seen(
                 "every ground truth row is a training interaction, so exclude_seen leaves no hit",
                 where=train.source,
                 found=f"{len(known):,} such rows",
-                hint='for a validation part pass what is known before it: train=split.known("validation")',
+                hint='for a validation part pass what is known before it: train=split.known("validation")'
+                if TRAINED in train.frame.columns
+                else "pass as train what was known before the ground truth",
             )
     protocol = recommendations.protocol
     if protocol is not None:
