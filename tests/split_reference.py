@@ -12,15 +12,18 @@ from hypothesis import strategies as st
 from rankwise.core.hashing import combined, hash_of_column
 
 
-def tables(max_size=30, users=5, items=6, times=8, min_size=1):
+def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):
+    """Rows with repeats, equal times and users of one row; without ``timed`` some have no times."""
     row = st.tuples(
         st.integers(0, users - 1),
         st.integers(0, items - 1),
         st.integers(0, times - 1),
         st.sampled_from([1.0, 2.0, 5.0]),
     )
-    rows = st.lists(row, min_size=min_size, max_size=max_size)
-    return rows.map(frame)
+    rows = st.lists(row, min_size=min_size, max_size=max_size).map(frame)
+    repeated = st.tuples(rows, st.integers(1, 4)).map(lambda pair: pl.concat([pair[0], *[pair[0][:3]] * pair[1]]))
+    either = rows | repeated
+    return either if timed else either | either.map(lambda table: table.drop("timestamp"))
 
 
 def frame(rows):
@@ -40,12 +43,13 @@ def half_up(share, n):
 
 
 def hash_of(row, seed=0):
-    columns = [hash_of_column(pl.Series([value])) for value in row[:3]]
+    """The hash of user, item and, where there is one, time; a rating is the last of a row."""
+    columns = [hash_of_column(pl.Series([value])) for value in row[:-1]]
     return int(combined(columns, seed)[0])
 
 
 def rest_of(row):
-    return int(combined([hash_of_column(pl.Series([row[3]]))], 0)[0])
+    return int(combined([hash_of_column(pl.Series([row[-1]]))], 0)[0])
 
 
 def of_users(table):
@@ -60,7 +64,22 @@ def in_time(rows):
 
 
 def at_random(rows, seed):
-    return sorted(rows, key=lambda row: (hash_of(row, seed), rest_of(row)))
+    return [row for _, row in sorted(draws(sorted(rows, key=rest_of), seed))]
+
+
+def draws(rows, seed):
+    """Rows with their hashes; those of equal ids and time have a number in theirs, from the second."""
+    seen, drawn = Counter(), []
+    for row in rows:
+        number = seen[row[:-1]]
+        seen[row[:-1]] += 1
+        key = np.array([hash_of(row, seed)], dtype=np.uint64)
+        drawn.append((int(combined([key, np.array([number], dtype=np.uint64)], 0)[0]) if number else int(key[0]), row))
+    return drawn
+
+
+def users_at_random(users, seed):
+    return sorted(users, key=lambda user: int(combined([hash_of_column(pl.Series([user]))], seed)[0]))
 
 
 def last_rows(table, number_for, which="last", seed=0):
@@ -71,6 +90,10 @@ def last_rows(table, number_for, which="last", seed=0):
         number = number_for(len(rows))
         out.update(own[len(own) - number :])
     return out
+
+
+def until_of(table, until):
+    return table if until is None else table.filter(pl.col("timestamp") < until)
 
 
 def best_moment(table):

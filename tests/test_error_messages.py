@@ -297,6 +297,21 @@ CASES = {
     "matrix that is corrupt": corrupt_matrix,
     "user with too few rows": cut(rw.splits.LeaveOut(2, short="error"), TIMED),
     "filters that leave nothing": cut(rw.splits.LeaveOut(1, filters=[rw.splits.KCore(7)]), TIMED),
+    "no rows before until": cut(rw.splits.GlobalTime(share=0.5, until=2), TIMED),
+    "filter by ratings that are missing": cut(
+        rw.splits.LeaveOut(1, filters=[rw.splits.MinRating(3)]), TIMED.with_columns(rating=pl.lit(None, pl.Float64))
+    ),
+    "what is known before training": lambda _: rw.splits.LeaveOut(1).split(TIMED).known("train"),
+    "validation rows that are known themselves": lambda _: go(
+        truth=(made := rw.splits.LeaveOut(1, validation=rw.splits.Holdout(0.5)).split(TIMED.vstack(TIMED))).validation,
+        train=made,
+        lists={1: [9], 2: [9]},
+        exclude_seen=True,
+    )(None),
+    "baseline that is not fitted": lambda _: rw.models.Popularity().recommend([1]),
+    "baseline for other users": lambda _: rw.models.Popularity().fit(TIMED).recommend(["ann"]),
+    "list of a negative length": lambda _: rw.models.Popularity().fit(TIMED).recommend([1], -1),
+    "neighbours that repel": lambda _: rw.models.ItemNeighbours(shrink=-1),
     "rule that does not exist": lambda _: rw.splits.from_dict({"rule": "GlobalTimes"}),
     "part that does not exist": lambda _: rw.splits.LeaveOut(1).split(TIMED).validation,
     "folder without parts": lambda folder: rw.splits.read(folder),
@@ -338,6 +353,7 @@ CASES = {
     "item outside the feature matrix": lambda _: rw.functional.intra_list_diversity([0, 9], np.eye(2)),
     "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),
     "audit without a test part": lambda _: rw.audit(TIMED),
+    "audit of an empty part": lambda _: rw.audit(TIMED, TIMED.head(0)),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
     "curve of a measure without one": lambda _: rw.curve(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
 }

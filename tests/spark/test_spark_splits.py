@@ -14,8 +14,10 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as sf
 
+import rankwise as rw
 from rankwise import splits
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, RankwiseError, ScoreError
+from rankwise.spark.evaluate import evaluate
 from rankwise.spark.splits import k_core, split
 from rankwise.spark.tables import collected, send
 from rankwise.splits import Deduplicate, GlobalTime, Holdout, KCore, LeaveOut, MinRating, MinRows, UserHoldout
@@ -51,7 +53,10 @@ TEXT = NUMBERS.select(
 COLUMNS = {"user": "uid", "item": "product id", "timestamp": "when"}
 
 RULES = [
-    GlobalTime(share=0.3, gap="2s", until=1_000_019, validation=LeaveOut(1)),
+    GlobalTime(share=0.3, gap="2s", until=1_000_016, validation=LeaveOut(1)),
+    GlobalTime(at="best", until=1_000_012, filters=[KCore(3, 2)], validation=Holdout(0.3, seed=4)),
+    GlobalTime(last="6s", until=1_000_015, target="random", seed=2, cold_users="drop", seen="drop"),
+    Holdout(0.4, seed=5, validation=Holdout(0.3, "user", seed=5)),
     GlobalTime(at="best", validation=GlobalTime(last="3s", target="first"), seen="drop"),
     GlobalTime(at=1_000_009.5, target="random", seed=-3, validation=Holdout(0.4, seed=5)),
     GlobalTime(share=0.4, target="last", filters=[KCore(7, 3), MinRating(2)], cold_users="drop"),
@@ -127,8 +132,9 @@ def text(spark):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_same_rows_as_in_memory(rule, numbers):
-    made, _ = assert_same(rule, numbers, NUMBERS)
+    made, memory = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
+    assert as_multiset(collected(made.known()).to_arrow()) == as_multiset(memory.known())
 
 
 @pytest.mark.slow
@@ -194,6 +200,36 @@ def test_a_rating_is_compared_in_its_own_precision(spark):
     assert_same(rule, send(spark, table), table)
 
 
+def test_equal_rows_are_drawn_one_by_one(numbers):
+    table = NUMBERS.select("user", "item", "rating").vstack(NUMBERS.select("user", "item", "rating"))
+    frame = send(numbers.sparkSession, table)
+    for rule in (LeaveOut(3, "random", seed=1), Holdout(0.3, seed=2)):
+        assert_same(rule, frame, table)
+
+
+def test_a_split_is_what_is_known_before_its_test_part(numbers):
+    rule = GlobalTime(share=0.4, target="last", validation=LeaveOut(1))
+    made, memory = split(numbers, rule), rule.split(NUMBERS)
+    assert made.card["known"] == memory.card["known"]
+    before = as_multiset(collected(made.known("validation")).to_arrow())
+    assert before == as_multiset(memory.known("validation").to_arrow())
+    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
+    measures, options = ["recall@3", "novelty@3", "repeated@3", "coverage@3"], {"by": ["activity", "popularity"]}
+    expected = rw.evaluate(lists, memory.test, measures, train=memory, **options)
+    found = evaluate(lists, made.test, measures, train=made, **options)
+    assert found.values == expected.values
+    assert found.slices.equals(expected.slices)
+    masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
+    taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True)
+    assert taken.values == masked.values
+    assert taken.slices.equals(masked.slices)
+    assert taken.counts["seen_items_taken_out"] == masked.counts["seen_items_taken_out"]
+    with pytest.raises(ParameterError, match="can be passed as train, not as truth"):
+        evaluate(lists, made, "recall@3")
+    with pytest.raises(ParameterError, match="no part 'validation'"):
+        split(numbers, LeaveOut(1)).known("validation")
+
+
 @pytest.mark.parametrize("rule", [KCore(9, 4), KCore(1, 10)], ids=repr)
 def test_k_core(rule, text):
     expected = as_multiset(rule.apply(TEXT.to_arrow(), columns=COLUMNS))
@@ -228,7 +264,6 @@ def test_users_with_too_few_rows(numbers):
 MISSING = {
     "user": (IdError, "if(rating = 1, null, user)"),
     "item": (IdError, "if(rating = 1, null, item)"),
-    "rating": (ScoreError, "if(rating = 1, double('nan'), rating)"),
     "timestamp": (ColumnError, "if(rating = 1, double('inf'), timestamp)"),
 }
 
@@ -240,6 +275,18 @@ def test_missing_values_are_counted(column, numbers):
         split(numbers.withColumn(column, sf.expr(values)), LeaveOut(1))
     assert f"column {column!r}" in caught.value.where
     assert caught.value.found == f"{(NUMBERS['rating'] == 1).sum()} such rows"
+
+
+def test_ratings_may_be_missing_where_no_filter_reads_them(numbers):
+    frame = numbers.withColumn("rating", sf.expr("if(rating = 1, double('nan'), rating)"))
+    table = NUMBERS.with_columns(rating=pl.when(pl.col("rating") == 1).then(float("nan")).otherwise("rating"))
+    assert_same(LeaveOut(1), frame, table)
+    for rule in (MinRating(2), Deduplicate("highest")):
+        with pytest.raises(ScoreError, match="this filter compares ratings") as caught:
+            split(frame, LeaveOut(1, filters=[rule]))
+        with pytest.raises(ScoreError, match="this filter compares ratings") as memory:
+            LeaveOut(1, filters=[rule]).split(table)
+        assert caught.value.found == memory.value.found
 
 
 TYPES = {

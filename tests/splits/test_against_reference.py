@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,8 +48,9 @@ def check(rule, table, expected):
     assert plain.held(table, split.masks["train"]) == rest
 
 
-@given(plain.tables(), st.integers(1, 3), st.sampled_from(["last", "random"]), st.integers(0, 3))
+@given(plain.tables(timed=False), st.integers(1, 3), st.sampled_from(["last", "random"]), st.integers(0, 3))
 def test_leave_out(table, n, which, seed):
+    which = which if "timestamp" in table.columns else "random"
     number = lambda rows: n if rows > n else 0  # noqa: E731
     check(LeaveOut(n, which, seed=seed), table, plain.last_rows(table, number, which, seed))
 
@@ -68,14 +70,15 @@ def test_users_with_too_few_rows(table, n, short):
     assert plain.held(table, split.masks["train"]) == rest
 
 
-@given(plain.tables(), SHARES, st.sampled_from(["last", "random"]), st.integers(0, 3))
+@given(plain.tables(timed=False), SHARES, st.sampled_from(["last", "random"]), st.integers(0, 3))
 def test_share_of_each_user(table, share, which, seed):
+    which = which if "timestamp" in table.columns else "random"
     number = lambda rows: min(plain.half_up(share, rows), rows - 1)  # noqa: E731
     rule = Holdout(share, "user", which, seed=seed)
     check(rule, table, plain.last_rows(table, number, which, seed))
 
 
-@given(plain.tables(), SHARES, st.integers(0, 3))
+@given(plain.tables(timed=False), SHARES, st.integers(0, 3))
 def test_share_of_all_rows(table, share, seed):
     own = plain.at_random(table.rows(), seed)
     check(Holdout(share, seed=seed), table, Counter(own[: plain.half_up(share, len(own))]))
@@ -92,22 +95,45 @@ def test_one_moment_by_share(table, share):
 @given(plain.tables(), st.integers(0, 8), st.integers(0, 3), st.integers(5, 9))
 def test_gap_and_until(table, at, gap, until):
     split = split_or_side(GlobalTime(at=at, gap=gap, until=until), table)
-    if isinstance(split, str):
-        return
     rows = [row for row in table.rows() if row[2] < until]
+    if isinstance(split, str):
+        assert not any(row[2] >= at for row in rows) or not any(row[2] < at - gap for row in rows)
+        return
     assert plain.held(table, split.masks["train"]) == Counter(r for r in rows if r[2] < at - gap)
     assert plain.held(table, split.masks["test"]) == Counter(r for r in rows if r[2] >= at)
     assert split.card["input"]["rows_unused"] == len(table) - sum(mask.sum() for mask in split.masks.values())
 
 
-@given(plain.tables())
-def test_best_moment(table):
-    moment = plain.best_moment(table)
+@given(plain.tables(), st.none() | st.integers(3, 8))
+def test_best_moment(table, until):
+    inside = plain.until_of(table, until)
+    moment = plain.best_moment(inside)
     if moment is None:
-        with pytest.raises(EmptyError, match="two different times"):
-            GlobalTime(at="best").split(table)
+        with pytest.raises(EmptyError, match=r"two different times|no rows before until"):
+            GlobalTime(at="best", until=until).split(table)
         return
-    assert GlobalTime(at="best").split(table).found["moment"] == moment
+    split = GlobalTime(at="best", until=until).split(table)
+    assert split.found["moment"] == moment
+    assert plain.held(table, split.masks["test"]) == Counter(r for r in inside.rows() if r[2] >= moment)
+
+
+@given(plain.tables(), SHARES | st.integers(1, 4), st.integers(2, 8))
+def test_moments_are_sought_among_the_rows_before_until(table, length, until):
+    inside = sorted(plain.until_of(table, until)["timestamp"])
+    by_share = length < 1
+    rule = GlobalTime(share=length, until=until) if by_share else GlobalTime(last=length, until=until)
+    split = split_or_side(rule, table)
+    if not inside:
+        assert "no rows before until" in split
+        return
+    tested = max(1, plain.half_up(length, len(inside))) if by_share else 0
+    moment = inside[len(inside) - tested] if by_share else inside[-1] + 1 - length
+    if isinstance(split, str):
+        assert not any(at < moment for at in inside)
+        return
+    rows = plain.until_of(table, until).rows()
+    assert plain.held(table, split.masks["test"]) == Counter(r for r in rows if r[2] >= moment)
+    assert plain.held(table, split.masks["train"]) == Counter(r for r in rows if r[2] < moment)
 
 
 @given(plain.tables(), st.integers(1, 7), st.sampled_from(["first", "last", "random"]), st.integers(0, 2))
@@ -121,7 +147,8 @@ def test_targets(table, at, target, seed):
         if later:
             place = {"first": 0, "last": len(later) - 1}.get(target)
             if place is None:
-                place = later.index(plain.at_random(later, seed)[0])
+                keys = [key for key, _ in plain.draws(later, seed)]
+                place = keys.index(min(keys))
             test[later[place]] += 1
             history.update(later[:place])
     assert plain.held(table, split.masks["test"]) == test
@@ -183,21 +210,71 @@ def test_k_core(table, users, items):
     assert kept.equals(KCore(users, items).apply(kept))  # a fixpoint
 
 
-@given(plain.tables(min_size=6), st.integers(2, 5), st.booleans(), st.integers(0, 3))
+@given(plain.tables(min_size=6, timed=False), st.integers(2, 6), st.booleans(), st.integers(0, 3))
 def test_folds_test_every_row_once(table, k, per_user, seed):
-    folds = KFold(k, per_user=per_user, seed=seed).split(table)
-    cuts = [folds._make(at) for at in range(k)] if not per_user else []
+    cuts = list(KFold(k, per_user=per_user, seed=seed).split(table))
     for split in cuts:
         assert plain.held(table, split.masks["train"]) == (
             Counter(table.rows()) - plain.held(table, split.masks["test"])
         )
-    if cuts:
-        sizes = [int(split.masks["test"].sum()) for split in cuts]
-        assert sum(sizes) == len(table)
-        assert max(sizes) - min(sizes) <= 1
+    sizes = [len(split.test) for split in cuts]
+    assert sum(sizes) == len(table)
+    assert max(sizes) - min(sizes) <= 1
+    if not per_user:
         order = plain.at_random(table.rows(), seed)
-        for at, split in enumerate(cuts):
-            assert plain.held(table, split.masks["test"]) == Counter(order[at::k])
+    else:
+        users = plain.of_users(table)
+        order = [row for user in plain.users_at_random(users, seed) for row in plain.at_random(users[user], seed)]
+        for user in users:
+            own = [split.test["user"].to_list().count(user) for split in cuts]
+            assert max(own) - min(own) <= 1
+    for at, split in enumerate(cuts):
+        assert plain.held(table, split.masks["test"]) == Counter(order[at::k])
+
+
+@given(plain.tables(min_size=6), st.integers(1, 3), st.integers(1, 2), st.integers(2, 7))
+def test_filters_act_on_the_rows_that_are_left_for_training(table, k, n, at):
+    rule = GlobalTime(at=at, filters=[KCore(k)], validation=LeaveOut(n))
+    split = split_or_side(rule, table)
+    before = table.filter(pl.col("timestamp") < at)
+    validated = plain.last_rows(before, lambda rows: n if rows > n else 0)
+    left = plain.frame(list((Counter(before.rows()) - validated).elements()))
+    core = plain.k_core(left, k, k)
+    if isinstance(split, str):
+        assert not core or not validated or len(before) == len(table)
+        return
+    assert plain.held(table, split.masks["train"]) == core
+    assert plain.held(table, split.masks["validation"]) == validated
+    assert plain.held(table, split.masks["test"]) == Counter(table.rows()) - Counter(before.rows())
+    assert split.found["rows_filtered(KCore)"] == len(left) - core.total()
+
+
+@given(plain.tables(min_size=6), st.integers(2, 7), st.sampled_from(["keep", "drop", "only"]), st.booleans())
+def test_what_is_known_is_masked_and_warm(table, at, cold, seen):
+    """Users are warm, and pairs seen, by training, validation and the rows before the target."""
+    rule = GlobalTime(
+        at=at, target="last", validation=GlobalTime(share=0.3), cold_users=cold, seen="drop" if seen else "keep"
+    )
+    split = split_or_side(rule, table)
+    if isinstance(split, str):
+        return
+    parts = {name: plain.held(table, mask) for name, mask in split.masks.items()}
+    known = parts["train"] + parts["validation"] + parts["history"]
+    assert Counter(split.known().rows()) == known
+    assert Counter(split.known("validation").rows()) == parts["train"]
+    targets = Counter()
+    for rows in plain.of_users(table.filter(pl.col("timestamp") >= at)).values():
+        targets[plain.in_time(rows)[-1]] += 1
+    warm, pairs = {row[0] for row in known}, {row[:2] for row in known}
+    kept = [row for row in targets if cold == "keep" or (row[0] in warm) == (cold == "drop")]
+    assert set(parts["test"]) == {row for row in kept if not seen or row[:2] not in pairs}
+    states = dict(split.users.select("user", "history").rows())
+    assert states == {row[0]: "warm" if row[0] in warm else "cold" for row in parts["test"]}
+    parts_of_card = split.card["parts"]
+    for name, rows in parts.items():
+        if rows:
+            width = len({row[0] for row in rows}) * len({row[1] for row in rows})
+            assert parts_of_card[name]["density"] == pytest.approx(len({row[:2] for row in rows}) / width)
 
 
 @given(plain.tables(min_size=12, max_size=40), st.integers(2, 4), st.integers(0, 3))

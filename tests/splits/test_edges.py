@@ -15,7 +15,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import splits
-from rankwise.errors import FileError, OutputError, ParameterError, RankwiseError
+from rankwise.errors import ColumnError, FileError, InputError, OutputError, ParameterError, RankwiseError, ScoreError
 
 ROWS = {"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3, 1, 2, 4], "timestamp": [1, 5, 9, 15, 20, 31]}
 TABLE = pl.DataFrame(ROWS)
@@ -269,6 +269,67 @@ def test_cards_that_are_none(tmp_path, change):
     (folder / "split.json").write_text(json.dumps(card | change))
     with pytest.raises(FileError):
         splits.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("parts", "where"),
+    [
+        ((TABLE, TABLE.head(0)), "test part"),
+        ((TABLE.head(0), TABLE), "train part"),
+        ((TABLE, TABLE, TABLE.head(0)), "validation part"),
+        ((TABLE, TABLE, None, TABLE.head(0)), "recommendations"),
+        ((TABLE, TABLE.rename({"user": "who"})), "test part"),
+        ((TABLE, TABLE, TABLE.with_columns(user=pl.lit(None, pl.Int64))), "validation part, column 'user', row 1"),
+        ((TABLE, TABLE.with_columns(timestamp=pl.lit("soon"))), "test part, column 'timestamp', row 1"),
+    ],
+)
+def test_errors_of_an_audit_name_the_part(parts, where):
+    with pytest.raises(InputError) as caught:
+        rw.audit(*parts)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("times", "row", "value"),
+    [
+        (["1", "2", "NA", "4"], 3, "NA"),
+        (["2020-01-01", "2020-01-02T10:00:00", "n/a", "n/a"], 3, "n/a"),
+        (["2020-01-01", "2020-01-02", "2020-01-03", "soon"], 4, "soon"),
+        ([" 17.5", "18", "18.5", ""], 4, ""),
+    ],
+)
+def test_the_row_whose_time_is_none_is_named(times, row, value):
+    table = pl.DataFrame({"user": [1] * 4, "item": range(4), "timestamp": times})
+    with pytest.raises(ColumnError, match="neither a number nor a date") as caught:
+        splits.LeaveOut(1).split(table)
+    assert caught.value.where == f"interactions, column 'timestamp', row {row}"
+    assert repr(value) in caught.value.found
+
+
+def test_missing_ratings_stop_filters_alone(tmp_path):
+    table = TABLE.with_columns(rating=pl.Series([1.0, float("nan"), 3.0, None, 5.0, 4.0]))
+    files = {"rows.csv": "user,item,timestamp,rating\n1,1,1,1\n1,2,5,\n1,3,9,nan\n", "rows.parquet": None}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text) if text else table.write_parquet(tmp_path / name)
+    for source in (table, table.to_pandas(), table.to_arrow(), *(tmp_path / name for name in files)):
+        split = splits.GlobalTime(share=0.3).split(source)
+        assert len(split.train)
+        assert rw.audit(split)["L1"].value == 0
+        for rule in (splits.MinRating(2), splits.Deduplicate("highest")):
+            with pytest.raises(ScoreError, match="a rating is null, NaN or infinite, and this filter") as caught:
+                rule.apply(source)
+            assert "column 'rating', user 1" in caught.value.where
+        splits.Deduplicate("first").apply(source)
+    strata = splits.StratifiedKFold(2, "rating").split(table)
+    assert sum(len(split.test) for split in strata) == 6
+    known = rw.evaluate({2: [4]}, splits.GlobalTime(at=31).split(table), "recall@1")
+    assert known["recall@1"] == 1.0
+    with pytest.raises(ScoreError, match="relevance is null"):  # the relevance of test rows is read
+        rw.evaluate({2: [1]}, splits.GlobalTime(at=15).split(table), "recall@1")
+    (tmp_path / "text.csv").write_text("user,item,timestamp,rating\n1,1,1,\n1,2,5,good\n")
+    with pytest.raises(FileError, match="not a number") as caught:
+        splits.LeaveOut(1).split(tmp_path / "text.csv")
+    assert "line 3" in caught.value.where
 
 
 def test_sessions_of_two_types_and_runs_without_a_purpose():

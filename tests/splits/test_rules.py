@@ -71,6 +71,92 @@ def test_filters_look_at_training_unless_told_otherwise():
     assert rw.audit(after)["L12"].status == "pass"
 
 
+@pytest.mark.parametrize("times", [{}, {"timestamp": [7] * 4}])
+def test_equal_rows_are_drawn_one_by_one(times):
+    table = pl.DataFrame({"user": [1] * 4, "item": ["a", "a", "b", "b"], **times})
+    halves = {"".join(sorted(splits.Holdout(0.5, seed=seed).split(table).test["item"])) for seed in range(30)}
+    assert halves == {"aa", "ab", "bb"}
+    plays = pl.DataFrame({"user": np.repeat(range(50), 100), "item": np.tile(np.repeat(range(20), 5), 50)})
+    split = splits.Holdout(0.2, seed=1).split(plays)
+    seen = split.test.join(split.train.unique(), on=["user", "item"], how="semi")
+    assert len(seen) > 0.99 * len(split.test)  # five plays of a pair: one in 3,000 is tested whole
+    five = splits.LeaveOut(5, "random", seed=1).split(plays).test
+    assert five.group_by("user").agg(pl.col("item").n_unique())["item"].mean() > 4
+
+
+def test_other_columns_decide_which_of_equal_rows_is_drawn():
+    table = pl.DataFrame({"user": [1] * 6, "item": [2] * 6, "note": list("abcdef")})
+    drawn = {tuple(splits.Holdout(0.5, seed=seed).split(table).test["note"].sort()) for seed in range(40)}
+    assert len(drawn) > 10  # of 20
+    for rule in (splits.Holdout(0.5, seed=3), splits.LeaveOut(2, "random", seed=3)):
+        assert rule.split(table.reverse()).test["note"].sort().equals(rule.split(table).test["note"].sort())
+
+
+def test_filters_come_after_validation():
+    """Item 3 has two rows before the test part, and one of them is validated."""
+    table = pl.DataFrame(
+        {"user": [1, 1, 1, 2, 2, 2, 1], "item": [1, 2, 3, 1, 2, 3, 9], "timestamp": [1, 2, 3, 1, 2, 5, 7]}
+    )
+    rule = splits.GlobalTime(at=7, validation=splits.GlobalTime(at=5), filters=[splits.MinRows(items=2)])
+    split = rule.split(table)
+    assert split.train["item"].to_list() == [1, 2, 1, 2]
+    assert split.validation.rows() == [(2, 3, 5)]
+    assert split.found["rows_filtered(MinRows)"] == 1
+
+
+def test_of_equally_good_moments_the_last():
+    """At 2 and at 6 two users have rows on both sides, at 4 one, and at 9 none."""
+    rows = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (3, 6), (4, 4), (4, 6)]
+    table = pl.DataFrame({"user": [u for u, _ in rows], "item": range(8), "timestamp": [t for _, t in rows]})
+    assert splits.GlobalTime(at="best").split(table).found["moment"] == 6
+    late = pl.concat([table, pl.DataFrame({"user": [5, 6], "item": [8, 9], "timestamp": [7, 9]})])
+    assert splits.GlobalTime(at="best").split(late).found["moment"] == 6
+
+
+def test_windows_begin_with_their_first_moment():
+    table = pl.DataFrame({"user": [1] * 6, "item": range(6), "timestamp": [0, 1, 2, 3, 4, 5]})
+    folds = splits.TimeWindows(2, 2, train=2, gap=1).split(table)
+    assert [split.test["item"].to_list() for split in folds] == [[2, 3], [4, 5]]
+    assert [split.train["item"].to_list() for split in folds] == [[0], [1, 2]]
+
+
+def test_rows_from_until_on_are_unused():
+    table = pl.DataFrame({"user": [1] * 8, "item": range(8), "timestamp": range(8)})
+    for rule, moment in (({"share": 0.5}, 3), ({"last": 2}, 4), ({"at": 4}, 4)):
+        split = splits.GlobalTime(until=6, **rule).split(table)
+        assert split.found == {"moment": moment, "rows_after_until": 2}
+        assert split.test["item"].to_list() == list(range(moment, 6))
+        assert split.train["item"].to_list() == list(range(moment))
+    turns = splits.SuccessiveTargets(share=0.5, until=6).split(table)
+    assert [split.test["item"].to_list() for split in turns] == [[3], [4], [5]]
+    with pytest.raises(EmptyError, match="no rows before until"):
+        splits.GlobalTime(share=0.5, until=0).split(table)
+
+
+def test_short_users_keep_one_row():
+    table = pl.DataFrame({"user": [1, 1, 1, 2, 2, 3], "item": range(6), "timestamp": range(6)})
+    split = splits.LeaveOut(2, short="some").split(table)
+    assert split.test["item"].to_list() == [1, 2, 4]
+    assert split.train["item"].to_list() == [0, 3, 5]
+    assert split.found == {"users_too_short": 2}
+
+
+def test_folds_per_user_are_even():
+    table = {"user": [1] * 2 + [2] * 3 + [3] * 4, "item": [*range(2), *range(3), *range(4)]}
+    for seed in range(20):
+        sizes = [len(split.test) for split in splits.KFold(4, per_user=True, seed=seed).split(table)]
+        assert sorted(sizes) == [2, 2, 2, 3]
+    three = splits.KFold(3, per_user=True).split({1: ["a"], 2: ["a"], 3: ["b"]})
+    assert [len(split.test) for split in three] == [1, 1, 1]
+
+
+def test_a_holdout_of_all_rows_may_take_all_rows_of_a_user():
+    table = {user: ["a", "b"] for user in range(40)}
+    split = splits.Holdout(0.5, seed=1).split(table)
+    assert split.card["cold"]["test"]["users"] > 0
+    assert splits.Holdout(0.5, "user", seed=1).split(table).card["cold"]["test"]["users"] == 0
+
+
 def test_duplicates():
     table = pl.DataFrame(
         {"user": [1, 1, 1, 2], "item": [1, 1, 1, 1], "timestamp": [5, 3, 9, 1], "rating": [1, 4, 2, 3]}
@@ -182,10 +268,9 @@ def test_folds_are_a_sequence():
 
 
 def test_short_users_are_spread_over_folds():
-    """With the first row of each user always in fold 0 that fold would have all of them."""
     table = pl.DataFrame({"user": range(1000), "item": [1] * 1000})
     sizes = [len(split.test) for split in splits.KFold(5, per_user=True).split(table)]
-    assert max(sizes) < 260
+    assert sizes == [200] * 5
 
 
 @pytest.mark.parametrize("make", [np.array, csr_array, csr_matrix, coo_array])
@@ -206,6 +291,29 @@ def test_leave_one_out_over_a_matrix(make):
     assert [user for user, _ in found] == [0, 2]
     assert found == left_out(dense, 4)  # dense or sparse, the same items
     assert {left_out(make(dense), seed)[1][1] for seed in range(20)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array, csc_array])
+def test_stored_zeros_are_interactions(kind):
+    """User 0 has items 0 and 2, one with the value 0; user 1 has one such item alone."""
+    matrix = kind((np.array([0.0, 4.0, 0.0]), (np.array([0, 0, 1]), np.array([0, 2, 1]))), shape=(2, 3))
+    assert matrix.nnz == 3
+    left_out = set()
+    for seed in range(20):
+        ((train, test),) = splits.leave_one_out_cv(matrix, seed=seed)
+        assert (train.nnz, test.nnz) == (2, 1)
+        entries = [
+            set(zip(part.tocoo().row.tolist(), part.tocoo().col.tolist(), strict=True)) for part in (train, test)
+        ]
+        assert entries[0] | entries[1] == {(0, 0), (0, 2), (1, 1)}
+        assert not entries[0] & entries[1]
+        left_out |= entries[1]
+    assert left_out == {(0, 0), (0, 2)}
+    split = splits.LeaveOut(1, "random").split(matrix)
+    assert len(split.train) + len(split.test) == 3
+    assert len(splits.Holdout(0.3, seed=1).split(matrix).train) == 2
+    with pytest.raises(EmptyError, match="no user has two items"):
+        splits.leave_one_out_cv(matrix.toarray())  # in an array only 4 is an interaction
 
 
 def corrupt(kind):

@@ -12,6 +12,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
+from rankwise.splits import LeaveOut
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -493,6 +494,23 @@ def test_scores_of_eight_bits():
     metrics = Collection("recall@1")
     metrics.update(torch.tensor([[0.1, 0.9]]).to(torch.float8_e5m2), torch.tensor([1]))
     assert metrics.compute()["recall@1"].item() == 1.0
+
+
+def test_a_split_is_what_is_known_before_its_test_part():
+    """Validation items are masked and belong to the history; popularity is that of training."""
+    table = pl.DataFrame({"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 1, 3, 4], "timestamp": [1, 2, 3, 1, 2, 3]})
+    split = LeaveOut(1, validation=LeaveOut(1)).split(table)
+    scores = np.tile(np.arange(6.0, 0.0, -1.0), (2, 1))
+    truth = torch.zeros(2, 6)
+    truth[[0, 1], [2, 4]] = 1
+    names = ["recall@1", "novelty@2", "repeated@2"]
+    for exclude in (True, False):
+        metric = Collection(names, train=split, exclude_seen=exclude, n_items=6)
+        metric.update(torch.from_numpy(scores), truth, users=torch.arange(2))
+        lists = rw.rank(scores, k=2, exclude=split if exclude else None)
+        expected = rw.evaluate(lists, split, names)
+        assert {name: float(value) for name, value in metric.compute().items()} == expected.values
+        assert expected["repeated@2"] == (0.0 if exclude else 0.75)
 
 
 def test_exclude_beside_lists_of_candidates():

@@ -177,6 +177,8 @@ def sampled(
         The catalogue; by default all items of ``train`` and ``truth``.
     train : table, path or mapping, optional
         Training interactions: they are not drawn as negatives, and popularity is counted in them.
+        Of a `rankwise.splits.Split`, no row that is known before the test part is drawn, and
+        popularity is counted in the training part.
     by : {"uniform", "popularity"}, default="uniform"
         Draw items uniformly, or with probability proportional to their number of training users.
     replacement : bool, default=False

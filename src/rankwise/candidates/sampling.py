@@ -41,12 +41,12 @@ def draw(
     replacement: bool,
 ) -> Drawn:
     """Draw n negatives for every user with a relevant item, from the items unknown to the user."""
-    truth, train, catalogue = _aligned(tables)
+    truth, train, known_before, catalogue = _aligned(tables)
     relevant = truth.relevant(threshold)
     if relevant.is_empty():
         raise EmptyError("no item is relevant", where="truth", hint="lower the threshold")
     users = relevant["user"].unique().sort()
-    interactions = [truth.frame.select("user", "item"), *([] if train is None else [train])]
+    interactions = [truth.frame.select("user", "item"), *([] if known_before is None else [known_before])]
     known = pl.concat(interactions).unique()
     user_codes = pl.DataFrame({"user": users, "u": np.arange(len(users))})
     item_codes = pl.DataFrame({"item": catalogue, "i": np.arange(len(catalogue))})
@@ -68,14 +68,15 @@ def draw(
     return Drawn(frame, eligible, {"users_with_fewer_negatives": fewer})
 
 
-def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | None, pl.Series]:
-    """Return the truth, the training interactions and the sorted catalogue, with ids aligned."""
+def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | None, pl.DataFrame | None, pl.Series]:
+    """Return truth, training and known interactions, and the sorted catalogue, with ids aligned."""
     aligned = [table for table in tables.values() if table is not None]
     for role in ("user", "item"):
         aligned = align(aligned, role)
     frames = {table.role: table.frame for table in aligned}
+    trained = {table.role: table.trained.frame for table in aligned}
     truth = next(table for table in aligned if table.role == "truth")
-    sources = [frames["items"]] if "items" in frames else list(frames.values())
+    sources = [frames["items"]] if "items" in frames else list(trained.values())
     ids = [frame["item"] for frame in sources]
     item_type = pl.String if ids[0].dtype == pl.String else pl.Int64
     user_type = pl.String if truth.frame["user"].dtype == pl.String else pl.Int64
@@ -85,8 +86,10 @@ def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | 
             if frame[role].dtype != pl.String:
                 whole_numbers(frame[role])  # raises if an id does not fit 64 bits
     truth = truth.with_frame(truth.frame.cast(types))
-    train = frames["train"].select("user", "item").cast(types) if "train" in frames else None
-    return truth, train, pl.concat([column.cast(item_type) for column in ids]).unique().sort()
+    train, known = (
+        rows["train"].select("user", "item").cast(types) if "train" in rows else None for rows in (trained, frames)
+    )
+    return truth, train, known, pl.concat([column.cast(item_type) for column in ids]).unique().sort()
 
 
 @dataclass(frozen=True)

@@ -169,8 +169,9 @@ class Options:
     )
     exclude_seen: bool = declare_option(
         False,
-        "Remove items of each user's training history from the lists. Items below them "
-        "move up. Removed items are counted, as are relevant items that can no longer be found. "
+        "Remove items of each user's training history from the lists: with a split, the items "
+        "that are known before its test part. Items below them move up. Removed items are "
+        "counted, as are relevant items that can no longer be found. "
         "(`rankwise.rank` excludes seen items before it cuts the lists.)",
     )
     warm_and_cold: bool = declare_option(

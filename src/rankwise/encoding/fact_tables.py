@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.digests import (
+    Words,
     column_words,
     digest_in_parts,
     id_words,
@@ -28,7 +29,7 @@ from rankwise.encoding.id_space import IdSpace
 from rankwise.errors import ColumnError, MeasureError
 from rankwise.tables.align import matching
 from rankwise.tables.columns import Columns, TableRole
-from rankwise.tables.table import Table
+from rankwise.tables.table import TRAINED, Table
 from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
 
 __all__ = ["Counted", "FactTables", "digest_of_interactions"]
@@ -254,7 +255,7 @@ class FactTables:
         arrays: dict[Fact[Any], object] = {}
         for fact in wanted:
             if fact.kind in ("popularity", "similarity", "source"):
-                arrays[fact] = self._from_train(fact, tables["train"], rows, distinct=distinct)
+                arrays[fact] = self._from_train(fact, tables["train"].trained, rows, distinct=distinct)
             elif fact.kind == "user_group":
                 arrays[fact] = self._user_groups_of(fact, tables, rows)
             else:
@@ -344,9 +345,14 @@ class FactTables:
 
 
 def digest_of_interactions(table: Table) -> int:
-    """Return the digest of the users and items of a table."""
+    """Return the digest of the users and items of a table, and of which rows models are trained on."""
     user, item = table.frame["user"], table.frame["item"]
-    return digest_in_parts(len(user), lambda rows: [id_words(user[rows]), id_words(item[rows])], default_threads())
+    trained = table.frame[TRAINED].to_numpy() if TRAINED in table.frame.columns else None
+
+    def words(rows: slice) -> list[Words | None]:
+        return [id_words(user[rows]), id_words(item[rows]), None if trained is None else number_words(trained[rows])]
+
+    return digest_in_parts(len(user), words, default_threads())
 
 
 def _digest_of_lists(table: Table) -> int:

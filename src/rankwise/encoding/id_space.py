@@ -34,7 +34,7 @@ class IdSpace:
         self.train_items: list[Ints] = []
         for table in present:
             if table.role == "train" and count_items:
-                self.train_items.append(self.items.encode(table.frame["item"].unique()))
+                self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
 
     def align(self, tables: list[Table | None]) -> list[Table]:
         """Return tables with ids of one type: that of the tables before, if there were any."""

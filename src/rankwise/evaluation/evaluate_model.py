@@ -199,5 +199,5 @@ def _every_item(tables: Iterable[Table]) -> Table:
     """Return the catalogue: every item that occurs in a table."""
     whole = align(list(tables), "item")
     kind = pl.String if whole[0].frame["item"].dtype == pl.String else pl.Int64
-    items = pl.concat([table.frame["item"].cast(kind) for table in whole]).unique().sort()
+    items = pl.concat([table.trained.frame["item"].cast(kind) for table in whole]).unique().sort()
     return Table(items.to_frame(), "items", "items", "every item seen", {"item": "item"})

@@ -249,7 +249,7 @@ def _catalogue_table(settings: Settings, facts: FactTables) -> Table | None:
     """Return the table with the items of the catalogue; None: every item seen."""
     if settings.catalogue == "items":
         return facts.tables.get("items")
-    train = facts.tables["train"]
+    train = facts.tables["train"].trained
     counted = None if facts.counted is None else facts.counted.popularity
     items = train.frame if counted is None else counted
     return train.with_frame(items.select(pl.col("item").unique()))

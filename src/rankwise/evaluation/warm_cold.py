@@ -23,7 +23,7 @@ HISTORY = "history"
 
 
 def with_history(tables: Tables) -> Tables:
-    """Return the tables with a column of users that says whether each has a training history."""
+    """Return the tables with a column of users that says whether something is known of each."""
     train, truth, recommendations = tables.train, tables.truth, tables.recommendations
     assert train is not None
     if truth is None:
@@ -41,7 +41,7 @@ def with_history(tables: Tables) -> Tables:
 
 def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
     """Return the ground truth of the items that are in training, and of those that are not."""
-    warm = matching(train, "item", truth.frame["item"])["item"].unique()
+    warm = matching(train.trained, "item", truth.frame["item"])["item"].unique()
     is_warm = truth.frame["item"].is_in(warm.implode())
     parts = {"warm": is_warm, "cold": ~is_warm}
     return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}

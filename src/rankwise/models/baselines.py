@@ -1,7 +1,7 @@
 """Three baselines: random, popularity and item neighbours.
 
 Each has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user, item,
-score and rank, without the user's training items.
+score and rank, without the items that are known of the user.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.errors import EmptyError
+from rankwise.core.arguments import check_count, check_number
+from rankwise.core.hashing import combined, hash_of_column
+from rankwise.errors import IdError, ParameterError
+from rankwise.tables.align import align
+from rankwise.tables.columns import Columns
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+from rankwise.tables.validation import checked_ids
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,53 +29,117 @@ __all__ = ["Baseline", "ItemNeighbours", "Popularity", "Random"]
 
 Scores: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _USERS = 1024  # users per block of scores: bounds memory by that many rows of the catalogue
+_UNUSED: Columns = {"relevance": None, "timestamp": None}  # columns that no baseline reads
 
 
 @dataclass
 class Baseline:
     """Base class of the baselines: codes of users and items, and the ranking of scores."""
 
-    _users: pl.DataFrame = field(default_factory=pl.DataFrame, init=False, repr=False)
+    _users: Table | None = field(default=None, init=False, repr=False)
     _items: pl.Series = field(default_factory=pl.Series, init=False, repr=False)
-    _seen: Any = field(default=None, init=False, repr=False)
+    _known: Any = field(default=None, init=False, repr=False)
 
-    def fit(self, interactions: pl.DataFrame) -> Self:
-        """Fit to training interactions, a table with columns ``user`` and ``item``."""
+    def fit(self, interactions: Any, *, columns: Columns | None = None) -> Self:
+        """Fit to training interactions.
+
+        Parameters
+        ----------
+        interactions : table, path, mapping, sparse matrix or Split
+            One row per interaction, as `rankwise.evaluate` takes ``train``; repeated rows count
+            once. Of a `rankwise.splits.Split`, the training part is fitted to, and the items of
+            all rows that are known before the test part are not recommended.
+        columns : mapping of str to str, optional
+            The column of each role, if its name is not recognised: ``{"user": "uid"}``.
+
+        Raises
+        ------
+        InputError
+            If the interactions cannot be read, or there are none.
+        """
+        table = read_table(interactions, "train", {**(columns or {}), **_UNUSED})
+        trained = table.trained.frame
+        self._items = trained["item"].unique().sort()
+        self._users = table.with_frame(pl.DataFrame({"user": table.frame["user"].unique().sort()}))
+        self._known = self._matrix(table.frame)
+        self._fit(self._known if len(trained) == len(table.frame) else self._matrix(trained))
+        return self
+
+    def _matrix(self, rows: pl.DataFrame) -> csr_array:
+        """Return the user-item matrix of the rows with trained items, which holds 1 for each pair."""
         from scipy.sparse import csr_array
 
-        if interactions.is_empty():
-            raise EmptyError("there are no training interactions", where="interactions")
-        users = interactions["user"].unique().sort()
-        self._items = interactions["item"].unique().sort()
-        self._users = pl.DataFrame({"user": users, "code": np.arange(len(users))})
-        row = interactions["user"].replace_strict(users, np.arange(len(users))).to_numpy()
-        column = interactions["item"].replace_strict(self._items, np.arange(len(self._items))).to_numpy()
+        assert self._users is not None
+        users = self._users.frame["user"]
+        rows = rows.filter(pl.col("item").is_in(self._items.implode()))
+        row = rows["user"].replace_strict(users, np.arange(len(users)), return_dtype=pl.Int64).to_numpy()
+        column = rows["item"].replace_strict(self._items, np.arange(len(self._items)), return_dtype=pl.Int64)
         shape = (len(users), len(self._items))
-        seen: csr_array = csr_array((np.ones(len(row)), (row, column)), shape=shape)
-        seen.sum_duplicates()
-        seen.data[:] = 1.0
-        self._seen = seen
-        self._fit(seen)
-        return self
+        matrix: csr_array = csr_array((np.ones(len(row)), (row, column.to_numpy())), shape=shape)
+        matrix.sum_duplicates()
+        matrix.data[:] = 1.0
+        return matrix
 
     def recommend(self, users: Iterable[Any], n: int = 10) -> pl.DataFrame:
         """Return up to n items per user, best first, ties in order of item id.
 
-        A user without scored items gets no row.
+        A user's list does not depend on the other users of the call.
+
+        Parameters
+        ----------
+        users : iterable of ids
+            The users, with ids of the type that they have in training.
+        n : int, default=10
+            The length of the lists.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``user``, ``item``, ``score`` and ``rank``. A user without scored items gets no
+            row.
+
+        Raises
+        ------
+        IdError
+            If the ids are of another type than in training.
+        ParameterError
+            If the baseline has not been fitted, or n is no whole number from 1.
         """
-        ids = pl.Series("user", list(users))
-        known = pl.DataFrame({"user": ids}).join(self._users, on="user", how="left", maintain_order="left")
-        codes = known["code"].fill_null(-1).to_numpy()
+        if self._users is None:
+            raise ParameterError(
+                f"{type(self).__name__} has not been fitted",
+                hint=f"{type(self).__name__}().fit(train).recommend(users)",
+            )
+        check_count(n=n)
+        ids = self._ids(users)
+        known = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
+        codes = ids.to_frame().join(known, on="user", how="left", maintain_order="left")["code"]
+        rows = codes.cast(pl.Int64).fill_null(-1).to_numpy()
         blocks = [
-            self._top_items(ids[start : start + _USERS], codes[start : start + _USERS], n, start)
-            for start in range(0, len(ids), _USERS)
+            self._top_items(ids[start : start + _USERS], rows[start : start + _USERS], n)
+            for start in range(0, max(len(ids), 1), _USERS)
         ]
         return pl.concat(blocks)
 
-    def _top_items(self, ids: pl.Series, codes: Any, n: int, start: int) -> pl.DataFrame:
-        scores = self._scores(codes, start)
+    def _ids(self, users: Iterable[Any]) -> pl.Series:
+        """Return the ids of users; raise if they are not of the type that they have in training."""
+        assert self._users is not None
+        if isinstance(users, str | bytes) or not isinstance(users, Iterable):
+            raise ParameterError("users is an iterable of ids", found=f"users={users!r}"[:80], hint=f"[{users!r}]")
+        try:
+            ids = pl.Series("user", list(users))
+        except (TypeError, pl.exceptions.PolarsError) as error:
+            raise IdError("ids are integers or strings, not both", where="users") from error
+        if not len(ids):
+            return ids.cast(self._users.frame["user"].dtype)
+        table = Table(ids.to_frame(), "users", "users", "ids", {"user": "user"})
+        table = table.with_ids("user", checked_ids(ids, "user", table))
+        return align([self._users, table], "user")[1].frame["user"]
+
+    def _top_items(self, ids: pl.Series, codes: Any, n: int) -> pl.DataFrame:
+        scores = self._scores(ids, codes)
         warm = np.flatnonzero(codes >= 0)
-        rows, columns = self._seen[codes[warm]].nonzero()
+        rows, columns = self._known[codes[warm]].nonzero()
         scores[warm[rows], columns] = -np.inf
         top = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         best = np.take_along_axis(scores, top, axis=1)
@@ -85,7 +156,7 @@ class Baseline:
     def _fit(self, seen: csr_array) -> None:
         """Fit to the user-item matrix of training interactions, which holds 1 for each pair."""
 
-    def _scores(self, codes: Any, start: int) -> Scores:
+    def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         """Return scores of all items for these users (-1: cold-start user); -inf excludes items."""
         raise TypeError(f"{type(self).__name__} does not score items")
 
@@ -93,6 +164,8 @@ class Baseline:
 @dataclass
 class Random(Baseline):
     """Items in random order: the lower bound for a useful model.
+
+    A score is a hash of seed, user and item, so that it depends on these alone.
 
     Parameters
     ----------
@@ -108,9 +181,13 @@ class Random(Baseline):
 
     seed: int = 0
 
-    def _scores(self, codes: Any, start: int) -> Scores:
-        # One stream per block, so that the same users get the same lists.
-        return np.random.default_rng([self.seed, start]).random((len(codes), len(self._items)))
+    def __post_init__(self) -> None:
+        check_count(least=0, seed=self.seed)
+
+    def _scores(self, ids: pl.Series, codes: Any) -> Scores:
+        users, items = hash_of_column(ids), hash_of_column(self._items)
+        pairs = combined([np.repeat(users, len(items)), np.tile(items, len(users))], self.seed)
+        return pairs.reshape(len(users), len(items)) / 2.0**63
 
 
 @dataclass
@@ -127,13 +204,13 @@ class Popularity(Baseline):
     def _fit(self, seen: csr_array) -> None:
         self._popularity = np.asarray(seen.sum(axis=0)).ravel()
 
-    def _scores(self, codes: Any, start: int) -> Scores:
+    def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         return np.tile(self._popularity, (len(codes), 1))
 
 
 @dataclass
 class ItemNeighbours(Baseline):
-    """Items similar to the user's training items, by the cosine between item columns.
+    """Items similar to those that are known of the user, by the cosine between item columns.
 
     Parameters
     ----------
@@ -152,6 +229,12 @@ class ItemNeighbours(Baseline):
     neighbours: int = 50
     shrink: float = 10.0
 
+    def __post_init__(self) -> None:
+        check_count(neighbours=self.neighbours)
+        check_number("shrink", self.shrink)
+        if self.shrink is None or self.shrink < 0:
+            raise ParameterError("shrink must be a number from 0", found=f"shrink={self.shrink!r}")
+
     def _fit(self, seen: csr_array) -> None:
         from scipy.sparse import csr_array
 
@@ -164,9 +247,9 @@ class ItemNeighbours(Baseline):
             similarity[similarity < least] = 0.0
         self._similarity = csr_array(similarity)
 
-    def _scores(self, codes: Any, start: int) -> Scores:
+    def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         scores = np.full((len(codes), len(self._items)), -np.inf)
         warm = np.flatnonzero(codes >= 0)
-        warm_scores = (self._seen[codes[warm]] @ self._similarity).toarray()
+        warm_scores = (self._known[codes[warm]] @ self._similarity).toarray()
         scores[warm] = np.where(warm_scores > 0, warm_scores, -np.inf)
         return scores

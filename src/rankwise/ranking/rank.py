@@ -131,7 +131,9 @@ def rank(
         The length of the lists; required. Users with fewer candidates get shorter lists and
         are counted.
     exclude : table, path, mapping or sparse matrix, optional
-        User-item pairs that are not ranked: usually the training interactions.
+        User-item pairs that are not ranked: usually the training interactions; of a
+        `rankwise.splits.Split` the rows that are known before its test part. For its validation
+        part pass ``split.known("validation")``.
     %(candidates)s
     ties : {"expected", "item", "item_desc"}, default="expected"
         How to handle ties between scores. ``"expected"`` leaves them unbroken and keeps all items

@@ -107,7 +107,8 @@ def rank_relevant(
     truth : table, path, mapping or sparse matrix
         The ground truth, as for `rankwise.evaluate`; all its rows are ranked, relevant or not.
     exclude : table, path, mapping or sparse matrix, optional
-        User-item pairs that are not ranked. Ground truth rows among them are counted and stay in
+        User-item pairs that are not ranked; of a `rankwise.splits.Split` the rows that are known
+        before its test part. Ground truth rows among them are counted and stay in
         the ground truth, as items that are never recommended.
     %(candidates)s
     columns : mapping, optional

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
-from rankwise.core.digests import added, id_words, row_digest
+from rankwise.core.digests import added
 from rankwise.core.truth import reaches
 from rankwise.encoding.fact_columns import read_groups
-from rankwise.encoding.fact_tables import Counted
+from rankwise.encoding.fact_tables import Counted, digest_of_interactions
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
 from rankwise.evaluation.plan import Plan
@@ -70,7 +70,7 @@ def count_over_users(
     made = {} if train is None else _train_groups(train, settings.by)
     if train is None or not (by_popularity or plan.needs_catalogue):
         return Counted(groups=groups, train_groups=made), {}
-    pairs = train.frame.select("user", "item")
+    pairs = train.trained.frame.select("user", "item")
     counted = pairs.groupBy("item").agg(
         sf.count_distinct("user").alias("count"),
         sf.count(sf.lit(1)).alias("rows"),
@@ -87,7 +87,7 @@ def count_over_users(
     counts: dict[str, int] = {}
     digests: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count and hash them
-        digests["train"] = _digest_of(pairs)
+        digests["train"] = _digest_of(train)
         counts[rows_of("train")] = int(frame["rows"].sum())
         if by_popularity:
             counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
@@ -102,15 +102,16 @@ def count_over_users(
     ), counts
 
 
-def _digest_of(pairs: DataFrame) -> int:
-    """Return the digest of users and items, of which no bucket has the rows."""
+def _digest_of(train: SparkTable) -> int:
+    """Return the digest of training interactions of which no bucket has the rows."""
+    empty = train.empty
 
     def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            digest = row_digest([id_words(pl.Series(batch.column(name))) for name in ("user", "item")])
+            digest = digest_of_interactions(empty.with_frame(pl.DataFrame(batch)))
             yield pa.RecordBatch.from_pydict({"digest": pa.array([str(digest)])})
 
-    return added(int(digest) for digest in collected(pairs.mapInArrow(of_batches, "digest string"))["digest"])
+    return added(int(digest) for digest in collected(train.frame.mapInArrow(of_batches, "digest string"))["digest"])
 
 
 def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:
@@ -121,9 +122,10 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
         if name == "activity":
             values = pairs.groupBy("user").agg(sf.count("item").cast("double").alias("value"))
         else:
-            counts = pairs.groupBy("item").agg(sf.count("user").alias("count"))
-            value = sf.sum("count") / sf.count("count")
-            values = pairs.join(counts, "item").groupBy("user").agg(value.alias("value"))
+            trained = train.trained.frame.select("user", "item").distinct()
+            counts = trained.groupBy("item").agg(sf.count("user").alias("count"))
+            value = sf.coalesce(sf.sum("count"), sf.lit(0)) / sf.count("item")
+            values = pairs.join(counts, "item", "left").groupBy("user").agg(value.alias("value"))
         found = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
         if found.is_empty():
             raise empty_table(train.empty)

@@ -99,7 +99,7 @@ class Engine:
         result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
         if self.settings.warm_and_cold:
             assert truth is not None
-            warm = self.tables["train"].frame.select("item").distinct()
+            warm = self.tables["train"].trained.frame.select("item").distinct()
             parts = {
                 group: truth.with_frame(truth.frame.join(warm, "item", how))
                 for group, how in (("warm", "left_semi"), ("cold", "left_anti"))

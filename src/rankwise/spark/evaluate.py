@@ -60,7 +60,8 @@ def evaluate(
         The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` raise an
         error, because they need all training interactions on one machine.
     train : DataFrame, path or table, optional
-        Training interactions, for the popularity of items and each user's training history.
+        Training interactions, for the popularity of items and each user's training history. Of a
+        `SparkSplit`, the history is what is known before its test part.
     items : DataFrame, path or table, optional
         The catalogue, with or without item data. It is sent to every executor.
     users : DataFrame, path or table, optional

@@ -15,9 +15,9 @@ from pyspark.sql import functions as sf
 
 from rankwise.core.truth import reaches
 from rankwise.errors import EmptyError, InputError
-from rankwise.spark.split_rows import SparkRows, bucket_of, extent_columns, hashed, ranked
+from rankwise.spark.split_rows import SparkRows, bucket_of, drawn, extent_columns, hashed, ranked
 from rankwise.splits.entities import UserHoldout
-from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows
+from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows, missing_ratings
 from rankwise.splits.holdout import Holdout, LeaveOut
 from rankwise.splits.rows import Rows
 from rankwise.splits.sizes import rounded
@@ -76,15 +76,16 @@ def _label_by_time(rule: GlobalTime, rows: SparkRows) -> Labelled:
 
 def _label_targets(rule: GlobalTime, rows: SparkRows, labelled: Labelled) -> Labelled:
     """Return rows with one test row per user, and the rows before it as history."""
-    frame, seed = labelled.frame, f"key{rule.seed}"
-    seeds = ["key0", seed] if rule.target == "random" else ["key0"]
-    after = hashed(rows.with_frame(frame.filter(sf.col("part") == "test")), *seeds, "rest")
+    frame = labelled.frame
+    after = hashed(rows.with_frame(frame.filter(sf.col("part") == "test")), "key0", "rest")
     user, position = Window.partitionBy("user"), sf.col("position")
     chosen = sf.lit(1) if rule.target == "first" else sf.max(position).over(user)
-    if rule.target == "random":  # of equal rows the first in time, as in memory
-        chosen = sf.min(sf.struct(seed, "rest", "position")).over(user)["position"]
     in_time = sf.row_number().over(user.orderBy(*after.in_order("time", "key0")))
-    targets = after.frame.withColumn("position", in_time).withColumn("chosen", chosen)
+    after = after.with_frame(after.frame.withColumn("position", in_time))
+    if rule.target == "random":
+        after, draw = drawn(after, rule.seed, position="position")
+        chosen = sf.min(sf.struct(draw, "position")).over(user)["position"]
+    targets = after.frame.withColumn("chosen", chosen)
     part = sf.when(position == sf.col("chosen"), "test")
     part = part.when(position < sf.col("chosen"), "history").otherwise("rows_after_target")
     targets = targets.withColumn("part", part).select(frame.columns)
@@ -98,8 +99,11 @@ def _label_targets(rule: GlobalTime, rows: SparkRows, labelled: Labelled) -> Lab
 def _label_per_user(rule: Holdout | LeaveOut, rows: SparkRows) -> Labelled:
     if rule.which == "last":
         rows.check_time()
-    keys = ("time", "key0") if rule.which == "last" else (f"key{rule.seed}",)
-    rows = hashed(rows, keys[-1], "rest")
+        keys: tuple[str, ...] = ("time", "key0")
+        rows = hashed(rows, "key0", "rest")
+    else:
+        rows, draw = drawn(rows, rule.seed)
+        keys = (draw,)
     user, size, position = Window.partitionBy("user"), sf.col("size"), sf.col("position")
     in_order = sf.row_number().over(user.orderBy(*rows.in_order(*keys)))
     frame = rows.frame.withColumn("size", sf.count(sf.lit(1)).over(user))
@@ -136,8 +140,8 @@ def _refuse_short(rule: LeaveOut, frame: DataFrame) -> None:
 
 def _label_smallest(rule: Holdout, rows: SparkRows) -> Labelled:
     """Return rows with a share of them in test: those with the smallest hashes."""
-    name, size = f"key{rule.seed}", rounded(rule.share, rows.extent.rows)
-    rows = hashed(rows, name, "rest")
+    size = rounded(rule.share, rows.extent.rows)
+    rows, name = drawn(rows, rule.seed)
     frame, key, position = rows.frame, sf.col(name), sf.col("position")
     if not 0 < size < rows.extent.rows:
         return Labelled(frame.withColumn("part", sf.lit("test" if size else "train")))
@@ -179,6 +183,11 @@ def _label_by_user(rule: UserHoldout, rows: SparkRows) -> Labelled:
 
 
 def _moment(rule: GlobalTime, rows: SparkRows) -> Any:
+    if rule.until is not None:
+        late = rows.time.moment("until", rule.until)
+        if not rows.time.values[0] < late:
+            rule._in_period(rows.edges)  # raises: no row is before
+        rows = rows.with_frame(rows.frame.filter(sf.col("time") < _tick(rows.time, late)))
     size, *ends = rows.extent
     if rule.share is not None:
         first = size - max(1, rounded(rule.share, size))
@@ -260,11 +269,21 @@ def kept_rows(rule: Filter, rows: SparkRows) -> SparkRows:
     elif isinstance(rule, MinRows):
         frame = _frequent(frame, {"user": rule.users, "item": rule.items})
     elif isinstance(rule, MinRating):
-        rule.keep(Rows(rows.table))  # raises if there is no rating
+        _check_ratings(rule, rows)
         frame = frame.filter(reaches(sf.col("relevance").cast("double"), float(rule.least)))
     elif isinstance(rule, Deduplicate):
         frame = _distinct(rule, rows)
     return rows.with_frame(frame)
+
+
+def _check_ratings(rule: Filter, rows: SparkRows) -> None:
+    """Raise if there are no ratings, or a row has none."""
+    rule.keep(Rows(rows.table))  # raises if there is no column
+    rating = sf.col("relevance")
+    missing = rating.isNull() | sf.isnan(rating) | (sf.abs(rating) == float("inf"))
+    count = rows.frame.filter(missing).count()
+    if count:
+        raise missing_ratings(rows.table, "", count)
 
 
 def _frequent(frame: DataFrame, least: Mapping[str, int]) -> DataFrame:
@@ -294,7 +313,7 @@ def core_of(rule: KCore, frame: DataFrame) -> tuple[DataFrame, int]:
 
 def _distinct(rule: Deduplicate, rows: SparkRows) -> DataFrame:
     highest = rule.keep_row == "highest"
-    rule.keep(Rows(rows.table)) if highest else rows.check_time()
+    _check_ratings(rule, rows) if highest else rows.check_time()
     rows = hashed(rows, "key0", "rest")
     order = rows.in_order("relevance" if highest else "time", "key0")
     order = order if rule.keep_row == "first" else [column.desc() for column in order]

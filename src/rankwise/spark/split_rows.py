@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BinaryType,
@@ -30,16 +30,16 @@ from pyspark.sql.types import (
 )
 
 from rankwise.core.hashing import Hashes, combined, hash_of_column
-from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import is_spark, read_spark
-from rankwise.splits.rows import Rows, hash_of_others
+from rankwise.splits.rows import Rows, hash_of_others, numbered
 from rankwise.splits.times import Times, TimeUnit, read_times
 from rankwise.tables.columns import ROLES, Columns
 from rankwise.tables.frames import from_frame
 from rankwise.tables.table import Table
 from rankwise.tables.validation import check_finite, empty_table, where_in
 
-__all__ = ["Extent", "SparkRows", "bucket_of", "extent_columns", "hashed", "ranked", "read_interactions"]
+__all__ = ["Extent", "SparkRows", "bucket_of", "drawn", "extent_columns", "hashed", "ranked", "read_interactions"]
 
 _ORDERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType)
 _BUCKETS = 1 << 14
@@ -185,7 +185,7 @@ def _ticks(rows: SparkRows) -> Column:
 
 def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
     """Return the rows with their extent and times; raise if values are missing."""
-    numbers = [*({"relevance"} & rows.table.columns.keys()), *(["time"] if timed else [])]
+    numbers = ["time"] if timed else []
     missing = {role: sf.col(role).isNull() for role in ("user", "item", *numbers)}
     for role in numbers:
         number = sf.col(role).cast("double")
@@ -215,7 +215,6 @@ def _missing(rows: SparkRows, role: str, count: int) -> InputError:
     errors: dict[str, tuple[type[InputError], str]] = {
         "user": (IdError, "a user id is null"),
         "item": (IdError, "an item id is null"),
-        "relevance": (ScoreError, "a relevance is null, NaN or infinite"),
         "time": (ColumnError, "a timestamp is null, NaN or infinite"),
     }
     error, message = errors[role]
@@ -252,6 +251,33 @@ def _add_hashes(
             hashes = pl.Series(_hashes(rows, name).view(np.int64))
             batch = batch.append_column(name, hashes.to_arrow())
         yield batch
+
+
+def drawn(rows: SparkRows, seed: int, *, position: str | None = None) -> tuple[SparkRows, str]:
+    """Return the rows with a column that decides random draws, as `Rows.draw`, and its name.
+
+    ``position`` is a column that numbers each user's rows so that equal ones follow one another;
+    by default they are numbered here.
+    """
+    key, name = f"key{seed}", f"draw{seed}"
+    rows = hashed(rows, key, "rest")
+    equal = Window.partitionBy("user", key)
+    if position is None:
+        number = sf.row_number().over(equal.orderBy(*rows.in_order())) - 1
+    else:
+        number = sf.col(position) - sf.min(position).over(equal)
+    frame = rows.frame.drop(name).withColumn("number", number)  # an outer rule drew from other rows
+    schema = StructType([*frame.schema.fields, StructField(name, LongType())])
+    frame = frame.mapInArrow(partial(_add_draws, key=key), schema)
+    return rows.with_frame(frame, rows.__dict__.get("extent")), name
+
+
+def _add_draws(batches: Iterable[Any], key: str) -> Iterator[Any]:
+    """Yield Arrow batches with the hashes of repeated rows numbered, on an executor."""
+    for batch in batches:
+        frame = pl.DataFrame(batch.select([key, "number"]))
+        draws = numbered(frame[key].to_numpy().view(np.uint64), frame["number"].to_numpy())
+        yield batch.append_column(f"draw{key.removeprefix('key')}", pl.Series(draws.view(np.int64)).to_arrow())
 
 
 def _hashes(rows: Rows, name: str) -> Hashes:

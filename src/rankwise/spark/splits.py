@@ -11,9 +11,12 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from rankwise.core.arguments import check_choice
+from rankwise.core.choices import Predicted
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.spark.split_labels import core_of, filtered, label_rows
 from rankwise.spark.split_rows import Extent, SparkRows, extent_columns, hashed, read_interactions
+from rankwise.spark.tables import SparkTable, empty_of
 from rankwise.splits.card import card_of, known_rows
 from rankwise.splits.entities import UserHoldout
 from rankwise.splits.filters import Deduplicate, KCore, MinRating, MinRows
@@ -22,7 +25,8 @@ from rankwise.splits.splitter import Splitter, refuse_empty
 from rankwise.splits.temporal import GlobalTime
 from rankwise.splits.times import TimeUnit
 from rankwise.tables.cards import one_line
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.table import TRAINED, Table
 
 __all__ = ["SparkSplit", "k_core", "split"]
 
@@ -69,6 +73,37 @@ class SparkSplit:
     def history(self) -> DataFrame | None:
         """The rows of test users that are known at prediction time but not trained on; or None."""
         return self.parts.get("history")
+
+    def known(self, part: Predicted = "test") -> DataFrame:
+        """Return the rows that a user has before a part, as `rankwise.splits.Split.known`.
+
+        Parameters
+        ----------
+        part : {"test", "validation"}, default="test"
+            The part to be predicted.
+        """
+        check_choice("part", part, Predicted)
+        if part not in self.parts:
+            raise ParameterError(
+                f"this split has no part {part!r}", found=", ".join(self.parts), hint="give the rule validation="
+            )
+        return reduce(DataFrame.union, (self.parts[name] for name in _known_parts(self.parts, part, "user")))
+
+    def as_spark(self, role: TableRole) -> SparkTable:
+        """Return the rows known before the test part as training interactions of an evaluation."""
+        if role != "train":
+            raise ParameterError(
+                f"a split of a Spark table can be passed as train, not as {role}",
+                hint="pass one of its parts: split.train, split.test",
+            )
+        frames = (
+            self._rows[name].frame.select("user", "item", sf.lit(name == "train").alias(TRAINED))
+            for name in _known_parts(self._rows, "test", "user")
+        )
+        frame, table = reduce(DataFrame.union, frames), self._whole.table
+        columns = {name: table.columns[name] for name in ("user", "item")}
+        source = f"rows known before the test part of {table.source}"
+        return SparkTable(frame, Table(empty_of(frame), role, source, table.format, columns))
 
     @cached_property
     def card(self) -> dict[str, Any]:
@@ -142,9 +177,6 @@ def split(
     named, notes = rule.to_dict(), dict[str, Any]()
     kept = filtered(rule.filters, whole, notes) if rule.filter_on == "all" else whole
     parts = _cut(rule, kept, notes)
-    if rule.filters and rule.filter_on == "train":
-        _check_parts({"train": parts["train"]}, named, notes)
-        parts["train"] = filtered(rule.filters, parts["train"], notes)
     if rule.validation is not None:
         _check_parts(parts, named, notes)
         inner_notes: dict[str, Any] = {}
@@ -152,6 +184,9 @@ def split(
         notes |= {f"validation_{name}": value for name, value in inner_notes.items()}
         first = {"train": inner.pop("train"), "validation": inner.pop("test")}
         parts = first | {f"validation_{name}": part for name, part in inner.items()} | parts
+    if rule.filters and rule.filter_on == "train":
+        _check_parts({"train": parts["train"]}, named, notes)
+        parts["train"] = filtered(rule.filters, parts["train"], notes)
     for name in ("validation", "test"):
         if name in parts:
             parts[name] = _without_cold(rule, parts, name, notes)
@@ -234,7 +269,6 @@ def _cut(rule: Splitter, rows: SparkRows, notes: dict[str, Any]) -> dict[str, Sp
 
 def _without_cold(rule: Splitter, parts: Mapping[str, SparkRows], part: str, notes: dict[str, Any]) -> SparkRows:
     """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
-    names: Any = {name: {name} for name in parts}
     steps: list[tuple[list[str], str, str]] = []
     for role, action in (("user", rule.cold_users), ("item", rule.cold_items)):
         if action != "keep":
@@ -244,12 +278,18 @@ def _without_cold(rule: Splitter, parts: Mapping[str, SparkRows], part: str, not
         steps.append((["user", "item"], "left_anti", f"{part}_rows_seen_dropped"))
     rows = parts[part]
     for ids, kind, note in steps:
-        known: Any = known_rows(names, part, ids[0])  # sets of names in place of masks
-        frames = (parts[name].frame.select(ids) for name in sorted(known))
+        frames = (parts[name].frame.select(ids) for name in _known_parts(parts, part, ids[0]))
         kept = rows.with_frame(rows.frame.join(reduce(DataFrame.union, frames), ids, kind))
         notes[note] = rows.extent.rows - kept.extent.rows
         rows = kept
     return rows
+
+
+def _known_parts(parts: Mapping[str, Any], part: str, role: str) -> list[str]:
+    """Return the names of the parts that are known of users, or of items, before another part."""
+    names: Any = {name: {name} for name in parts}  # sets of names in place of masks
+    known: Any = known_rows(names, part, role)
+    return sorted(known)
 
 
 def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
@@ -259,10 +299,11 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
     labelled = [rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()]
     whole = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
     sizes = [sf.count_distinct(role).alias(role) for role in ("user", "item")]
+    sizes.append(sf.count_distinct("user", "item").alias("pairs"))
     sums = [sf.sum(sf.col(seed).cast("decimal(38,0)")).alias(seed) for seed in seeds]
     by_part = {row["part"]: row for row in whole.groupBy("part").agg(*sizes, *sums).collect()}
     return {
-        name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "key1": 0, "key2": 0}))
+        name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "pairs": 0, "key1": 0, "key2": 0}))
         for name, rows in parts.items()
     }
 
@@ -271,7 +312,7 @@ def _about(rows: SparkRows, row: Any) -> dict[str, Any]:
     """Return the description of a part as `make_card` has it."""
     size, users, items = rows.extent.rows, row["user"], row["item"]
     digest = "".join(f"{int(row[seed]) % 2**64:016x}" for seed in ("key1", "key2"))
-    density = size / (users * items) if size else 0.0
+    density = row["pairs"] / (users * items) if size else 0.0
     part = {"rows": size, "users": users, "items": items, "density": density, "digest": digest}
     if rows.all_times is not None and size:
         part |= {"first": rows.time.show(rows.time.values[0]), "last": rows.time.show(rows.time.values[1])}

@@ -21,7 +21,7 @@ from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table
+from rankwise.tables.table import TRAINED, Table
 from rankwise.tables.validation import check_finite
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "check_order",
     "collected",
     "column",
+    "empty_of",
     "is_spark",
     "output_errors_of_spark",
     "read_spark",
@@ -77,9 +78,16 @@ class SparkTable:
         empty = self.empty.with_frame(self.empty.frame.select(columns))
         return SparkTable(frame, empty, self.files)
 
+    @property
+    def trained(self) -> SparkTable:
+        """The training rows, as `Table.trained` has them."""
+        if TRAINED not in self.empty.frame.columns:
+            return self
+        return self.with_frame(self.frame.filter(TRAINED).drop(TRAINED))
+
     def with_frame(self, frame: DataFrame) -> SparkTable:
         """Return the table with other rows, or with more columns."""
-        empty = self.empty.with_frame(_empty(frame))
+        empty = self.empty.with_frame(empty_of(frame))
         return SparkTable(frame, empty)
 
 
@@ -181,6 +189,9 @@ def read_spark(
     """
     if isinstance(source, str | Path):
         return _at_path(spark, str(source), role, columns)
+    if hasattr(source, "as_spark"):  # a split of a Spark table
+        table: SparkTable = source.as_spark(role)
+        return table
     if is_spark(source):
         if repeatable:
             _check_repeatable(source, role)
@@ -191,7 +202,7 @@ def read_spark(
         rank = pl.int_range(1, pl.len() + 1).over("user").alias("rank")
         local = local.with_frame(local.frame.with_columns(rank))
     frame = send(spark, local.frame)
-    return SparkTable(frame, local.with_frame(_empty(frame)))
+    return SparkTable(frame, local.with_frame(empty_of(frame)))
 
 
 def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns | None) -> SparkTable:
@@ -245,7 +256,7 @@ def _is_large(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _empty(frame: DataFrame) -> pl.DataFrame:
+def empty_of(frame: DataFrame) -> pl.DataFrame:
     """Return the columns of a Spark table as Polars has them, without rows."""
     try:
         schema = to_arrow_schema(frame.schema, timezone="UTC")
@@ -268,7 +279,7 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
             where=role,
             hint="drop one of them: Spark cannot tell them apart",
         )
-    empty = _empty(source)
+    empty = empty_of(source)
     _refuse_lists(empty, role, choose(columns, role))
     table = from_frame(empty, role, choose(columns, role), role, "Spark table")
     for number in _NUMBERS:
@@ -283,7 +294,7 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
         if name not in table.columns
     ]  # text without collations: "a" and "A" are two groups
     frame = source.select(*chosen)
-    return SparkTable(frame, table.with_frame(_empty(frame)))
+    return SparkTable(frame, table.with_frame(empty_of(frame)))
 
 
 def _check_repeatable(frame: DataFrame, role: TableRole) -> None:

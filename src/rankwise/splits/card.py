@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import date, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,12 @@ from rankwise.core.version import __version__
 from rankwise.splits.rows import Mask, Rows, chunks
 from rankwise.tables.cards import CARD_VERSION
 from rankwise.tables.table import Table
+
+_KNOWN = {
+    "test": ("train", "validation", "validation_history", "history"),
+    "validation": ("train", "validation_history"),
+}
+"""The parts whose rows a user has before each part that is predicted."""
 
 __all__ = ["card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users"]
 
@@ -59,6 +67,7 @@ def card_of(
         },
         "found": {name: plain(value) for name, value in notes.items()},
         "parts": dict(parts),
+        "known": {part: [name for name in _KNOWN[part] if name in parts] for part in _KNOWN if part in parts},
     }
 
 
@@ -70,7 +79,7 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
         "rows": count,
         "users": users,
         "items": items,
-        "density": count / (users * items) if count else 0.0,
+        "density": rows.count_pairs(mask) / (users * items) if count else 0.0,
         "digest": _digest(rows, mask),
     }
     ends = rows.time_range(mask)
@@ -80,9 +89,14 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
 
 
 def known_rows(masks: Mapping[str, Mask], part: str, role: str) -> Mask:
-    """Return the rows that make an item (training), or a user (and history), of a part warm."""
-    history = masks.get("history" if part == "test" else f"{part}_history")
-    return masks["train"] if role == "item" or history is None else masks["train"] | history
+    """Return the rows that are known of a user, or of an item, before a part that is predicted.
+
+    A user's rows of training, history and, before the test part, validation are what the user had:
+    they are masked, and make the user warm. An item is known from training alone, as models are.
+    """
+    if role == "item":
+        return masks["train"]
+    return reduce(or_, (masks[name] for name in _KNOWN[part] if name in masks))
 
 
 def _digest(rows: Rows, mask: Mask) -> str:

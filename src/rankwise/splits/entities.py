@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rankwise.core.hashing import combined, hash_of_column
-from rankwise.core.ragged import Ints
 from rankwise.errors import InputError, ParameterError
 from rankwise.splits.holdout import Holdout
 from rankwise.splits.rows import Codes, Mask, Rows
@@ -97,7 +95,7 @@ class UserKFold(FoldSplitter):
         _check_fold_in(self.fold_in)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
-        order = _at_random(rows.user, self.seed)
+        order = rows.user.at_random(self.seed)
         if len(order) < self.k:
             raise InputError(f"{self.k} folds need as many users", found=f"{len(order)} users")
         fold_of_user = np.zeros(rows.user.size, dtype=np.int64)
@@ -152,16 +150,9 @@ def _check_fold_in(rule: object) -> None:
         )
 
 
-def _at_random(codes: Codes, seed: int) -> Ints:
-    """Return the codes that have rows in a random order, which ids and seed decide."""
-    used = np.flatnonzero(codes.count())
-    key = combined([hash_of_column(codes.vocabulary.decode(used))], seed)
-    return used[np.argsort(key, kind="stable")]
-
-
 def _random_share(codes: Codes, share: float, seed: int) -> Mask:
     """Return the mask of a random share of the codes that have rows."""
-    order = _at_random(codes, seed)
+    order = codes.at_random(seed)
     chosen: Mask = np.zeros(codes.size, dtype=bool)
     chosen[order[: rounded(share, len(order))]] = True
     return chosen

@@ -11,11 +11,13 @@ import numpy as np
 from rankwise.core.arguments import check_choice, check_count, check_number, check_positive
 from rankwise.core.ragged import runs
 from rankwise.core.truth import reaches
-from rankwise.errors import ColumnError, EmptyError, ParameterError
+from rankwise.errors import ColumnError, EmptyError, ParameterError, ScoreError
 from rankwise.splits.card import plain
 from rankwise.splits.rows import Mask, Rows, read_rows
 from rankwise.splits.source import cut_rows
 from rankwise.tables.columns import Columns
+from rankwise.tables.table import Table
+from rankwise.tables.validation import where_in
 
 __all__ = ["Deduplicate", "Filter", "KCore", "MinRating", "MinRows"]
 
@@ -201,4 +203,19 @@ def _ratings(rows: Rows) -> Any:
             found=f"columns {', '.join(map(repr, rows.table.frame.columns))}",
             hint='say which: columns={"relevance": "…"}',
         )
-    return rows.table.frame["relevance"].to_numpy()
+    ratings = rows.table.frame["relevance"]
+    missing = ratings.is_null() | (~ratings.is_finite() if ratings.dtype.is_float() else False)
+    if missing.any():
+        row = int(missing.arg_true()[0])
+        raise missing_ratings(rows.table, f", user {rows.table.frame['user'][row]!r}", int(missing.sum()))
+    return ratings.to_numpy()
+
+
+def missing_ratings(table: Table, first: str, count: int) -> ScoreError:
+    """Return the error of a filter by ratings for rows without one."""
+    return ScoreError(
+        "a rating is null, NaN or infinite, and this filter compares ratings",
+        where=f"{where_in(table, 'relevance')}{first}",
+        found=f"{count} such rows",
+        hint="drop those rows, or fill in their rating",
+    )

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_count
-from rankwise.core.hashing import combined, hash_of_column, hash_of_text
-from rankwise.core.ragged import Ints, bucket
+from rankwise.core.hashing import hash_of_column, hash_of_text
+from rankwise.core.ragged import Ints, bucket, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.splits.rows import Rows
 from rankwise.splits.sizes import MAX_FOLDS, check_folds
@@ -32,10 +32,10 @@ class KFold(FoldSplitter):
     ----------
     k : int, default=5
         The number of folds, at least 2. Their sizes differ by at most one row; with ``per_user``
-        this also holds for the rows of each user, and each user starts at another fold, so that
-        users with few rows are spread over all folds.
+        this also holds for the rows of each user.
     per_user : bool, default=False
-        Distribute the rows of each user over the folds.
+        Distribute the rows of each user over the folds: users follow one another in random order,
+        each from the fold after the last one of the user before.
     seed : int, default=0
         Random seed, which decides the order in which rows are assigned to folds.
 
@@ -57,11 +57,9 @@ class KFold(FoldSplitter):
         _check_enough(self.k, rows)
         if not self.per_user:
             return self.k, _dealt(rows.shuffled(self.seed), self.k)
-        position = rows.at_random(self.seed).positions()
-        users = rows.user.vocabulary.decode(np.arange(rows.user.size))
-        first = combined([hash_of_column(users)], self.seed) % np.uint64(self.k)
-        fold_of_row = (position + first.astype(np.int64)[rows.user.of_row]) % self.k
-        return self.k, _by_fold(fold_of_row)
+        by_user, users = rows.at_random(self.seed), rows.user.at_random(self.seed)
+        order = by_user.order[ragged_rows(by_user.starts[users], by_user.lengths[users])]
+        return self.k, _dealt(order, self.k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,10 +209,6 @@ def _dealt(order: Ints, k: int, notes: dict[str, int] | None = None) -> Callable
     """Return what cuts a fold, with rows assigned to the folds in turn."""
     fold_of_row = np.empty(len(order), dtype=np.int32)
     fold_of_row[order] = np.arange(len(order)) % k
-    return _by_fold(fold_of_row, notes)
-
-
-def _by_fold(fold_of_row: Ints, notes: dict[str, int] | None = None) -> Callable[[int], Masks]:
     return lambda fold: Masks.of_test(fold_of_row == fold, dict(notes or {}))
 
 

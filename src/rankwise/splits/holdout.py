@@ -23,10 +23,12 @@ Short: TypeAlias = Literal["train", "some", "test", "drop", "error"]
 class Holdout(SingleSplitter):
     """Hold out a share of all rows at random, or of each user's rows, at random or the last ones.
 
-    A share r of n rows is r·n rows, rounded half up. Every user keeps at least one training row;
-    users with too few rows for that have no test rows, and are counted. Random choices follow from
-    a hash of seed, user, item and time, so that the order of the table has no influence. The last
-    rows are last by time; rows of equal time are ordered by a hash of user, item and time.
+    A share r of n rows is r·n rows, rounded half up. With ``per="user"`` every user keeps at least
+    one training row; users with too few rows for that have no test rows, and are counted. With
+    ``per="rows"`` a user may lose all training rows, and is then a cold-start user. Random choices
+    follow from a hash of seed, user, item and time, so that the order of the table has no
+    influence; each of several equal rows is drawn for itself. The last rows are last by time; rows
+    of equal time are ordered by a hash of user, item and time.
 
     Parameters
     ----------
@@ -89,7 +91,8 @@ class LeaveOut(SingleSplitter):
         The number of test rows per user.
     which : {"last", "random"}, default="last"
         The rows to test. The last are last by time, and rows of equal time are ordered by a hash of
-        user, item and time; random choices follow from a hash of seed, user, item and time.
+        user, item and time; random choices follow from a hash of seed, user, item and time, and each of
+        several equal rows is drawn for itself.
     short : {"train", "some", "test", "drop", "error"}, default="train"
         What to do with users who have n rows or fewer. ``"train"``: keep their rows in training;
         ``"some"``: test all except one; ``"test"``: test all (LensKit, RecTools, RePlay);
@@ -146,11 +149,11 @@ def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
 
 def _smallest(rows: Rows, count: int, seed: int) -> Mask:
     """Return the mask of the rows with the smallest hashes."""
-    key = rows.key(seed)
+    key = rows.draw(seed)
     if not 0 < count < len(key):
         return np.full(len(key), count > 0)
     limit = np.partition(key, count - 1)[count - 1]
     mask: Mask = key < limit
     at_limit = np.flatnonzero(key == limit)
-    mask[rows.settled(at_limit, key)[: count - int(mask.sum())]] = True
+    mask[at_limit[: count - int(mask.sum())]] = True
     return mask

@@ -80,7 +80,8 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     Parameters
     ----------
     user_item_matrix : array or SciPy sparse matrix, shape (U, I)
-        Nonzero entries are interactions.
+        The entries of a sparse matrix are interactions, also those that are stored with the value
+        0, as in every rule and table; of a dense array, the entries other than 0.
     seed : int, default=0
         Random seed; a user's item does not depend on the other users.
 
@@ -89,8 +90,9 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     train : array or sparse matrix, shape (U, I)
         A copy of the matrix without this interaction, dense or CSR like the matrix.
     test : array or sparse matrix, shape (U, I)
-        Only this interaction, with its value: ``(user,), (item,) = test.nonzero()``. There is one
-        pair for each user with at least two items, so that every user keeps training interactions.
+        Only this interaction, with its value: ``(user,), (item,) = test.nonzero()``, unless the
+        value is a stored 0, which ``test.tocoo().coords`` has. There is one pair for each user with
+        at least two items, so that every user keeps training interactions.
 
     Raises
     ------
@@ -117,8 +119,6 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     matrix = checked_csr(user_item_matrix, "the matrix") if sparse else _dense(user_item_matrix)
     if np.isnan(matrix.data if sparse else matrix).any():
         raise InputError("the matrix holds NaN", hint="write 0 where there is no interaction")
-    if sparse:
-        matrix.eliminate_zeros()
     counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)
     if not (counts > 1).any():
         raise EmptyError("no user has two items, so none can be left out", where="matrix")
@@ -143,18 +143,19 @@ def _dense(matrix: Any) -> Any:
 def _leave_out(matrix: Any, users: Any, seed: int, *, sparse: bool) -> Iterator[tuple[Any, Any]]:
     for user in users.tolist():
         rng = np.random.default_rng([seed & (2**64 - 1), user])
-        train = matrix.copy()
         if sparse:
             first, last = matrix.indptr[user], matrix.indptr[user + 1]
             entry = first + int(rng.integers(last - first))
             place = ([user], matrix.indices[entry : entry + 1])
             test = type(matrix)((matrix.data[entry : entry + 1], place), shape=matrix.shape)
-            train.data[entry] = 0
-            train.eliminate_zeros()
+            ends = matrix.indptr - (np.arange(len(matrix.indptr)) > user)
+            kept = (np.delete(matrix.data, entry), np.delete(matrix.indices, entry), ends)
+            train = type(matrix)(kept, shape=matrix.shape)
         else:
             items = np.flatnonzero(matrix[user])
             item = int(items[rng.integers(len(items))])
             test = np.zeros_like(matrix)
             test[user, item] = matrix[user, item]
+            train = matrix.copy()
             train[user, item] = 0
         yield train, test

@@ -18,7 +18,7 @@ from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
-__all__ = ["Codes", "Grouped", "Mask", "Rows", "chunks", "read_rows", "spread"]
+__all__ = ["Codes", "Grouped", "Mask", "Rows", "chunks", "hash_of_others", "numbered", "read_rows", "spread"]
 
 _CHUNK = 1 << 22
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -43,6 +43,12 @@ class Codes:
             codes = self.of_row[chunk] if mask is None else self.of_row[chunk][mask[chunk]]
             counts += np.bincount(codes, minlength=self.size)
         return counts
+
+    def at_random(self, seed: int) -> Ints:
+        """Return the codes that have rows in a random order, which ids and seed decide."""
+        used = np.flatnonzero(self.count())
+        key = combined([hash_of_column(self.vocabulary.decode(used))], seed)
+        return used[np.argsort(key, kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,27 +130,48 @@ class Rows:
             columns += _hash_of_times(self.time, slice(None) if rows is None else rows)
         return combined(columns, seed)
 
+    def draw(self, seed: int) -> Hashes:
+        """Return a hash per row that decides random draws: that of `key`, numbered where it repeats.
+
+        Rows of equal user, item and time get a running number, in order of their other columns.
+        With one hash for all of them, a draw would take them all, or none.
+        """
+        key = self.key(seed)
+        ordered = np.sort(key)
+        repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+        if not len(repeated):
+            return key
+        rows = np.flatnonzero(np.isin(key, np.unique(repeated)))
+        rows = self.settled(rows[np.argsort(key[rows], kind="stable")], key)
+        key[rows] = numbered(key[rows], positions(runs(key[rows])))
+        return key
+
     def pairs_in(self, mask: Mask, known: Mask) -> Mask:
         """Return the rows of ``mask`` whose user-item pair also occurs in the rows ``known``."""
-
-        def pairs(rows: Any) -> Ints:
-            users = self.user.of_row[rows].astype(np.int64)
-            pair: Ints = users * self.item.size + self.item.of_row[rows]
-            return pair
-
-        distinct, inverse = np.unique(pairs(np.flatnonzero(mask)), return_inverse=True)
+        distinct, inverse = np.unique(self._pairs(np.flatnonzero(mask)), return_inverse=True)
+        if not len(distinct):  # the part was emptied already
+            return mask
         is_known: Mask = np.zeros(len(distinct), dtype=bool)
         for chunk in chunks(len(self)):
-            others = np.sort(pairs(chunk.start + np.flatnonzero(known[chunk])))
+            others = np.sort(self._pairs(chunk.start + np.flatnonzero(known[chunk])))
             index = np.searchsorted(distinct, others)
             index[index == len(distinct)] = 0
             is_known[index[distinct[index] == others]] = True
         return spread(mask, is_known[inverse])
 
+    def count_pairs(self, mask: Mask) -> int:
+        """Return the number of distinct user-item pairs in the rows of a mask."""
+        return pl.Series(self._pairs(mask)).n_unique()
+
+    def _pairs(self, rows: Any) -> Ints:
+        users = self.user.of_row[rows].astype(np.int64)
+        pair: Ints = users * self.item.size + self.item.of_row[rows]
+        return pair
+
     def shuffled(self, seed: int) -> Ints:
         """Return all row numbers in a random order that the seed decides."""
-        key = self.key(seed)
-        return self.settled(np.argsort(key, kind="stable"), key)
+        order: Ints = np.argsort(self.draw(seed), kind="stable")
+        return order
 
     def in_time(self) -> Grouped:
         """Return every user's rows by time; rows of equal time by a hash of the ids."""
@@ -153,7 +180,7 @@ class Rows:
 
     def at_random(self, seed: int) -> Grouped:
         """Return every user's rows in a random order that the seed decides."""
-        return self._grouped(self.key(seed), None)
+        return self._grouped(self.draw(seed), None)
 
     def _grouped(self, key: Ints, breaker: Callable[[Ints], Hashes] | None) -> Grouped:
         starts, order = bucket(self.user.of_row, self.user.size)
@@ -200,6 +227,11 @@ class Rows:
 
 def _others(frame: pl.DataFrame) -> list[str]:
     return sorted(name for name in frame.columns if name not in ("user", "item", "timestamp"))
+
+
+def numbered(key: Hashes, number: Ints) -> Hashes:
+    """Return the hashes of rows that repeat others, by their running number; 0 keeps the hash."""
+    return np.where(number == 0, key, combined([key, number.astype(np.uint64)], 0))
 
 
 def hash_of_others(frame: pl.DataFrame) -> Hashes:

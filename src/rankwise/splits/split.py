@@ -11,6 +11,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import polars as pl
 
+from rankwise.core.arguments import check_choice
+from rankwise.core.choices import Predicted
 from rankwise.core.view import TableView, html
 from rankwise.errors import ParameterError, RankwiseError, nearest
 from rankwise.splits.card import known_rows, make_card
@@ -20,7 +22,7 @@ from rankwise.splits.writing import Contents, write
 from rankwise.tables.cards import one_line
 from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.frames import from_frame, typed
-from rankwise.tables.table import Table
+from rankwise.tables.table import TRAINED, Table
 from rankwise.tables.validation import check_finite
 
 __all__ = ["Folds", "Split"]
@@ -34,7 +36,8 @@ class Split:
 
     Rows are not copied until a part is used. A split can be passed wherever a ground truth is
     expected, which is then its test part (results keep its card), and wherever training
-    interactions are expected, which are then its training part.
+    interactions or items to exclude are expected: these are then the rows that are `known` before
+    the test part, of which popularity and the catalogue are counted in the training part alone.
 
     Attributes
     ----------
@@ -83,15 +86,40 @@ class Split:
         """The rows of test users that are known at prediction time but not used for training."""
         return self.part("history")
 
+    def known(self, part: Predicted = "test") -> Any:
+        """Return the rows that a user has before a part: what is masked when the part is predicted.
+
+        Parameters
+        ----------
+        part : {"test", "validation"}, default="test"
+            The part to be predicted. Before the test part, the rows of training, validation and
+            history are known; before the validation part, those of training and of the history of
+            validation users. Rows in no part, such as those in a gap, are not known.
+
+        Examples
+        --------
+        >>> from rankwise.splits import LeaveOut
+        >>> table = pl.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "timestamp": [1, 2, 3]})
+        >>> split = LeaveOut(1, validation=LeaveOut(1)).split(table)
+        >>> split.known()["item"].to_list(), split.known("validation")["item"].to_list()
+        ([5, 6], [5])
+        """
+        check_choice("part", part, Predicted)
+        self._check_part(part)
+        return cut_rows(self.source, known_rows(self.masks, part, "user"), self.rows)
+
     def part(self, name: str) -> Any:
         """Return the rows of a part, as a table of the library of the table that was split."""
+        self._check_part(name)
+        return cut_rows(self.source, self.masks[name], self.rows)
+
+    def _check_part(self, name: str) -> None:
         if name not in self.masks:
             raise ParameterError(
                 f"this split has no part {name!r}",
                 found=", ".join(self.masks),
                 hint="give the rule validation=" if name == "validation" else nearest(name, self.masks),
             )
-        return cut_rows(self.source, self.masks[name], self.rows)
 
     @cached_property
     def card(self) -> dict[str, Any]:
@@ -126,7 +154,7 @@ class Split:
         ).sort(role)
 
     def as_table(self, kind: TableRole = "truth", columns: Columns | None = None) -> Table:
-        """Return the part for a role: test as ground truth, training as training.
+        """Return the rows for a role: test as ground truth, and what is known before it as training.
 
         ``columns`` name columns that the split itself had no need of, such as the relevance.
         """
@@ -135,11 +163,16 @@ class Split:
                 f"a split can be passed as truth or train, not as {kind}",
                 hint="pass one of its parts: split.train, split.test",
             )
-        part, whole = "test" if kind == "truth" else "train", self.rows.table
-        rows = whole.frame.filter(pl.Series(self.masks[part])).rename(whole.columns)
+        whole, mask = self.rows.table, self.masks["test"] if kind == "truth" else known_rows(self.masks, "test", "user")
+        rows = whole.frame.filter(pl.Series(mask)).rename(whole.columns)
         given = {**whole.columns, **choose(columns, kind)}
-        table = from_frame(rows, kind, given, f"{part} part of {whole.source}", whole.format)
-        if "relevance" in table.columns:
+        trained = self.masks["train"][mask]
+        only_train = bool(trained.all())
+        part = "test part" if kind == "truth" else "train part" if only_train else "rows known before the test part"
+        table = from_frame(rows, kind, given, f"{part} of {whole.source}", whole.format)
+        if kind == "train" and not only_train:
+            table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
+        if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(typed(table.frame, ["relevance"]))
             check_finite(table.frame["relevance"], "relevance", table)
         card = self.card if kind == "truth" else None

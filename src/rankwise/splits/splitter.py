@@ -55,17 +55,18 @@ class Splitter:
         A second rule, applied to the training rows of this one: its test part is the validation
         part.
     filters : sequence of Filter, default=()
-        Filters of training rows: `KCore`, `MinRating`, `MinRows`, `Deduplicate`.
+        Filters of training rows, those that are left after the validation part is taken:
+        `KCore`, `MinRating`, `MinRows`, `Deduplicate`.
     filter_on : {"train", "all"}, default="train"
         Filter training rows after the split, or all rows before it. With ``"all"`` test rows
         influence which training rows are kept, which is a leak.
     cold_users, cold_items : {"keep", "drop", "only"}, default="keep"
-        What to do with validation and test rows of cold-start users (without training rows and
-        history) and cold-start items (without training rows): keep them, drop them, or keep only
-        them. ``split.users`` and ``split.items`` tell which are cold.
+        What to do with validation and test rows of cold-start users (of whom no row is known before
+        the part, see `Split.known`) and cold-start items (without training rows): keep them, drop
+        them, or keep only them. ``split.users`` and ``split.items`` tell which are cold.
     seen : {"keep", "drop"}, default="keep"
-        What to do with validation and test rows whose user has the same item in training or
-        history.
+        What to do with validation and test rows whose user has the same item among the rows that
+        are known before the part.
     """
 
     validation: Splitter | None = None
@@ -130,15 +131,15 @@ class Splitter:
         return out
 
     def _finish(self, source: Any, rows: Rows, masks: Masks, rule: dict[str, Any]) -> Split:
-        """Filter, take validation from training, handle cold-start rows, refuse empty parts."""
+        """Take validation from training, filter, handle cold-start rows, refuse empty parts."""
         parts, notes = masks.parts, dict(masks.notes)
-        if self.filters and self.filter_on == "train":
-            refuse_empty({"train": parts["train"]}, rule, notes)
-            parts["train"] = self._filtered(rows, parts["train"], notes)
         if self.validation is not None:
             refuse_empty(parts, rule, notes)
             parts, inner_notes = _with_validation(self.validation, rows, parts)
             notes |= {f"validation_{name}": value for name, value in inner_notes.items()}
+        if self.filters and self.filter_on == "train":
+            refuse_empty({"train": parts["train"]}, rule, notes)
+            parts["train"] = self._filtered(rows, parts["train"], notes)
         for part in ("validation", "test"):
             if part in parts:
                 parts[part] = self._without_cold(rows, parts, part, notes)

@@ -42,7 +42,8 @@ class GlobalTime(SingleSplitter):
         Rows within this time before T are in neither part, like those that a model lacks if it is
         trained some days before it is used.
     until : str, number, date or datetime, optional
-        Rows from this time on are in neither part.
+        Rows from this time on are in neither part, and do not count for ``share``, ``last`` and
+        ``at="best"``.
     target : {"all", "first", "last", "random"}, default="all"
         The rows of each user after T that are to be predicted. Rows between T and the target are
         part ``history``, known at prediction time but not used for training; rows after it are in
@@ -103,7 +104,7 @@ class GlobalTime(SingleSplitter):
         time = rows.time
         if not len(rows):
             raise EmptyError("there are no rows to split", where=rows.table.source)
-        moment = end_of_train = self._moment(rows)
+        moment = end_of_train = self._moment(self._in_period(rows))
         notes: dict[str, Any] = {"moment": time.show(moment)}
         if self.gap is not None:
             end_of_train = time.earlier(moment, Duration.read("gap", self.gap))
@@ -117,6 +118,20 @@ class GlobalTime(SingleSplitter):
             train, test = train & ~late, test & ~late
         masks = Masks({"train": train, "test": test}, notes)
         return masks if self.target == "all" else _targets(rows, masks, self.target, self.seed)
+
+    def _in_period(self, rows: Rows) -> Rows:
+        """Return the rows among which the moment is sought: those before ``until``."""
+        if self.until is None:
+            return rows
+        kept = rows.time.values < rows.time.moment("until", self.until)
+        if not kept.any():
+            raise EmptyError(
+                "there are no rows before until",
+                where=rows.table.source,
+                found=f"until={rows.time.show(rows.time.moment('until', self.until))}, "
+                f"the first row at {rows.time.show(rows.time.values.min())}",
+            )
+        return rows.select(kept)
 
     def _moment(self, rows: Rows) -> Any:
         time = rows.time

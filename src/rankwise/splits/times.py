@@ -196,6 +196,10 @@ class Times:
         return scaled / 10**6 if scaled % 10**6 else scaled // 10**6
 
 
+_LIKE_TIMES = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|-?[0-9]+(\.[0-9]+)?$)"
+"""How times begin that are written as dates or as numbers: other text is what is wrong with a column."""
+
+
 def read_times(table: Table, unit: TimeUnit | None) -> Times:
     """Return the timestamps of a table: of numbers, dates, or text that holds ISO 8601 dates."""
     name = table.columns.get("timestamp", "timestamp")
@@ -258,7 +262,9 @@ def _parse_dates(column: pl.Series, where: str) -> pl.Series:
     except pl.exceptions.PolarsError:  # Polars recognised no format at all
         dates = pl.Series([None] * len(column), dtype=pl.Datetime("us"))
     if dates.null_count():
-        raise _unreadable(where, dates.is_null(), column)
+        bad = dates.is_null()  # all are, if no format fits the first value, or numbers are among them
+        alike = column.str.strip_chars().str.contains(_LIKE_TIMES).fill_null(value=False)
+        raise _unreadable(where, bad & ~alike if (bad & ~alike).any() else bad, column)
     return dates
 
 

@@ -26,7 +26,7 @@ from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import check_finite, checked_ids, empty_table
+from rankwise.tables.validation import check_finite, check_numeric, checked_ids, empty_table
 
 __all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
@@ -87,7 +87,11 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
         raise empty_table(table)
     for column in NUMBERS:
         if column in table.frame.columns and column in table.columns:  # else only called so
-            check_finite(table.frame[column], column, table)
+            values = table.frame[column]
+            if role != "interactions":
+                check_finite(values, column, table)
+            elif values.dtype != pl.Null:  # rows are split without their ratings, which filters check
+                check_numeric(values, column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
         whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())

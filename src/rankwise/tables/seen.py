@@ -10,7 +10,7 @@ import polars as pl
 
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.tables.align import align, matching
-from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.table import TRAINED, Recommendations, Table
 
 __all__ = ["check_new_column", "take_out_seen", "with_column"]
 
@@ -21,7 +21,8 @@ def take_out_seen(
     """Return lists without their users' training interactions, which are counted.
 
     Ground truth rows that are training interactions can then no longer be hits; they are counted
-    as well. If ``required``, at least one item must remain; a chunk of the users may have none.
+    as well. If ``required``, at least one item and one such row must remain; a chunk of
+    the users may have none.
     """
     if recommendations.is_exact:
         raise InputError(
@@ -41,6 +42,15 @@ def take_out_seen(
     if truth is not None:
         known = truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi")
         counts["truth_rows_seen_in_training"] = len(known)
+        if required and 0 < len(truth.frame) == len(known):
+            raise InputError(
+                "every ground truth row is a training interaction, so exclude_seen leaves no hit",
+                where=train.source,
+                found=f"{len(known):,} such rows",
+                hint='for a validation part pass what is known before it: train=split.known("validation")'
+                if TRAINED in train.frame.columns
+                else "pass as train what was known before the ground truth",
+            )
     protocol = recommendations.protocol
     if protocol is not None:
         protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")

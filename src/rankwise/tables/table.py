@@ -12,7 +12,10 @@ from rankwise.core.truth import reaches
 from rankwise.tables.columns import TableRole
 from rankwise.tables.protocol import Protocol
 
-__all__ = ["Recommendations", "Table", "Tables", "absent_truth", "is_absent", "names_no_columns"]
+TRAINED = "trained"
+"""The column that says which known rows of a split models are trained on; absent if all are."""
+
+__all__ = ["TRAINED", "Recommendations", "Table", "Tables", "absent_truth", "is_absent", "names_no_columns"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,16 @@ class Table:
     def with_frame(self, frame: pl.DataFrame) -> Self:
         """Return the table with other rows."""
         return replace(self, frame=frame)
+
+    @property
+    def trained(self) -> Self:
+        """The training rows: those of a split without the other rows that it knows of users.
+
+        A user's history has all known rows; items are counted in the training rows alone.
+        """
+        if TRAINED not in self.frame.columns:
+            return self
+        return self.with_frame(self.frame.filter(TRAINED).drop(TRAINED))
 
     @property
     def is_positional(self) -> bool:

@@ -36,7 +36,7 @@ def from_text(table: Table, raw: RawFile) -> Table:
         elif column in NUMBERS:
             out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
             if out.schema[column] == pl.String:
-                out = out.with_columns(_numbers(raw, out[column], name))
+                out = out.with_columns(_numbers(raw, out[column], name, missing=table.role == "interactions"))
         elif column == "timestamp":  # a number, or a date as text, which splits can read
             for dtype in (pl.Int64, pl.Float64):
                 times = out[column].cast(dtype, strict=False)
@@ -69,15 +69,19 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
     return plain, blanks
 
 
-def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
+def _numbers(raw: RawFile, column: pl.Series, name: str, *, missing: bool) -> pl.Series:
+    """Return a column of text as numbers; empty fields become null if values may be missing."""
     text, numbers = column, column.cast(pl.Float64, strict=False)
     if numbers.null_count():
         text = column.str.strip_chars()
         if is_truth_values(text):
             return (text.str.to_lowercase() == "true").cast(pl.Float64)
         numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count():
-        raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
+    bad = numbers.is_null()
+    if missing:
+        bad &= (text != "").fill_null(value=False)
+    if bad.any():
+        raise _malformed(raw, column, bad, name, "is not a number")
     largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
     if largest >= EXACT:
         whole_ones = text.str.contains(WHOLE_NUMBER)
@@ -96,7 +100,13 @@ def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, probl
     """Return the error of the first bad value, with its line where rows are lines."""
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
-        is_bad = _is_empty if problem == "is empty" else _is_no_number
+        first = column[int(bad.arg_true()[0])]  # where values may be missing, an empty field is not bad
+        is_wrong = _is_empty if problem == "is empty" else _is_no_number
+        text_only = not _is_empty(first or "")
+
+        def is_bad(text: str) -> bool:
+            return is_wrong(text) and not (text_only and _is_empty(text))
+
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
             return malformed(f"column {name!r} {problem}", raw.name, number, line)

@@ -136,7 +136,8 @@ def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroup
     for name in TRAIN_GROUPS:
         if name in by:
             assert train is not None
-            users = user_values(train.frame, name)
+            pairs = train.trained.frame.select("user", "item").unique()
+            users = user_values(train.frame, name, pairs.group_by("item").len("count"))
             terciles = Terciles.of(users.group_by("value").len("count"))
             groups = terciles.groups(users["value"]).alias(name)
             made[name] = TrainGroups(terciles, train.with_frame(users.select("user", groups)))
@@ -153,16 +154,16 @@ def user_values(train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | 
     by : {"activity", "popularity"}
         Number of training items, or their mean number of training users.
     popularity : polars.DataFrame, optional
-        The number of training users of every item (``item``, ``count``), where ``train`` has some
-        users only.
+        The number of training users of every item (``item``, ``count``), 0 for items that it lacks;
+        by default counted in ``train``.
     """
     pairs = train.select("user", "item").unique()
     if by == "activity":
         value = pl.len().cast(pl.Float64)
     else:
         counts = pairs.group_by("item").len("count") if popularity is None else popularity
-        counts = counts.with_columns(pl.col("item").cast(pairs.schema["item"]))
-        pairs = pairs.join(counts.select("item", pl.col("count").cast(pl.Int64)), on="item")
+        counts = counts.select(pl.col("item").cast(pairs.schema["item"]), pl.col("count").cast(pl.Int64))
+        pairs = pairs.join(counts, on="item", how="left").with_columns(pl.col("count").fill_null(0))
         value = pl.col("count").sum() / pl.len()  # whole numbers: the order moves no bit
     return pairs.group_by("user").agg(value=value)
 

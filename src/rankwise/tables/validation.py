@@ -17,6 +17,7 @@ __all__ = [
     "POLARS_FAILURES",
     "check_exact",
     "check_finite",
+    "check_numeric",
     "checked_ids",
     "empty_table",
     "null_ids",
@@ -80,11 +81,10 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
     where = where_in(table, column)
     if values.dtype.is_float() and not values.null_count() and math.isfinite(values.sum()):
         return  # the sum of NaN, or of infinity, and anything else is not finite
+    check_numeric(values, column, table)
     bad = values.is_null()
     if values.dtype.is_float():
         bad = bad | ~values.is_finite()
-    elif not values.dtype.is_integer():
-        raise ColumnError(f"the {column} must be a number", where=where, found=str(values.dtype))
     if bad.any():
         row = int(bad.arg_true()[0])
         user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
@@ -94,6 +94,12 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
             found=f"{values[row]} ({int(bad.sum())} such rows)",
             hint="drop those rows, or find out why the model gives no number",
         )
+
+
+def check_numeric(values: pl.Series, column: str, table: Table) -> None:
+    """Raise unless a column holds numbers, of which some may be missing."""
+    if not (values.dtype.is_float() or values.dtype.is_integer()):
+        raise ColumnError(f"the {column} must be a number", where=where_in(table, column), found=str(values.dtype))
 
 
 def check_exact(values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str) -> None:

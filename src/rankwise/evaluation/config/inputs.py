@@ -123,7 +123,7 @@ class Inputs:
         cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
         k = system.k or max(cuts, default=10)
         if self.experiment.sampled is not None:
-            k = train["item"].n_unique()
+            k = train.trained.frame["item"].n_unique()
             if k * truth["user"].n_unique() > _WIDEST:
                 raise ParameterError(
                     "a baseline over sampled candidates has to rank the whole catalogue first",
@@ -139,15 +139,15 @@ class Inputs:
         return str(path)
 
     @cached_property
-    def _interactions(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Rows of the ground truth and of training, for all baselines; read once."""
+    def _interactions(self) -> tuple[pl.DataFrame, Table]:
+        """The ground truth and the training interactions, for all baselines; read once."""
         truth, train = self.parts
-        return self._rows(truth, "truth"), self._rows(train, "train")
+        return self._table(truth, "truth").frame, self._table(train, "train")
 
-    def _rows(self, source: Any, role: TableRole) -> pl.DataFrame:
+    def _table(self, source: Any, role: TableRole) -> Table:
         if source is None:
             raise EmptyError(f"there are no {role} interactions for a baseline")
-        return read_table(source, role, self.experiment.settings.columns).frame
+        return read_table(source, role, self.experiment.settings.columns)
 
     def _over_candidates(self, run: Any, system: Any) -> Recommendations:
         """Return lists of the user's relevant items and sampled negatives alone."""

@@ -59,7 +59,7 @@ def _slices(name: str, caption: str, frame: pl.DataFrame, material: Material) ->
 
 def activity(material: Material) -> list[Block]:
     """Return the primary measure by thirds of users: by their number of training interactions."""
-    counts = material.lists.train.group_by("user").agg(value=pl.len().cast(pl.Float64))
+    counts = material.lists.known.group_by("user").agg(value=pl.len().cast(pl.Float64))
     return _thirds(material, counts, "activity", "training interactions", absent=0.0)
 
 

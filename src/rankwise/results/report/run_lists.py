@@ -68,6 +68,11 @@ class Lists:
     @cached_property
     def train(self) -> pl.DataFrame:
         """The training interactions: ``user``, ``item``."""
+        return self._first("train").trained.frame.select(_text("user"), _text("item"))
+
+    @cached_property
+    def known(self) -> pl.DataFrame:
+        """The users' interactions before the ground truth, training included: ``user``, ``item``."""
         return self._first("train").frame.select(_text("user"), _text("item"))
 
     @cached_property

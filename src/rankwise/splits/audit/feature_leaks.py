@@ -168,6 +168,7 @@ def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[
     """Return the number of rows, the number of ratings and their sum, for each id."""
     given = pl.col("relevance").cast(pl.Float64) if rated and "relevance" in frame.columns else None
     rating = pl.lit(None, dtype=pl.Float64) if given is None else given
+    rating = pl.when(rating.is_finite()).then(rating)  # others are no ratings
     own = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
     joined = ids.to_frame(role).join(own, on=role, how="left", maintain_order="left")
     n, of_ratings, total = (joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum"))

@@ -18,10 +18,10 @@ _BLOCK = 3  # test-only ids from which it is no chance that they are the largest
 
 
 def same_pairs(parts: Parts) -> Check:
-    """L1: test rows whose user has the same item in training."""
-    both = rows_in(parts.test, parts.train, PAIR)
+    """L1: test rows whose user has the same item in training, validation or history."""
+    both = _known_rows(parts, PAIR)
     finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
-    finding += f" have their user and item among {len(parts.train):,} training rows"
+    finding += f" have their user and item among {_sizes(parts)}"
     name = "same pair on both sides"
     if parts.repeats:
         return Check("L1", name, "pass", len(both), f"{finding}; repeats=True")
@@ -29,15 +29,29 @@ def same_pairs(parts: Parts) -> Check:
 
 
 def same_events(parts: Parts) -> Check:
-    """L2: identical user, item and time in training and test."""
+    """L2: identical user, item and time in test and in training, validation or history."""
     name = "same event on both sides"
     if not parts.has_times:
         return not_run("L2", name, "timestamps in train and test")
     key = [*PAIR, "time"]
-    both = rows_in(parts.test, parts.train, key)
-    finding = f"{len(both):,} of {len(parts.test):,} test rows are among {len(parts.train):,} "
-    finding += "training rows with the same time"
+    both = _known_rows(parts, key)
+    finding = f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the same time"
     return Check("L2", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+
+
+def _known_rows(parts: Parts, key: list[str]) -> pl.DataFrame:
+    """Return the test rows whose key also occurs among the rows known before them."""
+    return rows_in(parts.test, pl.concat([frame.select(key) for frame in parts.known]), key)
+
+
+def _sizes(parts: Parts) -> str:
+    """Return the numbers of rows in training and in the other parts that are known before test.
+
+    For example "8 training and 2 validation rows".
+    """
+    names = {"train": "training"}
+    sizes = [f"{len(frame):,} {names.get(name, name)}" for name, frame in parts.named.items() if name != "test"]
+    return " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes) + " rows"
 
 
 def drift_of_ids(parts: Parts) -> Check:

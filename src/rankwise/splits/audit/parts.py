@@ -12,12 +12,12 @@ import polars as pl
 
 from rankwise.core.choices import Claim
 from rankwise.core.vocabulary import whole_numbers
-from rankwise.errors import ColumnError, ParameterError
+from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.splits.times import TimeUnit, read_times
 from rankwise.tables.align import align
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -136,8 +136,8 @@ class Parts:
 
     @property
     def known(self) -> list[pl.DataFrame]:
-        """The rows known at prediction time: training and, if there is one, history."""
-        return [self.train, *([] if self.history is None else [self.history])]
+        """The rows known before the test part: training, validation and history."""
+        return [frame for name, frame in self.named.items() if name != "test"]
 
     @property
     def has_times(self) -> bool:
@@ -177,7 +177,9 @@ def read_parts(
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
     tables = {
-        name: read_table(source, "recommendations" if name in ("lists", "candidates") else "interactions", columns)
+        name: _read_part(
+            source, name, "recommendations" if name in ("lists", "candidates") else "interactions", columns
+        )
         for name, source in {**opened.sources, **opened.stages}.items()
     }
     for role in PAIR:
@@ -198,6 +200,19 @@ def read_parts(
         extra=extra,
         filtered_before=opened.filtered_before,
     )
+
+
+def _read_part(source: Any, name: str, role: TableRole, columns: Columns | None) -> Table:
+    """Return the table of a part, which errors name where the source has no name of its own."""
+    called = {"lists": "recommendations", "candidates": "candidates"}.get(name, f"{name} part")
+    try:
+        table = read_table(source, role, columns)
+    except InputError as error:
+        where = error.where
+        if where is not None and where.split(",")[0] == role:
+            where = called + where[len(role) :]
+        raise type(error)(error.what, where=where, found=error.found, hint=error.hint) from error
+    return replace(table, source=called) if table.source == role else table
 
 
 @dataclass(frozen=True)

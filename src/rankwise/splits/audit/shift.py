@@ -92,11 +92,9 @@ def cold(parts: Parts) -> Check:
 
 
 def _warm(parts: Parts, role: str) -> pl.DataFrame:
-    """Return warm users or items: those of training, and users known at prediction time."""
-    frames = [parts.train.select(role)]
-    if role == "user" and parts.history is not None:
-        frames.append(parts.history.select(role))
-    return pl.concat(frames).unique()
+    """Return warm users, of whom a row is known before the test part, or the items of training."""
+    frames = parts.known if role == "user" else [parts.train]
+    return pl.concat([frame.select(role) for frame in frames]).unique()
 
 
 def filtered_before(parts: Parts) -> Check:
