@@ -197,6 +197,7 @@ def test_many_mistakes_are_reported_together_by_check_and_by_run(files):
         "line 10, evaluation.wieghts",
         "line 12, comparison.baseline",
         "line 13, comparison.alpha",
+        "line 14, comparison.n_resamples",
         "line 16, decision.success",
         "line 17, decision.guardrails.nDCG@7",
         "line 18, output.folder",
@@ -210,6 +211,26 @@ def test_many_mistakes_are_reported_together_by_check_and_by_run(files):
     assert checked.stderr == ran.stderr
     assert all(line in checked.stderr for line in said)
     assert not (files / "rankwise-results").exists()
+
+
+def test_a_mistake_in_a_metric_hides_no_other_and_makes_none(files):
+    text = """\
+data: {truth: split/test.csv, items: 5}
+systems: {popular: popular.csv, near: near.csv}
+evaluation: {measures: [mapp@7, gini@7, mrr@7, novelty@7, reo@7], jackknife: x}
+comparison: {primary: map@7, measures: [mmr@7, gini@7], margin: {map@7: 1, mrr@7: 0}}
+decision: {success: [map@7], guardrails: {gini@7: 1, mrr@7: 1%}}
+output: {report: false}
+"""
+    assert [line.partition(": ")[0] for line in mistakes(files, text)] == [
+        "line 1, data.items",
+        "line 3, evaluation.jackknife",
+        "line 3, evaluation.measures[0]",
+        "line 3, evaluation.measures[3]",
+        "line 4, comparison.margin.mrr@7",
+        "line 4, comparison.measures",
+        "line 5, decision.guardrails.gini@7",
+    ]
 
 
 RUN = [

@@ -58,6 +58,16 @@ class Document:
             place = place[:-1]
         return self.lines.get(place, 1)
 
+    def value(self, place: Place) -> Any:
+        """Return the value in a place; None if there is none."""
+        value: Any = self.values
+        for part in place:
+            inside = isinstance(value, dict) and part in value
+            if not inside and not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+                return None
+            value = value[part]
+        return value
+
     def has(self, place: Place) -> bool:
         """Return whether the file says something there."""
         return place in self.lines

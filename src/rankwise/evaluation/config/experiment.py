@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +23,13 @@ from rankwise.evaluation.config.named_tables import (
     systems_of,
 )
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
-from rankwise.evaluation.config.requirements import check_comparisons, check_decision, check_inputs, check_questions
+from rankwise.evaluation.config.requirements import (
+    check_comparisons,
+    check_decision,
+    check_inputs,
+    check_questions,
+    expected_results,
+)
 from rankwise.evaluation.config.schema import Config, Source, json_schema
 from rankwise.evaluation.questions import whole_settings
 from rankwise.evaluation.settings import Settings, option_fields
@@ -35,6 +41,7 @@ from rankwise.splits.splitter import SingleSplitter, Splitter
 __all__ = ["Experiment", "read_experiment"]
 
 _ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
+_MEASURES = ("measures", "metrics", "complex_metrics", "validation_metric", "k", "top_k")
 _NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")
 
 
@@ -147,15 +154,18 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     options = _options(config, [one for _, one in comparisons], decision, mistakes)
     known = len(mistakes)
     convention, given = _shorthands(options, mistakes)
-    wrong_convention = convention is None and options.get("convention") is not None
+    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
     measures = {} if wrong_convention else measures_of(config, convention, mistakes)
-    complete = len(mistakes) == known
+    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
     settings = _settings(measures, convention, given, mistakes)
-    if complete and settings is not None:
+    if measures and settings is not None:
         check_inputs(config, folder, measures, settings, mistakes)
-        check_comparisons(comparisons, systems, measures, settings, mistakes)
+        if settings.jackknife is None and mistakes.says(("evaluation", "jackknife")):
+            settings = replace(settings, jackknife=2)  # what is said is wrong, but is not missing
+        expected = expected_results(measures, systems, settings)
+        check_comparisons(comparisons, expected, mistakes, complete=complete)
         if decision is not None:
-            check_decision(decision, systems, measures, settings, mistakes)
+            check_decision(decision, expected, mistakes, complete=complete)
     mistakes.check()
     assert settings is not None
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]

@@ -38,6 +38,10 @@ class Mistakes:
         """Return whether a value, one inside it or one around it is invalid."""
         return any(other[: len(place)] == place or place[: len(other)] == other for other in self._invalid)
 
+    def says(self, place: Place) -> bool:
+        """Return whether the file says something there, which may be wrong and left out."""
+        return self.document.has(place) and self.document.value(place) is not None
+
     def _keep(self, place: Place, what: str, hint: str | None, line: int | None = None) -> None:
         line = self.document.line(place) if line is None else line
         text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")

@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.encoding.fact_tables import check_tables
 from rankwise.encoding.rank_gaps import check_kept
-from rankwise.errors import RankwiseError
+from rankwise.errors import MissingValueError, RankwiseError
 from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import Mistakes
 from rankwise.evaluation.config.named_tables import has_training
@@ -39,14 +39,14 @@ from rankwise.results.systems import systems_of
 from rankwise.tables.columns import TableRole
 from rankwise.tables.train_groups import TRAIN_GROUPS
 
-__all__ = ["check_comparisons", "check_decision", "check_inputs", "check_questions"]
+__all__ = ["check_comparisons", "check_decision", "check_inputs", "check_questions", "expected_results"]
 
 
 def check_inputs(
     config: Config, folder: Path, measures: Mapping[Measure, Place], settings: Settings, mistakes: Mistakes
 ) -> None:
     """Check that every measure and option has the tables that it needs."""
-    tables = _tables(config, folder)
+    tables = _tables(config, folder, mistakes)
     for measure, place in measures.items():
         for problem in _problems(measure, config, settings, tables):
             mistakes.tried(place, partial(_raise, problem))
@@ -81,10 +81,12 @@ def _raise(error: RankwiseError) -> None:
     raise error
 
 
-def _tables(config: Config, folder: Path) -> set[TableRole]:
-    """Return the tables that the configuration names, those of a split as well."""
-    roles: tuple[TableRole, ...] = ("items", "users", "baseline")
-    tables: set[TableRole] = {role for role in roles if getattr(config.data, role) is not None}
+def _tables(config: Config, folder: Path, mistakes: Mistakes) -> set[TableRole]:
+    """Return the tables that the configuration names, wrongly or not, those of a split as well."""
+    roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "baseline")
+    tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}
+    if mistakes.says(("split",)):
+        tables |= {"truth", "train"}
     if config.data.truth is not None or config.split is not None:
         tables.add("truth")
     if has_training(config, folder):
@@ -115,31 +117,36 @@ def _problems(measure: Measure, config: Config, settings: Settings, tables: set[
 
 def check_comparisons(
     comparisons: Sequence[tuple[Place, dict[str, Any]]],
-    systems: Mapping[str, Any],
-    measures: Mapping[Measure, Place],
-    settings: Settings,
+    expected: Mapping[str, Result],
     mistakes: Mistakes,
+    *,
+    complete: bool,
 ) -> None:
-    """Check that what is compared is evaluated, and can be compared."""
-    if len(systems) < 2:  # nothing is compared
+    """Check that what is compared is evaluated, and can be compared.
+
+    Unless ``complete``, some measures are wrong: others may be meant by them.
+    """
+    if len(expected) < 2:  # nothing is compared
         return
-    expected = _expected(measures, systems, settings)
+    first = next(iter(expected.values()))
+
+    def known_before(name: str) -> bool:
+        return not _is_group(first, name) and (complete or _is_evaluated(first, name))
+
     for place, options in comparisons:
         known, in_groups = len(mistakes), options.get("by") is not None
-        primary = options.get("primary")
-        for key, name in [("primary", primary), *(("measures", name) for name in _names(options.get("measures")))]:
-            if name is not None:
+        primary, margin, names = options.get("primary"), options.get("margin"), _names(options.get("measures"))
+        for key, name in [("primary", primary), *(("measures", name) for name in names)]:
+            if name is not None and known_before(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
-                mistakes.tried(where, partial(_comparable, expected, name, in_groups=in_groups))
-        margin = options.get("margin")
+                mistakes.tried(where, partial(common_cells, expected, [name], name, in_groups=in_groups))
         for name in margin if isinstance(margin, Mapping) else ():
-            inner = (*place, "margin", name)
-            mistakes.tried(inner, partial(margins_by_cell, {name: 1.0}, expected[next(iter(expected))]))
-        if len(mistakes) == known:
-            cells = partial(common_cells, expected, options.get("measures"), primary, in_groups=in_groups)
-            mistakes.tried(place, cells)
+            if known_before(name):
+                mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
+        if complete and len(mistakes) == known and primary is None and not names:
+            mistakes.tried(place, partial(common_cells, expected, None, None, in_groups=in_groups))
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
         mistakes.tried_together(place, named, lambda some: check_options(systems_of((expected,)), **some))
 
@@ -152,11 +159,16 @@ def _names(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _comparable(expected: Mapping[str, Result], name: str, *, in_groups: bool) -> None:
-    """Raise if a value is not evaluated, or cannot be compared."""
-    first = next(iter(expected.values()))
-    if not _is_group(first, name):
-        common_cells(expected, [name], name, in_groups=in_groups)
+def _is_evaluated(result: Result, name: str) -> bool:
+    """Return whether a value is among those that are known to be evaluated, or is no text of a metric."""
+    try:
+        return result.cell(name) in result.values
+    except MissingValueError:
+        try:
+            parse_all(name, result.convention, cutoffs=False)
+        except RankwiseError:
+            return True
+        return False
 
 
 def _is_group(result: Result, name: str) -> bool:
@@ -170,22 +182,20 @@ def _is_group(result: Result, name: str) -> bool:
 
 
 def check_decision(
-    options: Mapping[str, Any],
-    systems: Mapping[str, Any],
-    measures: Mapping[Measure, Place],
-    settings: Settings,
-    mistakes: Mistakes,
+    options: Mapping[str, Any], expected: Mapping[str, Result], mistakes: Mistakes, *, complete: bool
 ) -> None:
-    """Check that what decides is evaluated, and can decide."""
-    expected = _expected(measures, systems, settings)
-    known = len(mistakes)
+    """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
+    if not expected:
+        return
+    known, first = len(mistakes), next(iter(expected.values()))
     for key in ("success", "guardrails", "deterioration"):
         given = options.get(key) or ()
         for at, name in enumerate([given] if isinstance(given, str) else given):
             place: Place = ("decision", key)
             place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(given, str) else place
-            mistakes.tried(place, partial(deciding_cell, next(iter(expected.values())), name))
-    if len(systems) < 2 or len(mistakes) > known:
+            if complete or _is_evaluated(first, name):
+                mistakes.tried(place, partial(deciding_cell, first, name))
+    if len(expected) < 2 or not complete or len(mistakes) > known:
         return
     between = {name: options[name] for name in ("success", "baseline", "system") if name in options}
     mistakes.tried(("decision",), lambda: rule_for(expected, **between))
@@ -194,7 +204,9 @@ def check_decision(
         mistakes.tried_together(("decision",), others, lambda some: rule_for(expected, **between, **some))
 
 
-def _expected(measures: Mapping[Measure, Place], systems: Mapping[str, Any], settings: Settings) -> dict[str, Result]:
+def expected_results(
+    measures: Mapping[Measure, Place], systems: Mapping[str, Any], settings: Settings
+) -> dict[str, Result]:
     """Return results as the run will have them, with the names and kinds of values and no users.
 
     Their numbers are 0, for numbers that are not known yet are nothing that a check may read.
