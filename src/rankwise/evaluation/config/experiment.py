@@ -151,21 +151,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    options = _options(config, [one for _, one in comparisons], decision, mistakes)
-    known = len(mistakes)
-    convention, given = _shorthands(options, mistakes)
-    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
-    measures = {} if wrong_convention else measures_of(config, convention, mistakes)
-    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
-    settings = _settings(measures, convention, given, mistakes)
-    if measures and settings is not None:
-        check_inputs(config, folder, measures, settings, mistakes)
-        if settings.jackknife is None and mistakes.says(("evaluation", "jackknife")):
-            settings = replace(settings, jackknife=2)  # what is said is wrong, but is not missing
-        expected = expected_results(measures, systems, settings)
-        check_comparisons(comparisons, expected, mistakes, complete=complete)
-        if decision is not None:
-            check_decision(decision, expected, mistakes, complete=complete)
+    settings, given = _evaluation(config, folder, systems, comparisons, decision, mistakes)
     mistakes.check()
     assert settings is not None
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
@@ -183,6 +169,32 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     check_questions(experiment.measures, experiment.options, mistakes)
     mistakes.check()
     return experiment
+
+
+def _evaluation(
+    config: Config,
+    folder: Path,
+    systems: Mapping[str, Any],
+    comparisons: Sequence[tuple[Place, dict[str, Any]]],
+    decision: dict[str, Any] | None,
+    mistakes: Mistakes,
+) -> tuple[Settings | None, dict[str, Any]]:
+    """Return the settings of the evaluation and the options given, checked with what is made of its results."""
+    options = _options(config, [one for _, one in comparisons], decision, mistakes)
+    known = len(mistakes)
+    convention, given = _shorthands(options, mistakes)
+    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
+    measures = {} if wrong_convention else measures_of(config, convention, mistakes)
+    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
+    settings = _settings(measures, convention, given, mistakes)
+    if measures and settings is not None:
+        check_inputs(config, folder, measures, settings, mistakes)
+        wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
+        expected = expected_results(measures, systems, replace(settings, jackknife=2) if wrong else settings)
+        check_comparisons(comparisons, expected, mistakes, complete=complete)
+        if decision is not None:
+            check_decision(decision, expected, mistakes, complete=complete)
+    return settings, given
 
 
 def _validated(document: Document, mistakes: Mistakes) -> Config | None:

@@ -146,7 +146,14 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
         notes.append("evaluation.neg_alpha has no effect with negative_sampling: uniform")
     if evaluation.candidates != "all" and sampled:
         notes.append("evaluation.candidates has no effect with strategy: sampled")
-    elif evaluation.candidates != "all":
+    _check_candidates(config, systems, mistakes, trained=trained)
+    return notes
+
+
+def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Mistakes, *, trained: bool) -> None:
+    """Check the items that may be ranked: cold or warm ones, seen ones."""
+    evaluation = config.evaluation
+    if evaluation.candidates != "all" and evaluation.strategy == "full":
         if not trained:
             mistakes.add(
                 ("evaluation", "candidates"),
@@ -172,7 +179,6 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
             f"baselines never recommend items that a user has seen ({', '.join(fitted)})",
             "evaluate run files with mask_seen: none",
         )
-    return notes
 
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
