@@ -114,6 +114,8 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
     for note in experiment.notes:
         say(note)
     inputs = Inputs(experiment, out, say)
+    if experiment.splitter is not None:
+        done.append("the split")
     folders = result_folders(out, experiment.systems)
     runs, results = {}, {}
     for name, system in experiment.systems.items():
