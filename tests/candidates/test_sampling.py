@@ -67,6 +67,29 @@ def test_text_ids_and_a_threshold():
     assert len(lists["a"]) == len(lists["b"]) == 3
 
 
+@pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
+def test_draws_are_by_a_power_of_popularity(power):
+    truth = {user: {0} for user in range(4000)}
+    train = {f"t{n}": [item for item in (1, 2, 3) if n % item**2 == 0] for n in range(36)}
+    train = {10_000 + n: items for n, items in enumerate(train.values())}
+    counts = {1: 36, 2: 9, 3: 4, 4: 0}
+    drawn = rw.candidates.sampled(truth, 1, seed=5, items=range(5), train=train, by="popularity", power=power)
+    shares = drawn.frame.filter(pl.col("item") != 0)["item"].value_counts(normalize=True)
+    total = sum(count**power for count in counts.values())
+    expected = {item: count**power / total for item, count in counts.items() if count**power}
+    assert dict(shares.rows()) == pytest.approx(expected, abs=0.03)
+    assert drawn.protocol.label == f"sampled (m=1, seed=5, by popularity^{power:g})"
+    assert (
+        rw.candidates.sampled(truth, 1, seed=5, items=range(5), train=train, by="popularity").protocol != drawn.protocol
+    )
+
+
+@pytest.mark.parametrize(("by", "power"), [("popularity", -1), ("uniform", 0.5), ("popularity", float("nan"))])
+def test_a_power_that_means_nothing_is_refused(by, power):
+    with pytest.raises(ParameterError, match="power"):
+        rw.candidates.sampled({1: {2}}, 1, seed=1, train={1: [3, 4]}, by=by, power=power)
+
+
 def test_draws_are_uniform_and_by_popularity():
     truth = {user: {0} for user in range(4000)}
     train = {f"t{j}": [1] * (j < 30) + [2] * (j < 10) + [3] for j in range(40)}

@@ -102,7 +102,7 @@ def test_gates(folder):
         (["evaluate", "run.csv"], 2, "needs a ground truth"),
         (["evaluate", "run.csv", "truth.csv", "-m", "ndgc@2"], 2, "did you mean 'ndcg'?"),
         (["evaluate", "run.csv", "truth.csv", "--require", "ndcg"], 2, "does not read as"),
-        (["evaluate", "run.csv", "truth.csv", "-o", "no/such/out.csv"], 2, "no such folder"),
+        (["evaluate", "run.csv", "truth.csv", "-o", "no/such/out.csv"], 6, "no such folder"),
         (["evaluate", "-", "-"], 2, "only one of RUN and TRUTH"),
         (["evaluate", "run.csv", "truth.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
         (["evaluate", "run.csv", "none.csv"], 3, "no such file"),
@@ -124,7 +124,7 @@ def test_gates(folder):
         (["compare", "=run.csv", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["compare", "a=", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["demo", "--seed", "-1"], 2, "Invalid value for '--seed'"),
-        (["demo", "--save", "run.csv"], 2, "File exists"),
+        (["demo", "--save", "run.csv"], 6, "File exists"),
     ],
 )
 def test_errors(folder, arguments, code, said):

@@ -9,18 +9,18 @@ import sys
 
 import pytest
 
-from command_line import rankwise
+from command_line import rankwise, rankwise_here
 from rankwise.cli.main import cli
 
 RANKWISE = f"{sys.executable} -m rankwise"
 STREAMS = [
     ("measures > /dev/null", 0, ""),
-    ("measures >&-", 2, "standard output is closed"),
-    ("--help >&-", 2, "standard output is closed"),
-    ("measures > /dev/full", 2, "No space left on device"),
-    ("--version > /dev/full", 2, "No space left on device"),
-    ("measures 1< /dev/null", 2, "Bad file descriptor"),
-    ("measures >&- 2>&- <&-", 2, ""),
+    ("measures >&-", 6, "standard output is closed"),
+    ("--help >&-", 6, "standard output is closed"),
+    ("measures > /dev/full", 6, "No space left on device"),
+    ("--version > /dev/full", 6, "No space left on device"),
+    ("measures 1< /dev/null", 6, "Bad file descriptor"),
+    ("measures >&- 2>&- <&-", 6, ""),
     ("inspect none.csv 2>&-", 3, ""),
     ("inspect none.csv > /dev/full 2> /dev/full", 3, ""),
     ("inspect - <&-", 3, "the file is empty"),
@@ -52,7 +52,7 @@ def test_what_an_encoding_cannot_write(tmp_path):
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
     )
-    assert done.returncode == 2
+    assert done.returncode == 6
     assert "in latin-1" in done.stderr
 
 
@@ -87,7 +87,7 @@ def test_what_is_raised_inside():
         "RecursionError": "4",
         "MemoryError": "4",
         "RuntimeError": "4",
-        "OSError": "2",
+        "OSError": "6",
         "Broken": "141",
         "Interrupt": "130",
     }
@@ -109,8 +109,49 @@ def test_interrupted(tmp_path):
 
 
 def test_help_names_every_code():
-    for code in (0, 1, 2, 3, 4, 130, 141):
+    for code in (0, 1, 2, 3, 4, 5, 6, 130, 141):
         assert f" {code} " in f" {cli.epilog} "
+
+
+WRONG = [
+    "nosuch",
+    "evaluate run.csv run.csv -m ndgc@3",
+    "evaluate run.csv run.csv -m mrr --column foo=bar",
+    "evaluate run.csv run.csv -m mrr --population nobody",
+    "evaluate run.csv run.csv -m mrr --by city",
+    "evaluate run.csv run.csv -m novelty@3",
+    "evaluate run.csv run.csv -m mrr --require mrr>>1",
+    "compare run.csv",
+    "decide a b",
+    "audit run.csv",
+    "measures nosuch",
+    "conventions nosuch",
+    "split run.csv --test-ratio 3 -o out",
+    "check wrong.yaml",
+    "run wrong.yaml",
+]
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_wrong_usage_is_2(tmp_path, command):
+    (tmp_path / "run.csv").write_text("user,item\n1,5\n")
+    (tmp_path / "wrong.yaml").write_text("systms: run.csv\n")
+    assert rankwise_here(tmp_path, *command.split()).returncode == 2
+
+
+def test_nothing_but_wrong_usage_is_2(tmp_path):
+    (tmp_path / "run.csv").write_text("user,item\n1,5\n")
+    (tmp_path / "broken.csv").write_text("user,item\n1,\n")
+    for command, code in (
+        ("evaluate none.csv run.csv -m mrr", 3),
+        ("evaluate broken.csv run.csv -m mrr", 3),
+        ("evaluate run.csv run.csv -m mrr --column user=uid", 3),
+        ("evaluate run.csv run.csv -m mrr --require mrr>2", 1),
+        ("evaluate run.csv run.csv -m mrr -o none/out.json", 6),
+        ("evaluate run.csv run.csv -m mrr --save run.csv", 6),
+        ("run none.yaml", 3),
+    ):
+        assert rankwise_here(tmp_path, *command.split()).returncode == code, command
 
 
 def test_shells_can_ask_for_completion(tmp_path):
@@ -124,7 +165,7 @@ def test_a_result_is_saved_although_stdout_is_full(tmp_path):
     (tmp_path / "run.csv").write_text("user,item\n1,5\n")
     command = f"{RANKWISE} evaluate run.csv run.csv --save kept > /dev/full"
     done = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    assert (done.returncode, (tmp_path / "kept" / "result.json").is_file()) == (2, True)
+    assert (done.returncode, (tmp_path / "kept" / "result.json").is_file()) == (6, True)
 
 
 def test_errors_name_options(tmp_path):

@@ -102,9 +102,17 @@ def test_wrong_questions(folder, tmp_path, arguments, says):
     assert not (tmp_path / "page.html").exists()
 
 
+def test_columns_are_named(folder, tmp_path):
+    table(TRUTH).rename({"user": "who", "item": "what"}).write_csv(tmp_path / "odd.csv")
+    columns = ["--column", "truth.user=who", "--column", "truth.item=what"]
+    both = ["results/a", "results/b", "--truth", tmp_path / "odd.csv"]
+    assert "without examples of users" not in run(folder, tmp_path, *both, *columns).stderr
+    assert "without examples of users" in run(folder, tmp_path, *both).stderr
+
+
 def test_a_page_that_cannot_be_written(folder, tmp_path):
     done = rankwise_here(folder, "report", "results/a", "-o", tmp_path / "no" / "page.html")
-    assert done.returncode == 2
+    assert done.returncode == 6
     assert "cannot be written" in done.stderr
 
 

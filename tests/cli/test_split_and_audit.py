@@ -39,8 +39,12 @@ def test_split_by_time(folder):
     again = rankwise(folder, "split", "ratings.csv", "--rule", "out/split.json", "-o", "again")
     assert again.stdout == done.stdout
     twice = rankwise(folder, "split", "ratings.csv", "-o", "out")
-    assert twice.returncode == 2
+    assert twice.returncode == 6
     assert "new or empty" in twice.stderr
+    assert "--overwrite replaces a split" in twice.stderr
+    half = rankwise(folder, "split", "ratings.csv", "--test-ratio", "0.5", "-o", "out", "--overwrite")
+    assert half.returncode == 0, half.stderr
+    assert len(pl.read_parquet(folder / "out" / "test.parquet")) == 15
 
 
 @pytest.mark.parametrize(

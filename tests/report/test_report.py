@@ -436,6 +436,32 @@ def test_lists_are_ordered_as_they_were_evaluated():
         assert Lists({"a": result}, {"a": table}).top("a", 2)["item"].to_list() == order
 
 
+def test_columns_of_tables_are_named():
+    lists = {user: [1, 2 + user % 2] for user in range(30)}
+    truth = {user: {1, 3} for user in lists}
+    result = rw.evaluate(lists, truth, "recall@2")
+    rows = [(user, item) for user, items in lists.items() for item in items]
+    run = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    stars = pl.DataFrame(
+        {"who": [u for u in truth for _ in (1, 2)], "what": [1, 3] * 30, "p": [2.0] * 60, "q": [0.0] * 60}
+    )
+    items = pl.DataFrame({"what": [1, 2, 3], "title": ["Eins", "Zwei", "Drei"]})
+    columns = {"user": "who", "item": "what", "truth.relevance": "p"}
+    tables = {"truth": stars, "items": items, "columns": columns}
+    others = rw.evaluate({user: [1, 3 - user % 2] for user in lists}, truth, "recall@2")
+    both = {"a": result, "b": others}
+    runs = {"a": run, "b": run.with_columns(what=pl.when(pl.col("what") == 1).then(1).otherwise(5 - pl.col("what")))}
+    for made in (
+        rw.report(both, recommendations=runs, **tables),
+        rw.compare(both).report(recommendations=runs, **tables),
+    ):
+        assert "examples of users" not in made.missing
+        assert "Drei" in made.html
+    assert "the exposure of items" not in result.report(recommendations=run, **tables).missing
+    without = rw.report({"a": result}, recommendations={"a": run}, truth=stars, items=items)
+    assert "the exposure of items" in without.missing
+
+
 def test_many_systems_are_readable():
     rng = np.random.default_rng(0)
     tables = {

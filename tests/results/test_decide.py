@@ -47,7 +47,7 @@ def test_outcomes(options, outcome, reason):
     found = rw.decide(pair(**options), **RULE)
     assert found.outcome == outcome
     assert any(reason in text for text in found.reasons), found.reasons
-    assert found.exit_code == {"ship": 0, "stop": 1, "hold": 2}[outcome]
+    assert found.exit_code == {"ship": 0, "stop": 1, "hold": 5}[outcome]
     assert f"Decision: {outcome}." in repr(found)
     assert f"Decision: {outcome}." in found._repr_html_()
 
@@ -238,7 +238,7 @@ def test_the_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Decision: ship." in done.stdout
     assert json.loads((tmp_path / "d.json").read_text())["outcome"] == "ship"
-    assert rankwise_here(tmp_path, *ask, "--guardrail", "recall@5=0.0001").returncode == 2
+    assert rankwise_here(tmp_path, *ask, "--guardrail", "recall@5=0.0001").returncode == 5
     assert rankwise_here(tmp_path, "decide", "new", "old", "--success", "ndcg@5").returncode == 1
     for wrong in (["recall@5"], ["recall@5=x"], ["=1%"], ["recall@5=1", "recall@5=2"]):
         rails = [part for text in wrong for part in ("--guardrail", text)]

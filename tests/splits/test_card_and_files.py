@@ -187,6 +187,36 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, error):
         splits.LeaveOut(1).split(TABLE).save(None)
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "recbole", "elliot", "warprec"])
+def test_a_split_takes_the_place_of_another_one(tmp_path, form):
+    folder, rule = tmp_path / "out", splits.LeaveOut(1)
+    rule.split(TABLE).save(folder, format=form)
+    folder.joinpath("empty").mkdir()
+    again = splits.LeaveOut(1, "random", seed=5).split(TABLE)
+    again.save(folder, format="csv", overwrite=True)
+    fresh = again.save(tmp_path / "fresh", format="csv")
+    assert sorted(path.name for path in folder.rglob("*")) == sorted(path.name for path in fresh.rglob("*"))
+    assert splits.read(folder).card["id"] == again.card["id"]
+    folds = splits.KFold(2).split(TABLE)
+    folds.save(folder, overwrite=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["0", "1"]
+    folds.save(folder, overwrite=True)
+    assert splits.read(folder / "1").card["id"] == folds[1].card["id"]
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "deep/notes.txt", "split.json"])
+def test_files_that_are_no_split_are_never_replaced(tmp_path, other):
+    folder = tmp_path / "out"
+    if other != "split.json":
+        splits.LeaveOut(1).split(TABLE).save(folder)
+    folder.joinpath(other).parent.mkdir(parents=True, exist_ok=True)
+    folder.joinpath(other).write_text("{}")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(OutputError, match="other files than those of a split"):
+        splits.LeaveOut(1).split(TABLE).save(folder, overwrite=True)
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_files_that_do_not_fit(tmp_path):
     folder = splits.LeaveOut(1).split(TABLE).save(tmp_path / "out")
     with pytest.raises(OutputError, match="new or empty"):

@@ -152,6 +152,7 @@ def sampled(
     items: Any = None,
     train: Any = None,
     by: Literal["uniform", "popularity"] = "uniform",
+    power: float = 1.0,
     replacement: bool = False,
     relevance_threshold: float | None = None,
     columns: Columns | None = None,
@@ -181,6 +182,9 @@ def sampled(
         popularity is counted in the training part.
     by : {"uniform", "popularity"}, default="uniform"
         Draw items uniformly, or with probability proportional to their number of training users.
+    power : float, default=1.0
+        With ``by="popularity"``: the exponent of the number of training users, 0 or more. 0.75
+        dampens the popularity; 0 draws uniformly, also items without training users.
     replacement : bool, default=False
         Draw with replacement. Such candidates work with `rankwise.rank_relevant`, but not with
         `rankwise.rank`: a list cannot repeat items.
@@ -198,7 +202,8 @@ def sampled(
     Raises
     ------
     ParameterError
-        If ``n`` is too large to draw with replacement, or ``by="popularity"`` has no ``train``.
+        If ``n`` is too large to draw with replacement, ``power`` is negative or does not go with
+        ``by``, or ``by="popularity"`` has no ``train``.
     EmptyError
         If no item is relevant.
 
@@ -216,6 +221,7 @@ def sampled(
     """
     check_choice("by", by, Literal["uniform", "popularity"])
     check_number("relevance_threshold", relevance_threshold)
+    check_number("power", power)
     check_positive(n=n)
     check_positive(least=0, seed=seed)
     if n is None or seed is None:
@@ -224,6 +230,12 @@ def sampled(
         raise ParameterError(f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}")
     if by == "popularity" and train is None:
         raise ParameterError("drawing by popularity needs training interactions", hint="pass train=")
+    if power < 0 or (by == "uniform" and power != 1):
+        raise ParameterError(
+            "power is an exponent of the popularity, 0 or more",
+            found=f"power={power}, by={by!r}",
+            hint='pass by="popularity" with it',
+        )
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
     tables = {
@@ -231,9 +243,9 @@ def sampled(
         "train": None if train is None else read_table(train, "train", columns),
         "items": None if items is None else read_table(items, "items", columns),
     }
-    drawn = draw(tables, n, seed, by, threshold, replacement=replacement)
+    drawn = draw(tables, n, seed, float(power) if by == "popularity" else None, threshold, replacement=replacement)
     digest = _digest(drawn.frame)
-    protocol = Protocol("sampled", n, seed, by, replacement, digest, threshold)
+    protocol = Protocol("sampled", n, seed, by, replacement, digest, threshold, float(power))
     is_text = all(table.is_text for table in tables.values() if table is not None)
     return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible, is_text)
 

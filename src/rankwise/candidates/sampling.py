@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,12 +35,15 @@ def draw(
     tables: Mapping[str, Table | None],
     n: int,
     seed: int,
-    by: Literal["uniform", "popularity"],
+    power: float | None,
     threshold: float | None,
     *,
     replacement: bool,
 ) -> Drawn:
-    """Draw n negatives for every user with a relevant item, from the items unknown to the user."""
+    """Draw n negatives for every user with a relevant item, from the items unknown to the user.
+
+    Items are drawn by their number of training users to the power of ``power``; None: uniformly.
+    """
     truth, train, known_before, catalogue = _aligned(tables)
     relevant = truth.relevant(threshold)
     if relevant.is_empty():
@@ -53,11 +56,11 @@ def draw(
     known = known.join(user_codes, on="user").join(item_codes, on="item").sort("u", "i")
     starts, _ = bucket(known["u"].to_numpy(), len(users))
     weights = None
-    if by == "popularity":
+    if power is not None:
         assert train is not None
         popularity = train.unique().group_by("item").len()
         counts = item_codes.join(popularity, on="item", how="left", maintain_order="left")["len"]
-        weights = counts.fill_null(0).to_numpy().astype(np.float64)
+        weights = counts.fill_null(0).to_numpy().astype(np.float64) ** power
     sampler = _Sampler(known["i"].to_numpy(), starts, len(catalogue), weights)
     user, item = sampler.draw(n, np.random.default_rng(seed), replacement=replacement)
     negatives = pl.DataFrame({"user": users.gather(user), "item": catalogue.gather(item)})

@@ -74,7 +74,7 @@ def command(ctx: click.Context, /, baseline: str, system: str, record: Path | No
 
     Both are folders that `rankwise evaluate --save` wrote, or tables of per-user values. Ship if a
     success metric is better and every guardrail is shown to hold; stop if a metric is worse;
-    otherwise hold. Exit codes: ship 0, stop 1, hold 2.
+    otherwise hold. Exit codes: ship 0, stop 1, hold 5.
     """
     from rankwise.results.decide import decide
     from rankwise.results.per_user import open_result

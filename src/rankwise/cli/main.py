@@ -85,9 +85,10 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
     )
-    + "\n\nExit codes: 0 success; 1 a gate or an audit failed, or the decision is stop; 2 usage "
-    "error, output that cannot be written, or the decision is hold; 3 invalid input data; 4 an "
-    "error inside rankwise; 130 interrupted; 141 broken pipe.",
+    + "\n\nExit codes: 0 success, or the decision is ship; 1 a gate or an audit failed, or the "
+    "decision is stop; 2 wrong usage or mistakes in a configuration file, and nothing else; 3 "
+    "invalid input data; 4 an error inside rankwise; 5 the decision is hold; 6 output that cannot "
+    "be written; 130 interrupted; 141 broken pipe.",
 )
 @click.option(
     "--version",
@@ -148,11 +149,18 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
         said: RankwiseError = error
         if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
             said = respelled(error, command, cli)
-        return 3 if isinstance(error, InputError) else 2, f"error: {said}"
+        return _code(error), f"error: {said}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()
     lines = traceback.format_exception(error, limit=-20)  # the innermost calls, if it is recursion
     return 4, "".join(lines) + "error inside rankwise: please report it with the lines above"
+
+
+def _code(error: RankwiseError) -> int:
+    """Return the exit code of an error: 2 is wrong usage and nothing else."""
+    if isinstance(error, InputError):
+        return 3
+    return 6 if isinstance(error, OutputError) else 2
 
 
 def _unwritable(error: OSError | UnicodeEncodeError) -> RankwiseError:

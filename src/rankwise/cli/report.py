@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import PATH, examples, named_paths
+from rankwise.cli.options import PATH, column_option, examples, named_paths
 
 if TYPE_CHECKING:
     from rankwise.results.report.page import Report
@@ -38,6 +38,7 @@ __all__ = ["command"]
 @click.option("--truth", metavar="FILE", help="The ground truth.")
 @click.option("--train", metavar="FILE", help="Training interactions.")
 @click.option("--items", metavar="FILE", help="Items with their titles.")
+@column_option
 @click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
 @click.option("--assets", type=PATH, metavar="DIR", help="Also write every chart as SVG and PNG, and its data as CSV.")
 @click.pass_context
@@ -53,6 +54,7 @@ def command(
     truth: str | None,
     train: str | None,
     items: str | None,
+    columns: dict[str, Any],
     assets: Path | None,
     *,
     audit: bool,
@@ -83,17 +85,18 @@ def command(
         truth=truth,
         train=train,
         items=items,
-        audit=_audit(ctx, train, truth) if audit else None,
+        columns=columns or None,
+        audit=_audit(ctx, train, truth, columns) if audit else None,
     )
     _write(page, output, assets)
 
 
-def _audit(ctx: click.Context, train: str | None, truth: str | None) -> Any:
+def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]) -> Any:
     from rankwise.splits.audit.audit import audit
 
     if train is None or truth is None:
         raise click.UsageError("--audit needs --train and --truth", ctx)
-    return audit(train, truth)
+    return audit(train, truth, columns=columns or None)
 
 
 def _write(page: Report, output: Path, assets: Path | None) -> None:

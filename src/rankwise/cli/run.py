@@ -31,7 +31,7 @@ def command(config: Path, output: Path | None) -> int:
     bit, are written to the output folder. `rankwise init` writes a file to begin with. With a
     section `decision` the exit code is that of `rankwise decide`.
     """
-    experiment = read(config)
+    experiment = read(config, output)
     from rankwise.evaluation.config.execute import execute
 
     outcome = execute(
@@ -48,7 +48,7 @@ def command(config: Path, output: Path | None) -> int:
     return outcome.decision.exit_code
 
 
-def read(config: Path) -> Experiment:
+def read(config: Path, output: Path | None = None) -> Experiment:
     """Return the experiment of a file; raise if the extra ``config`` is not installed."""
     from rankwise.errors import UsageError
 
@@ -58,7 +58,7 @@ def read(config: Path) -> Experiment:
         raise UsageError(
             "configuration files need pydantic and PyYAML", found=str(error), hint='pip install "rankwise[config]"'
         ) from error
-    return read_experiment(config)
+    return read_experiment(config, output=output)
 
 
 def _engine(experiment: Experiment) -> Evaluate:

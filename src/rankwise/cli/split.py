@@ -72,6 +72,7 @@ _ALLOWED = {
 @time_unit_option
 @choice_option("--format", "form", kind=FileFormat, default="parquet")
 @click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="New or empty folder to write to.")
+@click.option("--overwrite", is_flag=True, help="Replace a split that the folder holds.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -83,6 +84,7 @@ def command(
     time_unit: Any,
     form: Any,
     output: Path,
+    overwrite: bool,
     **given: Any,
 ) -> None:
     """Split the interactions in FILE, and write the parts and split.json into a folder.
@@ -97,7 +99,7 @@ def command(
     chosen = {name: value for name, value in given.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
     split = splitter.split(file, columns=columns, time_unit=time_unit)  # type: ignore[attr-defined]
-    split.save(output, format=form)
+    split.save(output, format=form, overwrite=overwrite)
     for each in split if hasattr(split, "__len__") else [split]:
         click.echo(repr(each))
     click.echo(f"written to {output}", err=True)

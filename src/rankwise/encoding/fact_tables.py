@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -32,7 +32,7 @@ from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.table import TRAINED, Table
 from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
 
-__all__ = ["Counted", "FactTables", "digest_of_interactions"]
+__all__ = ["Counted", "FactTables", "check_tables", "digest_of_interactions"]
 
 RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
 """Ids of a table and their role to the row that each target has among them, -1 for none."""
@@ -88,6 +88,38 @@ class Counted:
     digests: Mapping[str, int] = field(default_factory=dict)
 
 
+def check_tables(wanted: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]) -> None:
+    """Raise if a table is missing that something needs; what is in it is not read.
+
+    Parameters
+    ----------
+    wanted : mapping of Fact to str
+        What is needed, and the measure that needs it.
+    tables : collection of str
+        The tables that there are.
+    train_groups : collection of str
+        The groups of users that training interactions define.
+
+    Raises
+    ------
+    MeasureError
+        With the first missing table.
+    """
+    for fact, measure in wanted.items():
+        for kind in _roles(fact, train_groups):
+            if kind not in tables:
+                raise MeasureError(
+                    f"{measure} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
+                    found=f"no {kind}",
+                    hint=f"pass {kind}=",
+                )
+
+
+def _roles(fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, ...]:
+    """Return the tables that a fact comes from."""
+    return ("train",) if fact.kind == "user_group" and fact.column in train_groups else _TABLES[fact.kind]
+
+
 @dataclass(frozen=True)
 class FactTables:
     """The tables beside recommendations and ground truth, and what measures need of them.
@@ -121,14 +153,9 @@ class FactTables:
     _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for fact, measure in self.wanted.items():
-            for kind in self._roles(fact):
-                if kind not in self.tables:
-                    raise MeasureError(
-                        f"{measure} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
-                        found=f"no {kind}",
-                        hint=f"pass {kind}=",
-                    )
+        check_tables(
+            self.wanted, self.tables, {name for name, made in self.train_groups.items() if made.table is not None}
+        )
         _ = self.columns_of  # raises if a column is missing
         if "items" in self.coded:
             _check_once(self.tables["items"], "item")
@@ -154,8 +181,7 @@ class FactTables:
         return None if known is None else known.table
 
     def _roles(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
-        """Return the tables that a fact comes from."""
-        return _TABLES[fact.kind] if self._made(fact) is None else ("train",)
+        return _roles(fact, () if self._made(fact) is None else (fact.column,))
 
     def for_users(self, tables: Mapping[TableRole, Table]) -> FactTables:
         """Return the facts of a piece with these rows of the tables by user.

@@ -20,6 +20,7 @@ from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.warm_cold import HISTORY, warm_and_cold_truth, with_history, with_item_slices
 from rankwise.evaluation.work import finish, prepare, work
+from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks
@@ -27,7 +28,7 @@ from rankwise.tables.on_disk import file_hash
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["check_whole", "evaluate", "evaluate_tables", "with_doubts", "without_truth"]
+__all__ = ["check_reads_no_truth", "check_whole", "evaluate", "evaluate_tables", "with_doubts", "without_truth"]
 
 _OF_TRUTH = ("both", "judged", "judged_both")
 """Populations that need a ground truth."""
@@ -136,12 +137,7 @@ def evaluate(
 def without_truth(settings: Settings) -> Settings:
     """Return the settings without a ground truth: the users with a list are evaluated."""
     for measure in settings.measures:
-        if measure.reads_truth:
-            raise MeasureError(
-                f"{measure} needs a ground truth",
-                found="no truth",
-                hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
-            )
+        check_reads_no_truth(measure)
     given = settings.relevance_threshold not in (None, ANY_ROW)
     if given or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
@@ -150,6 +146,16 @@ def without_truth(settings: Settings) -> Settings:
             hint='leave relevance_threshold out, and take population="recommended"',
         )
     return replace(settings, population="recommended", exceptions=())
+
+
+def check_reads_no_truth(measure: Measure) -> None:
+    """Raise if a measure compares lists with the ground truth, which there is none of."""
+    if measure.reads_truth:
+        raise MeasureError(
+            f"{measure} needs a ground truth",
+            found="no truth",
+            hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
+        )
 
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:

@@ -8,9 +8,9 @@ from rankwise.core.choices import CatalogueRule
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.plan import Plan
 from rankwise.tables.protocol import Protocol
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Recommendations, Table
 
-__all__ = ["check_catalogue", "check_exact", "check_piece", "check_threshold"]
+__all__ = ["check_catalogue", "check_exact", "check_piece", "check_sampled", "check_threshold"]
 
 _WHOLE_LISTS = {"recommended", "overlap_history", "overlap_baseline"}
 
@@ -41,16 +41,22 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
         )
     protocol = recommended.protocol
     check_threshold(protocol, threshold)
-    for leaf in [] if plan.exact else plan.leaves:
-        if protocol is not None and protocol.sampled and leaf.counts_candidates:
-            raise MeasureError(
-                f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
-                found=protocol.label,
-                hint="rw.rank_relevant computes it over the sample",
-            )
+    if protocol is not None and protocol.sampled:
+        check_sampled(plan, protocol.label)
     if recommended.k is not None:
         _check_tail(plan, recommended, recommended.k)
     _check_scores(plan, recommended)
+
+
+def check_sampled(plan: Plan, label: str) -> None:
+    """Raise if a measure counts the catalogue where only a sample of it was ranked, as ``label`` says."""
+    for leaf in [] if plan.exact else plan.leaves:
+        if leaf.counts_candidates:
+            raise MeasureError(
+                f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
+                found=label,
+                hint="rw.rank_relevant computes it over the sample",
+            )
 
 
 def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
@@ -88,9 +94,9 @@ def _check_scores(plan: Plan, recommended: Table) -> None:
             )
 
 
-def check_catalogue(plan: Plan, rule: CatalogueRule, reference: Tables) -> None:
+def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) -> None:
     """Raise if a measure needs the catalogue, which is that of training, and there is none."""
-    if plan.needs_catalogue and rule == "train" and reference.train is None:
+    if plan.needs_catalogue and rule == "train" and "train" not in tables:
         raise ParameterError(
             'catalogue="train" needs training interactions', found="no train", hint='pass train=, or catalogue="items"'
         )

@@ -130,7 +130,7 @@ class EvaluatedUsers:
             without_group={
                 column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
             },
-            kinds=kinds_of_values(measures, columns),
+            kinds=kinds_of_values(measures, weighted=columns.weights is not None),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
             dealt=self._dealt(),
         )

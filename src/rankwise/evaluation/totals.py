@@ -284,14 +284,12 @@ def values_of_users(measures: tuple[Measure, ...], users: UserColumns) -> dict[s
     return out
 
 
-def kinds_of_values(measures: tuple[Measure, ...], users: UserColumns) -> dict[str, ValueKind]:
+def kinds_of_values(measures: tuple[Measure, ...], *, weighted: bool) -> dict[str, ValueKind]:
     """Return how the value of every cell is aggregated: mean over users, pooled, all lists, …."""
     kinds: dict[str, ValueKind] = {}
     for measure in measures:
-        for at, cell in enumerate(measure.cells):
-            weighted = users.weights is not None or _weights(measure, at, users) is not None
-            mean = measure.value_kind == "mean"
-            kinds[cell] = "weighted mean" if mean and weighted else measure.value_kind
+        mean = measure.value_kind == "mean"
+        kinds |= dict.fromkeys(measure.cells, "weighted mean" if mean and weighted else measure.value_kind)
     return kinds
 
 

@@ -20,7 +20,7 @@ from rankwise.core.block import Block
 from rankwise.errors import ParameterError
 from rankwise.measures.accuracy import Recall
 from rankwise.measures.kinds import OfMeasure, PerUser, Pooled, Sums, Weightable
-from rankwise.measures.measure import Measure, measure
+from rankwise.measures.measure import Measure, ValueKind, measure
 from rankwise.measures.weights import ByPropensity, ByStratum, ByWeight
 
 __all__ = ["IPS", "SNIPS", "Stratified"]
@@ -48,6 +48,12 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
                 found=str(self.of),
                 hint="recall, precision, ndcg, map, rbp, auc and related metrics are",
             )
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """As the weighted measure, whose users may have weights."""
+        weighted = isinstance(self.of, Pooled) and self.of.value_kind == "weighted mean"
+        return "weighted mean" if weighted else super().value_kind
 
     @property
     def counts_candidates(self) -> bool:  # type: ignore[override]
@@ -185,6 +191,11 @@ class Stratified(ByStratum, _Reweighted):
 
     of: Measure = Recall()
     average: Literal["users", "weights"] = "users"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """A weighted mean with ``average="weights"``, else as the weighted measure."""
+        return "weighted mean" if self.average == "weights" else super().value_kind
 
     def user_weights(self, sums: Sums) -> Array | None:
         """Weight users by their relevant items with ``average="weights"``."""

@@ -29,7 +29,7 @@ from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
 
-__all__ = ["Comparison", "Family", "Test", "compare", "correct_rows", "pairs_of"]
+__all__ = ["Comparison", "Family", "Test", "check_options", "compare", "correct_rows", "pairs_of"]
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
@@ -136,12 +136,19 @@ def compare(
     systems = systems_of(results)
     if baseline is None and systems.in_order:
         baseline = next(iter(systems.names))
-    _check_options(systems, baseline, by, correction, test, clusters)
-    check_level("alpha", alpha)
-    check_choice("missing", missing, Missing)
-    check_choice("seeds", seeds, SeedDesign)
-    check_positive(n_resamples=n_resamples)
-    check_count(least=0, seed=seed)
+    check_options(
+        systems,
+        baseline=baseline,
+        by=by,
+        alpha=alpha,
+        correction=correction,
+        test=test,
+        clusters=clusters,
+        missing=missing,
+        seeds=seeds,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
     paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
     cells, main, not_compared = common_cells(every, measures, primary, in_groups=by is not None)
@@ -248,9 +255,26 @@ def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
     return {"design": "paired" if paired else "independent", "counts": counts}
 
 
-def _check_options(
-    systems: Systems, baseline: str | None, by: str | None, correction: Family, test: Test, clusters: str | None
+def check_options(
+    systems: Systems,
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    alpha: float = 0.05,
+    correction: Family = "holm",
+    test: Test = "auto",
+    clusters: str | None = None,
+    missing: Missing = "error",
+    seeds: SeedDesign = "auto",
+    n_resamples: int | None = None,
+    seed: int = 0,
 ) -> None:
+    """Raise if options of a comparison make no sense for these systems; defaults as in `compare`."""
+    check_level("alpha", alpha)
+    check_choice("missing", missing, Missing)
+    check_choice("seeds", seeds, SeedDesign)
+    check_positive(n_resamples=n_resamples)
+    check_count(least=0, seed=seed)
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
     designed = systems.several_seeds or clusters is not None

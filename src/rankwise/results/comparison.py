@@ -21,6 +21,7 @@ from rankwise.results.report.make import make_report
 from rankwise.results.report.page import Report
 from rankwise.results.result import Result
 from rankwise.results.systems import Systems
+from rankwise.tables.columns import Columns
 
 __all__ = ["Comparison"]
 
@@ -198,12 +199,19 @@ class Comparison:
         truth: Any = None,
         train: Any = None,
         items: Any = None,
+        columns: Columns | None = None,
         audit: Any = None,
     ) -> Report:
         """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
         given = {"truth": truth, "train": train, "items": items}
         return make_report(
-            self.results, (self.table, self.settings), title=title, runs=recommendations, given=given, audit=audit
+            self.results,
+            (self.table, self.settings),
+            title=title,
+            runs=recommendations,
+            given=given,
+            columns=columns,
+            audit=audit,
         )
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from rankwise.stats.multiple import adjust
 from rankwise.stats.non_inferiority import users_to_show
 from rankwise.stats.values import check_level
 
-__all__ = ["decide"]
+__all__ = ["decide", "deciding_cell", "rule_for"]
 
 
 def decide(
@@ -108,8 +108,6 @@ def decide(
     >>> found.outcome, found.exit_code
     ('ship', 0)
     """
-    check_level("alpha", alpha)
-    check_count(least=2, min_slice_size=min_slice_size)
     if isinstance(results, Comparison):
         check_plain_design(results.settings, "a decision")
     given = results.results if isinstance(results, Comparison) else results
@@ -121,13 +119,47 @@ def decide(
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
     if wrong:
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
+    if baseline is None and isinstance(results, Comparison):
+        baseline = results.settings["baseline"]
+    rule = rule_for(
+        named,
+        success=success,
+        guardrails=guardrails,
+        deterioration=deterioration,
+        slices=slices,
+        min_slice_size=min_slice_size,
+        alpha=alpha,
+        missing=missing,
+        baseline=baseline,
+        system=system,
+    )
+    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+
+
+def rule_for(
+    results: Mapping[str, Result],
+    *,
+    success: str | Sequence[str],
+    guardrails: Mapping[str, float | str] | None = None,
+    deterioration: str | Sequence[str] = (),
+    slices: str | Sequence[str] = (),
+    min_slice_size: int = 100,
+    alpha: float = 0.05,
+    missing: Missing = "error",
+    baseline: str | None = None,
+    system: str | None = None,
+) -> Rule:
+    """Return the rule of a decision about these results, checked; parameters as in `decide`."""
+    check_level("alpha", alpha)
+    check_count(least=2, min_slice_size=min_slice_size)
     if not isinstance(guardrails, Mapping | None):
         raise ParameterError(
             "guardrails map measures to margins",
             found=repr(guardrails)[:80],
             hint='pass guardrails={"recall@10": "1%"}',
         )
-    rule = _Rule(
+    first, second = _pair(results, baseline, system)
+    rule = Rule(
         _names("success", success),
         dict(guardrails or {}),
         _names("deterioration", deterioration),
@@ -135,13 +167,34 @@ def decide(
         int(min_slice_size),
         float(alpha),
         missing,
-        *_pair(results, named, baseline, system),
-    )
-    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+        first,
+        second,
+    ).canonical(results[first])
+    if not rule.success:
+        raise ParameterError("a decision needs a measure of success", found="success=[]")
+    return rule
+
+
+def deciding_cell(result: Result, name: str) -> str:
+    """Return the key of a value, given any name of its metric.
+
+    Raises
+    ------
+    MeasureError
+        If the result does not have it, or it cannot decide.
+    """
+    cell = result.cell(name)
+    if result.direction(cell) is None:
+        raise MeasureError(f"{name} has no better direction, so it cannot decide")
+    if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
+        raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
+    return cell
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
+    """Which measures decide, with their margins, and between which results."""
+
     success: list[str]
     guardrails: dict[str, float | str]
     deterioration: list[str]
@@ -152,18 +205,13 @@ class _Rule:
     baseline: str
     system: str
 
-    def canonical(self, result: Result) -> _Rule:
+    def canonical(self, result: Result) -> Rule:
         """Return the rule with the canonical names of measures."""
-        cells = {name: result.cell(name) for name in (*self.success, *self.guardrails, *self.deterioration)}
-        for name, cell in cells.items():
-            if result.direction(cell) is None:
-                raise MeasureError(f"{name} has no better direction, so it cannot decide")
-            if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
-                raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
+        cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
-        return _Rule(
+        return Rule(
             [cells[n] for n in self.success],
             {cells[n]: m for n, m in self.guardrails.items()},
             [cells[n] for n in self.deterioration],
@@ -200,15 +248,11 @@ def _names(option: str, names: str | Sequence[str]) -> list[str]:
     return list(listed)
 
 
-def _pair(
-    results: Comparison | Mapping[str, Result], named: Mapping[str, Result], baseline: str | None, system: str | None
-) -> tuple[str, str]:
+def _pair(results: Mapping[str, Result], baseline: str | None, system: str | None) -> tuple[str, str]:
     """Return the names of baseline and system."""
-    if baseline is None and isinstance(results, Comparison):
-        baseline = results.settings["baseline"]
-    known = list(named)
+    known = list(results)
     for name in (baseline, system):
-        if name is not None and name not in named:
+        if name is not None and name not in results:
             raise ParameterError(f"there is no result {name!r}", found=", ".join(known))
     if len(known) < 2:
         raise ParameterError("a decision needs two results", found=", ".join(known) or "none")
@@ -216,13 +260,12 @@ def _pair(
     others = [name for name in known if name != first]
     if system is None and len(others) > 1:
         raise ParameterError("a decision is about one system", found=", ".join(others), hint="say which: system=")
+    if system == first:
+        raise ParameterError("a decision compares two systems, and both names are those of one", found=repr(first))
     return first, others[0] if system is None else system
 
 
-def _decided(rule: _Rule, results: dict[str, Result]) -> Decision:
-    rule = rule.canonical(results[rule.baseline])
-    if not rule.success:
-        raise ParameterError("a decision needs a measure of success", found="success=[]")
+def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     small: list[str] = []
     rows = list(_rows(rule, results, small))
     checks = [*_success(rule, rows), *_guardrails(rule, rows)]
@@ -241,7 +284,7 @@ def _decided(rule: _Rule, results: dict[str, Result]) -> Decision:
     return Decision(outcome, reasons, table, small, record)
 
 
-def _rows(rule: _Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
+def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of comparisons over all users and in every slice that is large enough."""
     for by in (None, *rule.slices):
         found = compare(
@@ -289,7 +332,7 @@ def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[st
     }
 
 
-def _success(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the checks of success over all users, corrected for the number of measures."""
     whole = [row for row in rows if row["by"] is None and row["measure"] in rule.success]
     adjusted = adjust([row["p"] for row in whole], "holm")
@@ -303,7 +346,7 @@ def _gains(row: Mapping[str, Any]) -> bool:
     return bool((row["difference"] > 0) == row["up"])
 
 
-def _guardrails(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the checks of guardrails, over all users and in slices."""
     checks = []
     for row in rows:
@@ -319,7 +362,7 @@ def _guardrails(rule: _Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
     return checks
 
 
-def _needed(row: Mapping[str, Any], margin: float | None, rule: _Rule) -> int | None:
+def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | None:
     """Return the users that show a guardrail, with a power shared among all guardrails."""
     gap = (row["difference"] if row["up"] else -row["difference"]) + (margin or math.nan)
     deviation = row["difference"] / row["d_z"] if row["d_z"] else math.nan
@@ -330,7 +373,7 @@ def _needed(row: Mapping[str, Any], margin: float | None, rule: _Rule) -> int | 
 
 
 def _deterioration(
-    rule: _Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
+    rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
     adjusted = adjust([row["p"] for row in rows], "holm")

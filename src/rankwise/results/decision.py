@@ -20,7 +20,7 @@ from rankwise.tables.atomic_files import output_errors, write_text
 __all__ = ["CHECKS", "Decision", "Outcome"]
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
-_CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 2}
+_CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
 CHECKS: dict[str, Any] = {
     "role": pl.String,
     "measure": pl.String,
@@ -66,7 +66,7 @@ class Decision:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of ``rankwise decide``: ship 0, stop 1, hold 2."""
+        """The exit code of ``rankwise decide``: ship 0, stop 1, hold 5 (2 is wrong usage)."""
         return _CODES[self.outcome]
 
     @cached_property

@@ -178,7 +178,13 @@ class Split:
         card = self.card if kind == "truth" else None
         return replace(table, is_text=whole.is_text, split=card)
 
-    def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        format: FileFormat = "parquet",  # noqa: A002
+        overwrite: bool = False,
+    ) -> Path:
         """Write the parts and their card, ``split.json``, into a folder, atomically.
 
         Parameters
@@ -188,8 +194,10 @@ class Split:
         format : {"parquet", "csv", "recbole", "elliot", "warprec"}, default="parquet"
             `rankwise.splits.read` reads all of them. RecBole, Elliot and WarpRec have files for
             training, validation and test only, with columns user, item, rating and timestamp.
+        overwrite : bool, default=False
+            Replace a split that the folder holds. A folder with other files is refused either way.
         """
-        return write([self._contents()], folder, format)
+        return write([self._contents()], folder, format, overwrite=overwrite)
 
     def _contents(self) -> Contents:
         return Contents(self.source, self.rows, self.masks, self.card)
@@ -244,9 +252,15 @@ class Folds(Sequence[Split]):
             raise IndexError(f"there are {self._count} folds")
         return self._make(at % self._count)
 
-    def save(self, folder: str | Path, *, format: FileFormat = "parquet") -> Path:  # noqa: A002
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        format: FileFormat = "parquet",  # noqa: A002
+        overwrite: bool = False,
+    ) -> Path:
         """Write each fold into its own subfolder, 0, 1, 2, …, atomically; see `Split.save`."""
-        return write((split._contents() for split in self), folder, format, folds=True)
+        return write((split._contents() for split in self), folder, format, folds=True, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"{self._count} folds"

@@ -13,7 +13,7 @@ from rankwise.errors import OutputError, ParameterError
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.source import FileFormat, as_polars
 from rankwise.tables.atomic_files import new_folder, write_text
-from rankwise.tables.cards import CARD_FILE, card_text
+from rankwise.tables.cards import CARD_FILE, card_text, read_json
 from rankwise.tables.on_disk import file_hash
 
 __all__ = ["Contents", "write"]
@@ -33,23 +33,28 @@ class Contents(NamedTuple):
     card: dict[str, Any]
 
 
-def write(splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False) -> Path:
+def write(
+    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
+) -> Path:
     """Write one split, or the splits of several folds, into a folder that is new or empty.
+
+    With ``overwrite`` it may hold a split, which is removed when the new one is written.
 
     Raises
     ------
     OutputError
-        If the folder holds files already, or cannot be written.
+        If the folder holds other files already, or cannot be written.
     ParameterError
         If the format has no file for a part of the split.
     """
     check_choice("format", form, FileFormat)
     path = check_path("folder", folder)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    earlier = _earlier_split(path) if overwrite and path.is_dir() else []
+    if path.exists() and (not path.is_dir() or (not earlier and any(path.iterdir()))):
         raise OutputError(
             "a split is written into a new or empty folder",
             where=str(path),
-            hint="files of another split in it would be read as well",
+            hint="files of another split in it would be read as well; overwrite=True replaces a split",
         )
     if folds and form in ("recbole", "warprec"):
         raise ParameterError(f"{form} has no files for several folds", hint="write one fold after the other")
@@ -57,7 +62,34 @@ def write(splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, f
         for number, split in enumerate(splits):
             inner = target / str(number) if folds or form == "elliot" else target
             _write_one(split, inner, path.name, form)
+        for file in earlier:  # the new one is whole: it takes the place of the earlier one now
+            file.rmdir() if file.is_dir() else file.unlink()
     return path
+
+
+def _earlier_split(path: Path) -> list[Path]:
+    """Return the files and folders of a split in a folder, innermost first.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds anything else, which would be lost.
+    """
+    files: set[Path] = set()
+    for file in [*path.glob(CARD_FILE), *path.glob(f"*/{CARD_FILE}")]:
+        card = read_json(file)
+        if isinstance(card, dict) and isinstance(card.get("files"), dict):
+            files |= {file, *(file.parent / name for name in card["files"])}
+    inside = sorted(path.rglob("*"), reverse=True)
+    others = [file for file in inside if file not in files and (file.is_symlink() or not file.is_dir())]
+    if others:
+        raise OutputError(
+            "the folder holds other files than those of a split",
+            where=str(path),
+            found=", ".join(str(file.relative_to(path)) for file in sorted(others)[:5]),
+            hint="write the split into a folder of its own",
+        )
+    return inside
 
 
 def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> None:

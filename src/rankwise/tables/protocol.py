@@ -33,6 +33,8 @@ class Protocol:
         A hash of the candidates of all users; None for the catalogue.
     relevance_threshold : float or None, default=None
         Minimum relevance of the positives of a sample.
+    power : float, default=1.0
+        The exponent of the number of training users, where negatives were drawn by popularity.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Protocol:
     replacement: bool = False
     digest: str | None = None
     relevance_threshold: float | None = None
+    power: float = 1.0
 
     @property
     def sampled(self) -> bool:
@@ -59,7 +62,8 @@ class Protocol:
         if not self.sampled:
             return ""
         seed = "" if self.seed is None else f", seed={self.seed}"
-        by = f", by {self.by}" if self.by not in ("", "uniform") else ""
+        power = "" if self.power == 1 else f"^{self.power:g}"
+        by = f", by {self.by}{power}" if self.by not in ("", "uniform") else ""
         replacement = ", with replacement" if self.replacement else ""
         return f"sampled (m={self.negatives}{seed}{by}{replacement})"
 

@@ -10,7 +10,7 @@ import yaml
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.errors import EmptyError, FileError, MissingValueError, OutputError, ParameterError
+from rankwise.errors import ConfigError, EmptyError, FileError, OutputError, ParameterError
 from rankwise.evaluation.config.execute import execute
 from rankwise.evaluation.config.experiment import read_experiment
 from rankwise.evaluation.config.inputs import over_candidates
@@ -214,20 +214,17 @@ output: {folder: out/deep, report: page.html, title: "My <title>", tables: [mark
 def test_a_folder_with_inputs_is_not_written_to(files, where):
     (files / "table.csv").write_text("mine")
     text = f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
-    with pytest.raises(ParameterError, match="holds the configuration, or what it reads"):
+    with pytest.raises(ConfigError) as caught:
         run(files, text.replace("{name}", files.name))
+    assert "holds the configuration, or what it reads" in caught.value.mistakes[0]
+    (files / "config.yaml").write_text("data: {truth: split}\nsystems: near.csv\noutput: {report: false}\n")
+    one = read_experiment(files / "config.yaml")
+    with pytest.raises(ParameterError, match="holds the configuration, or what it reads"):
+        execute(one, folder=files / "split")
     assert (files / "table.csv").read_text() == "mine"
     (files / "file").write_text("mine")
     with pytest.raises(OutputError, match="a file, not a folder"):
-        run(files, "data: {truth: split}\nsystems: near.csv\noutput: {folder: file, report: false}\n")
-
-
-def test_results_are_kept_if_the_comparison_fails(files):
-    text = RUNS["plain"] + "evaluation: {measures: [ndcg@5]}\ncomparison: {primary: recall@5}\n"
-    with pytest.raises(MissingValueError):
-        run(files, text + PLAIN)
-    assert rw.load(files / "rankwise-results" / "results" / "near")["ndcg@5"] > 0
-    assert not (files / "rankwise-results" / "comparison.json").exists()
+        execute(one, folder=files / "file")
 
 
 def test_a_single_system_is_evaluated_without_a_comparison(files):
@@ -267,7 +264,7 @@ def test_the_command_line(files):
     assert text.startswith("# yaml-language-server: $schema=rankwise.schema.json\n")
     assert json.loads((files / "rankwise.schema.json").read_text())["title"] == "rankwise configuration"
     assert "relevance_threshold: 4" in text
-    assert rankwise_here(files, *init).returncode == 2  # it is not written over
+    assert rankwise_here(files, *init).returncode == 6  # it is not written over
     checked = rankwise_here(files, "check", "new.yaml")
     assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "no mistakes found")
     with (files / "new.yaml").open("a") as file:

@@ -10,7 +10,15 @@ from typing import Any, Protocol
 from rankwise.errors import RankwiseError
 from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.inputs import Inputs, Say
-from rankwise.evaluation.config.outputs import clear, write_report, write_results
+from rankwise.evaluation.config.outputs import (
+    clear,
+    finished,
+    unfinished,
+    write_comparisons,
+    write_decision,
+    write_report,
+    write_results,
+)
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
@@ -86,13 +94,28 @@ def execute(
     Raises
     ------
     RankwiseError
-        If a table cannot be evaluated as it is, or a file cannot be written.
+        If a table cannot be evaluated as it is, or a file cannot be written. What was finished
+        before stays in the folder, with a note.
     """
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
     clear(experiment, out)
+    done: list[str] = []
+    try:
+        outcome = _executed(experiment, out, evaluate, say, done)
+    except BaseException as error:
+        say(unfinished(out, done, error))
+        raise
+    finished(out)
+    return outcome
+
+
+def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str]) -> Outcome:
+    """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
     for note in experiment.notes:
         say(note)
     inputs = Inputs(experiment, out, say)
+    if experiment.splitter is not None:
+        done.append("the split")
     folders = result_folders(out, experiment.systems)
     runs, results = {}, {}
     for name, system in experiment.systems.items():
@@ -100,12 +123,18 @@ def execute(
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
         results[name] = evaluate(runs[name], inputs.truth, experiment.measures, options)
-        # Kept before anything is compared: what follows may fail.
         results[name].save(folders[name])
+        done.append(f"the result of {name}")
     comparisons = _compared(experiment, results, say)
-    found = _audited(experiment, inputs, say)
+    if comparisons:
+        write_comparisons(out, results, comparisons)
+        done.append("the comparison")
+    write_results(experiment, out, results, comparisons)
     decision = None if experiment.decision is None else decide(results, **experiment.decision)
-    write_results(experiment, out, results, comparisons, decision)
+    if decision is not None:
+        write_decision(out, decision)
+        done.append("the decision")
+    found = _audited(experiment, inputs, say)
     missing = write_report(experiment, out, results, comparisons, found, inputs, runs, decision)
     return Outcome(out, results, comparisons, found, missing, decision)
 

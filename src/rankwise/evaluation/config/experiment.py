@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from rankwise.convention.convention import Convention
 from rankwise.evaluation.config.document import Document, Place, read_document
 from rankwise.evaluation.config.mistakes import Mistakes
-from rankwise.evaluation.config.named_tables import check_files, check_tables, check_tools, sources_of, systems_of
+from rankwise.evaluation.config.named_tables import (
+    check_files,
+    check_output,
+    check_ranking,
+    check_tables,
+    check_tools,
+    sources_of,
+    systems_of,
+)
 from rankwise.evaluation.config.requested import comparisons_of, decision_of, measures_of
+from rankwise.evaluation.config.requirements import (
+    check_comparisons,
+    check_decision,
+    check_inputs,
+    check_questions,
+    expected_results,
+)
 from rankwise.evaluation.config.schema import Config, Source, json_schema
 from rankwise.evaluation.questions import whole_settings
 from rankwise.evaluation.settings import Settings, option_fields
 from rankwise.evaluation.wanted import without_shorthands
+from rankwise.measures.measure import Measure
 from rankwise.splits.rules import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 
 __all__ = ["Experiment", "read_experiment"]
 
 _ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
+_MEASURES = ("measures", "metrics", "complex_metrics", "validation_metric", "k", "top_k")
 _NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")
 
 
@@ -45,8 +63,6 @@ class Experiment:
         The options of `rankwise.compare`, once for each comparison.
     splitter : Splitter or None
         The rule that splits the interactions.
-    sampled : tuple of int or None
-        Number of sampled negatives, and their seed.
     decision : dict or None
         The options of `rankwise.decide`.
     given : mapping of str to object
@@ -61,7 +77,6 @@ class Experiment:
     systems: Mapping[str, Any]
     comparisons: Sequence[dict[str, Any]]
     splitter: SingleSplitter | None
-    sampled: tuple[int, int] | None
     decision: dict[str, Any] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = field(default_factory=tuple)
@@ -69,6 +84,17 @@ class Experiment:
     def path(self, source: Source) -> Path:
         """Return the path of a source from where we are."""
         return self.folder / source.path
+
+    @property
+    def sampled(self) -> bool:
+        """Whether lists are ranked from sampled negatives."""
+        return bool(self.config.evaluation.strategy == "sampled")
+
+    @property
+    def candidates(self) -> Literal["all", "cold", "warm"]:
+        """The items that are ranked."""
+        candidates: Literal["all", "cold", "warm"] = self.config.evaluation.candidates
+        return "all" if self.sampled else candidates
 
     @property
     def sources(self) -> list[Source]:
@@ -90,8 +116,15 @@ class Experiment:
         return [str(m) if convention is None else convention.write(m) for m in self.settings.measures]
 
 
-def read_experiment(path: str | Path) -> Experiment:
+def read_experiment(path: str | Path, *, output: Path | None = None) -> Experiment:
     """Read a configuration file, and check all that can be checked without reading tables.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    output : Path, optional
+        The folder that is written to in place of the file's ``output.folder``.
 
     Raises
     ------
@@ -107,33 +140,61 @@ def read_experiment(path: str | Path) -> Experiment:
         mistakes.check()
         raise AssertionError("a file without mistakes is valid")
     folder = Path(path).resolve().parent
-    notes: list[str] = []
     systems = systems_of(config, mistakes)
-    check_tables(config, systems, mistakes)
+    check_tables(config, systems, folder, mistakes)
     check_files(config, systems, folder, mistakes)
     check_tools(config, mistakes)
+    notes = check_ranking(config, systems, folder, mistakes)
+    if output is None:  # else the run checks the folder that it is given
+        sources = [source for _, source in sources_of(config, systems)]
+        mistakes.tried(("output", "folder"), lambda: check_output(folder / config.output.folder, folder, sources))
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    options = _options(config, comparisons, decision, mistakes)
-    settings, given = _settings(config, options, mistakes) or (None, {})
+    settings, given = _evaluation(config, folder, systems, comparisons, decision, mistakes)
     mistakes.check()
     assert settings is not None
-    evaluation = config.evaluation
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
-    sampled = (evaluation.num_negatives, evaluation.seed)
-    return Experiment(
+    experiment = Experiment(
         folder=folder,
         config=config,
         settings=settings,
         systems=systems,
-        comparisons=comparisons,
+        comparisons=[one for _, one in comparisons],
         splitter=splitter,
-        sampled=sampled if evaluation.strategy == "sampled" else None,
         decision=decision,
         given=given,
         notes=notes,
     )
+    check_questions(experiment.measures, experiment.options, mistakes)
+    mistakes.check()
+    return experiment
+
+
+def _evaluation(
+    config: Config,
+    folder: Path,
+    systems: Mapping[str, Any],
+    comparisons: Sequence[tuple[Place, dict[str, Any]]],
+    decision: dict[str, Any] | None,
+    mistakes: Mistakes,
+) -> tuple[Settings | None, dict[str, Any]]:
+    """Return the settings of the evaluation and the options given, checked with what is made of its results."""
+    options = _options(config, [one for _, one in comparisons], decision, mistakes)
+    known = len(mistakes)
+    convention, given = _shorthands(options, mistakes)
+    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
+    measures = {} if wrong_convention else measures_of(config, convention, mistakes)
+    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
+    settings = _settings(measures, convention, given, mistakes)
+    if measures and settings is not None:
+        check_inputs(config, folder, measures, settings, mistakes)
+        wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
+        expected = expected_results(measures, systems, replace(settings, jackknife=2) if wrong else settings)
+        check_comparisons(comparisons, expected, mistakes, complete=complete)
+        if decision is not None:
+            check_decision(decision, expected, mistakes, complete=complete)
+    return settings, given
 
 
 def _validated(document: Document, mistakes: Mistakes) -> Config | None:
@@ -197,6 +258,11 @@ def _options(
         if options.get("block_size") is not None:
             mistakes.add(("evaluation", "batch_size"), "this is the same as block_size")
         options["block_size"] = evaluation.batch_size
+    if evaluation.mask_seen is not None:
+        masked = evaluation.mask_seen != "none"
+        if options.get("exclude_seen", masked) != masked:
+            mistakes.add(("evaluation", "mask_seen"), f"this is the same as exclude_seen: {str(masked).lower()}")
+        options["exclude_seen"] = masked
     columns = dict(options.get("columns") or {})
     for role in type(config.data).model_fields:
         source = getattr(config.data, role)
@@ -205,7 +271,7 @@ def _options(
     if columns:
         options["columns"] = columns
     sliced = (decision or {}).get("slices") or []
-    named = {by for one in comparisons if (by := one.get("by"))}
+    named = {by for one in comparisons for key in ("by", "clusters") if (by := one.get(key))}
     wanted = sorted(named | ({sliced} if isinstance(sliced, str) else set(sliced)))
     if wanted:  # groups are compared where they were evaluated
         given = options.get("by") or []
@@ -214,12 +280,34 @@ def _options(
     return options
 
 
-def _settings(config: Config, options: dict[str, Any], mistakes: Mistakes) -> tuple[Settings, dict[str, Any]] | None:
-    """Return the settings of the evaluation, and the options without shorthands."""
-    read = mistakes.tried(("evaluation",), lambda: without_shorthands(options))
+def _shorthands(options: Mapping[str, Any], mistakes: Mistakes) -> tuple[Convention | None, dict[str, Any]]:
+    """Return the convention, and all other options without shorthands."""
+    chosen = options.get("convention")
+    convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
+    others = {name: value for name, value in options.items() if name != "convention"}
+    read = mistakes.tried(("evaluation", "threshold"), lambda: without_shorthands(others))
     if read is None:
-        return None
-    convention, given = read
-    measures = tuple(measures_of(config, convention, mistakes))
-    settings = mistakes.tried(("evaluation",), lambda: whole_settings(measures, convention, given))
-    return None if settings is None else (settings, given)
+        others.pop("threshold", None)
+    return convention, others if read is None else read[1]
+
+
+_SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exclude_seen": "mask_seen"}
+"""Options that have a second key."""
+
+
+def _settings(
+    measures: Mapping[Measure, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: Mistakes
+) -> Settings | None:
+    """Return the settings of the evaluation without options that are wrong."""
+    places: dict[str, Place] = {
+        name: ("evaluation", key)
+        for name, key in _SPELLED.items()
+        if mistakes.document.has(("evaluation", key)) and not mistakes.document.has(("evaluation", name))
+    }
+
+    def make(options: Mapping[str, Any]) -> Settings:
+        if not measures:  # their mistakes are known
+            return Settings.of((), None, options)
+        return whole_settings(tuple(measures), convention, options)
+
+    return mistakes.tried_together(("evaluation",), given, make, places)

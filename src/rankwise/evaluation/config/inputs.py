@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from rankwise.candidates.candidate_sets import Candidates, these
 from rankwise.candidates.candidate_sets import sampled as sampled_candidates
 from rankwise.errors import EmptyError, FileError, ParameterError
 from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.schema import MODELS, Source
 from rankwise.results.comparison_folder import folder_names
 from rankwise.splits.reading import truth_and_train
+from rankwise.tables.align import matching
 from rankwise.tables.atomic_files import new_file, new_folder
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import TableRole
@@ -49,7 +51,6 @@ class Inputs:
             "users": self._source(data.users, "users"),
             "baseline": self._source(data.baseline, "baseline"),
         }
-        self._candidates: Any = None
 
     def options(self, system: Any) -> dict[str, Any]:
         """Return the tables and options to evaluate a system with."""
@@ -73,7 +74,8 @@ class Inputs:
     def run(self, name: str, system: Any) -> Any:
         """Return the recommendation lists of a system."""
         run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
-        return run if self.experiment.sampled is None else self._over_candidates(run, system)
+        whole = not self.experiment.sampled and self.experiment.candidates == "all"
+        return run if whole else self._over_candidates(run, system)
 
     def _split(self) -> str:
         """Split the interactions, and return the folder of the parts."""
@@ -122,13 +124,13 @@ class Inputs:
         truth, train = self._interactions
         cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
         k = system.k or max(cuts, default=10)
-        if self.experiment.sampled is not None:
+        if self.experiment.sampled or self.experiment.candidates != "all":
             k = train.trained.frame["item"].n_unique()
             if k * truth["user"].n_unique() > _WIDEST:
                 raise ParameterError(
-                    "a baseline over sampled candidates has to rank the whole catalogue first",
+                    "a baseline over some candidates has to rank the whole catalogue first",
                     found=f"{truth['user'].n_unique():,} users, {k:,} items",
-                    hint="write strategy: full",
+                    hint="write strategy: full, candidates: all",
                 )
         given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
         model = MODELS[system.model](**given).fit(train)
@@ -150,47 +152,66 @@ class Inputs:
         return read_table(source, role, self.experiment.settings.columns)
 
     def _over_candidates(self, run: Any, system: Any) -> Recommendations:
-        """Return lists of the user's relevant items and sampled negatives alone."""
-        assert self.experiment.sampled is not None
-        n, seed = self.experiment.sampled
-        settings = self.experiment.settings
-        truth, train = self.parts
-        if self._candidates is None:
-            self._candidates = sampled_candidates(
-                truth,
-                n,
-                seed=seed,
-                items=self._others["items"],
-                train=train,
-                relevance_threshold=settings.relevance_threshold,
-                columns=settings.columns,
-            )
-        columns = self.options(system)["columns"]
+        """Return lists of candidates alone."""
+        columns = self.options(system).get("columns")
         table = read_table(run, "recommendations", columns)
         return over_candidates(table, self._candidates)
 
+    @cached_property
+    def _candidates(self) -> Candidates:
+        """The candidates of all systems: sampled negatives, or the cold or warm items."""
+        settings, chosen = self.experiment.settings, self.experiment.config.evaluation
+        truth, train = self.parts
+        if not self.experiment.sampled:
+            return self._cold_or_warm(train)
+        popular = chosen.negative_sampling == "popularity"
+        return sampled_candidates(
+            truth,
+            chosen.num_negatives,
+            seed=chosen.seed,
+            items=self._others["items"],
+            train=train,
+            by=chosen.negative_sampling,
+            power=chosen.neg_alpha if popular else 1.0,
+            relevance_threshold=settings.relevance_threshold,
+            columns=settings.columns,
+        )
+
+    def _cold_or_warm(self, train: Any) -> Candidates:
+        """Return the items with training interactions, or those of the catalogue without."""
+        columns = self.experiment.settings.columns
+        training = read_table(train, "train", columns)
+        if self.experiment.candidates == "warm":
+            return these(training.frame["item"].unique().sort())
+        catalogue = read_table(self._others["items"], "items", columns).frame.select("item").unique()
+        seen = matching(training, "item", catalogue["item"]).select("item")
+        cold = catalogue.join(seen, on="item", how="anti")
+        if cold.is_empty():
+            raise EmptyError("every item of the catalogue has training interactions", hint="write candidates: all")
+        return these(cold["item"].sort())
+
 
 def over_candidates(table: Table, candidates: Any) -> Recommendations:
-    """Return lists without the items that are no candidates of their user.
+    """Return lists without the items that are no candidates of their user, or of anybody.
 
     Candidates that a list does not hold come after those that it holds, and are not counted as
     recommended: lists should be long, at best the whole catalogue.
     """
-    pairs = candidates.frame.with_columns(
-        pl.col(name).cast(table.frame.schema[name], strict=False) for name in ("user", "item")
-    )
-    if any(pairs[name].null_count() for name in ("user", "item")):
+    ids = candidates.frame.columns  # of items, and of users if each has candidates of their own
+    pairs = candidates.frame.with_columns(pl.col(name).cast(table.frame.schema[name], strict=False) for name in ids)
+    if any(pairs[name].null_count() for name in ids):
         raise ParameterError(
             "the ids of recommendations and ground truth are of different types",
             found=f"{table.frame.schema['item']} and {candidates.frame.schema['item']}",
         )
-    kept = table.frame.join(pairs, on=["user", "item"], how="semi", maintain_order="left")
+    kept = table.frame.join(pairs, on=ids, how="semi", maintain_order="left")
     if kept.is_empty():
         raise EmptyError("no recommended item is a candidate", where=table.source)
     if "rank" in kept.columns:
         kept = kept.sort("user", "rank", maintain_order=True)
         kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
-    counts = {"candidates_without_scores": len(pairs) - len(kept)}
+    expected = len(pairs) * (1 if candidates.per_user else kept["user"].n_unique())
+    counts = {"candidates_without_scores": expected - len(kept)}
     columns = {name: table.columns[name] for name in kept.columns if name in table.columns}
     return Recommendations(
         kept,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -10,9 +11,12 @@ from pydantic import ValidationError
 from rankwise.errors import ConfigError, RankwiseError, nearest
 from rankwise.evaluation.config.document import Document, Place, spelled
 
-__all__ = ["Mistakes"]
+__all__ = ["AS_BOOLEAN", "Mistakes"]
 
 _T = TypeVar("_T")
+_V = TypeVar("_V")
+AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+"""What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
 
 
 class Mistakes:
@@ -22,6 +26,8 @@ class Mistakes:
         self.document = document
         self._found: dict[tuple[int, str], None] = {}
         self._invalid: list[Place] = []
+        for line, place, what in document.mistakes:
+            self._keep(place, what, None, line)
 
     def add(self, place: Place, what: str, hint: str | None = None) -> None:
         """Keep a mistake, unless it follows from one that is known in the same place."""
@@ -32,8 +38,12 @@ class Mistakes:
         """Return whether a value, one inside it or one around it is invalid."""
         return any(other[: len(place)] == place or place[: len(other)] == other for other in self._invalid)
 
-    def _keep(self, place: Place, what: str, hint: str | None) -> None:
-        line = self.document.line(place)
+    def says(self, place: Place) -> bool:
+        """Return whether the file says something there, which may be wrong and left out."""
+        return self.document.has(place) and self.document.value(place) is not None
+
+    def _keep(self, place: Place, what: str, hint: str | None, line: int | None = None) -> None:
+        line = self.document.line(place) if line is None else line
         text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")
         self._found[line, text] = None
 
@@ -42,11 +52,35 @@ class Mistakes:
         try:
             return make()
         except RankwiseError as error:
-            what = f"{error.what} ({error.found})" if error.found else error.what
-            self.add(place, what, error.hint)
+            what = _in_keys(error.what) + (f" ({error.found})" if error.found else "")
+            self.add(place, what, None if error.hint is None else _in_keys(error.hint))
         except (TypeError, ValueError) as error:
             self.add(place, str(error))
         return None
+
+    def tried_together(
+        self,
+        place: Place,
+        options: Mapping[str, _V],
+        make: Callable[[Mapping[str, _V]], _T],
+        places: Mapping[str, Place] | None = None,
+    ) -> _T | None:
+        """Return the result for options that are tried one by one, then together.
+
+        An option that is wrong alone is a mistake with its own path and is left out, so that all
+        others are checked as well. ``places`` has the path of options that stand elsewhere.
+        """
+        right = {}
+        for name, value in options.items():
+            known = len(self._found)
+            where = (places or {}).get(name, (*place, name))
+            self.tried(where, lambda name=name, value=value: make({name: value}))  # type: ignore[misc]
+            if len(self._found) == known:
+                right[name] = value
+        return self.tried(place, lambda: make(right))
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def add_pydantic(self, error: ValidationError, schema: dict[str, Any]) -> list[Place]:
         """Keep the mistakes that pydantic found, and return their places, the innermost only.
@@ -100,12 +134,26 @@ def _said(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[st
         return "this key is missing", None
     found = repr(first["input"])
     found = found if len(found) < 60 else found[:57] + "…"
+    meant = AS_BOOLEAN.get(first["input"].lower()) if isinstance(first["input"], str) else None
+    if meant is not None and "bool_type" in kinds:
+        return f"{found} is text, not a boolean", f"write {meant}"
     if kinds == {"literal_error"}:
         expected = first["ctx"]["expected"]
         choices = [choice.strip("' ") for choice in expected.replace(" or ", ", ").split(",")]
         return f"{found} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
     wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
     return f"{found} is not {' or '.join(wants)}", None
+
+
+def _in_keys(text: str) -> str:
+    """Return a message that names tables and options as a configuration does.
+
+    >>> _in_keys('pass train=, or catalogue="items"')
+    'write data: {train: …}, or catalogue: items'
+    """
+    text = re.sub(r"\bpass (train|items|users|baseline)=(?=$|,)", r"write data: {\1: …}", text)
+    text = re.sub(r"\bevaluate\(…, ([^()]*)\)", r"evaluation: {\1}", text)
+    return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
 
 def _listed(names: set[str]) -> str | None:

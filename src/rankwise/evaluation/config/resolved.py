@@ -61,9 +61,12 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "measures": experiment.measures,
         **{name: _plain(value) for name, value in experiment.options.items()},
     }
-    if experiment.sampled is not None:
-        n, seed = experiment.sampled
-        values["evaluation"] |= {"strategy": "sampled", "num_negatives": n, "seed": seed}
+    evaluation = config.evaluation
+    if experiment.sampled:
+        keys = ("strategy", "num_negatives", "negative_sampling", "neg_alpha", "seed")
+        values["evaluation"] |= {key: getattr(evaluation, key) for key in keys}
+    if experiment.candidates != "all":
+        values["evaluation"]["candidates"] = experiment.candidates
     usual = {name: default for name, (_, default, _) in options_of(compare).items()}
     values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
     if experiment.decision is not None:

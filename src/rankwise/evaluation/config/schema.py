@@ -291,4 +291,5 @@ def json_schema() -> dict[str, Any]:
     filters = {"type": "object", "required": ["filter"], "properties": {"filter": {"enum": sorted(FILTERS)}}}
     rules["properties"]["filters"] = {"type": "array", "items": filters}
     rules["additionalProperties"] = False
+    schema["patternProperties"] = {"^x-": {}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rankwise configuration"}

@@ -1,19 +1,25 @@
-"""The keys of WarpRec's ``evaluation`` section, as measures and options of rankwise.
+"""The keys of WarpRec's ``evaluation`` section (1.4 and 2.2.8), as metrics and options of rankwise.
 
-They name what to compute, not how: values follow rankwise's definitions.
+They name what to compute, not how: values follow rankwise's definitions, or those of the
+configuration's convention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rankwise.errors import ParameterError, RankwiseError, nearest
+from rankwise.convention.convention import Convention
+from rankwise.errors import ParameterError, nearest
 from rankwise.measures import registry
+from rankwise.measures.measure import Measure, show_value
+from rankwise.measures.read import parse_all
+from rankwise.measures.weights import ByPropensity
 
-__all__ = ["WARPREC_FIELDS", "ComplexMetric", "complex_measure", "tests_of"]
+__all__ = ["WARPREC_FIELDS", "ComplexMetric", "Propensity", "complex_measure", "tests_of", "with_propensity"]
 
 
 class _Strict(BaseModel):
@@ -46,6 +52,16 @@ class Significance(_Strict):
     corrections: Corrections = Field(default_factory=lambda: Corrections())
 
 
+class Propensity(_Strict):
+    """The propensities that debiased metrics divide by."""
+
+    estimator: Literal["uniform", "popularity"] = Field(
+        "uniform", description="popularity: estimated from training; uniform corrects nothing."
+    )
+    power: float = Field(0.5, ge=0, description="Exponent of the estimate.")
+    clip: float = Field(0.1, gt=0, le=1, description="Smallest propensity.")
+
+
 _UNUSED = "Accepted, and without effect here."
 WARPREC_FIELDS: dict[str, Any] = {
     "top_k": (int | list[int] | None, Field(None, description="The same as k.")),
@@ -64,6 +80,23 @@ WARPREC_FIELDS: dict[str, Any] = {
         Field("full", description="Rank all items, or each user's relevant items and sampled negatives."),
     ),
     "num_negatives": (int, Field(99, ge=1, description="Negatives per user, if sampled.")),
+    "negative_sampling": (
+        Literal["uniform", "popularity"],
+        Field("uniform", description="How negatives are drawn, if sampled."),
+    ),
+    "neg_alpha": (
+        float,
+        Field(0.75, ge=0, description="Exponent of an item's number of training users, if drawn by popularity."),
+    ),
+    "candidates": (
+        Literal["all", "cold", "warm"],
+        Field("all", description="Items that are ranked: all, those without training interactions, or the rest."),
+    ),
+    "mask_seen": (
+        Literal["auto", "context", "pair", "none"] | None,
+        Field(None, description="auto and pair: the same as exclude_seen: true; none: exclude_seen: false."),
+    ),
+    "propensity": (Propensity | None, Field(None, description="Propensities of debiased metrics.")),
     "seed": (int, Field(42, ge=0, description="Seed of the sampled negatives.")),
     "stat_significance": (
         Significance | None,
@@ -99,18 +132,18 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
 
 
 _PARAMETERS = {
-    "f": {"metric_name_1": "first", "metric_name_2": "second"},
+    "f": {"metric_name_1": "first", "metric_name_2": "second", "metric_1": "first", "metric_2": "second"},
     "euclidean_distance": {"metric_names": "measures", "utopia_points": "utopia"},
     "hypervolume": {"metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions"},
 }
-"""Parameters that WarpRec calls otherwise, by measure."""
+"""Parameters that WarpRec calls otherwise, by measure: ``metric_name_1`` in 1.4, ``metric_1`` in 2.2.8."""
 
 
-def complex_measure(metric: ComplexMetric, k: Sequence[int]) -> Any:
-    """Return the measure that a metric with parameters is.
+def complex_measure(metric: ComplexMetric, k: Sequence[int], convention: Convention | None = None) -> Measure:
+    """Return the measure that a metric with parameters is, its parts in the language of a convention.
 
-    >>> str(complex_measure(ComplexMetric(name="F1", params={"metric_name_1": "nDCG",
-    ...     "metric_name_2": "MAP", "beta": 0.5}), [10]))
+    >>> str(complex_measure(ComplexMetric(name="F1", params={"metric_1": "nDCG",
+    ...     "metric_2": "MAP", "beta": 0.5}), [10]))
     'f(beta=0.5,first=ndcg,second=map)@10'
 
     Raises
@@ -118,20 +151,56 @@ def complex_measure(metric: ComplexMetric, k: Sequence[int]) -> Any:
     MeasureError, ParameterError
         If there is no such measure or parameter.
     """
-    cls = registry.find(metric.name)
-    names, known = _PARAMETERS.get(cls.name, {}), cls().parameters
-    params = {}
-    for asked, value in metric.params.items():
+    (measure,) = parse_all(_text(metric, convention), convention, cutoffs=False)
+    measure = measure @ list(k) if k and measure.cutoff != "none" else measure
+    measure.require_cutoff()
+    return measure
+
+
+def _text(metric: ComplexMetric, convention: Convention | None) -> str:
+    """Return a metric with parameters as text, the parameters as rankwise calls them."""
+    name = metric.name
+    if convention is not None and [*metric.params] == ["relevance"]:  # the library's own name of a variant
+        variant = f"{name}[{metric.params['relevance']}]"
+        if convention.means(variant) is not None:
+            return variant
+    cls = registry.find(parse_all(name, convention, cutoffs=False)[0].name)
+    params = _renamed(metric.params, _PARAMETERS.get(cls.name, {}), cls().parameters, cls.name)
+    return f"{name}({','.join(f'{key}={show_value(value)}' for key, value in params.items())})" if params else name
+
+
+def _renamed(
+    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], measure: str
+) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for asked, value in params.items():
         name = names.get(asked, asked)
         if name not in known:
             raise ParameterError(
-                f"{cls.name} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+                f"{measure} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
             )
-        params[name] = value
-    try:
-        measure = cls(**params)
-        return measure @ list(k) if k and cls.cutoff != "none" else measure
-    except RankwiseError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"{cls.name}: {error}", found=f"{metric.params}") from error
+        if name in renamed:
+            raise ParameterError(f"{asked} is another name of a parameter that is given already", found=f"{name}")
+        renamed[name] = tuple(value) if isinstance(value, list) else value
+    return renamed
+
+
+def with_propensity(measure: Measure, propensity: Propensity) -> Measure:
+    """Return a measure whose debiased parts have this power and clip, unless they say their own.
+
+    >>> str(with_propensity(registry.find("ips_recall")(), Propensity(estimator="popularity", clip=0.2)))
+    'ips_recall(clip=0.2)'
+    """
+    changed = {name for name, _ in measure.changed}
+    parts: dict[str, Any] = {}
+    for name, value in measure.parameters.items():
+        if name in measure.fixed:
+            continue
+        if isinstance(value, Measure):
+            parts[name] = with_propensity(value, propensity)
+        elif isinstance(value, tuple) and value and all(isinstance(part, Measure) for part in value):
+            parts[name] = tuple(with_propensity(part, propensity) for part in value)
+    if isinstance(measure, ByPropensity) and measure.propensity == "popularity":
+        own = {"power": propensity.power, "clip": propensity.clip}
+        parts |= {name: value for name, value in own.items() if name not in changed}
+    return replace(measure, **parts) if parts else measure

@@ -11,6 +11,7 @@ from rankwise.core.view import TableView
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.results.display.shown import ShownResult
 from rankwise.results.plain_design import check_plain_design
+from rankwise.tables.columns import Columns
 
 if TYPE_CHECKING:
     from rankwise.results.report.page import Report
@@ -27,13 +28,14 @@ def make_report(
     title: str | None = None,
     runs: Mapping[str, Any] | None = None,
     given: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
     audit: Any = None,
     decision: Any = None,
 ) -> Report:
     """Return the report of results, and of the table and settings of their comparison if any.
 
     ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
-    ``items``.
+    ``items``, and ``columns`` the columns of all of these.
     """
     from rankwise.results.plots.estimates import Estimates  # every result has a report: late
     from rankwise.results.report.material import Material
@@ -65,9 +67,8 @@ def make_report(
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: table for role, table in (given or {}).items() if table is not None}
-    material = Material(
-        Estimates(results), main, table, not_compared, settings, Lists(results, dict(runs or {}), tables), checks, view
-    )
+    lists = Lists(results, dict(runs or {}), tables, columns)
+    material = Material(Estimates(results), main, table, not_compared, settings, lists, checks, view)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     return Report(heading, sections_of(material))
 
@@ -80,6 +81,7 @@ def report_one(
     truth: Any = None,
     train: Any = None,
     items: Any = None,
+    columns: Columns | None = None,
     audit: Any = None,
 ) -> Report:
     """Return a page about this result alone; `rankwise.report` compares several.
@@ -90,6 +92,9 @@ def report_one(
         The title of the page.
     recommendations, truth, train, items : table or path, optional
         The tables that the result was evaluated from, where they came from memory.
+    columns : mapping of str to str or None, optional
+        The columns of tables that are passed here, where their names are not recognised:
+        ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
     audit : Audit, optional
         What `rankwise.audit` found in the split.
 
@@ -99,7 +104,7 @@ def report_one(
     """
     runs = {} if recommendations is None else {"result": recommendations}
     given = {"truth": truth, "train": train, "items": items}
-    return make_report({"result": result}, None, title=title, runs=runs, given=given, audit=audit)
+    return make_report({"result": result}, None, title=title, runs=runs, given=given, columns=columns, audit=audit)
 
 
 def _main(result: ShownResult, primary: str | None) -> str:

@@ -13,6 +13,7 @@ from rankwise.results.report.blocks import fault, reason
 from rankwise.results.report.make import make_report
 from rankwise.results.report.page import Report
 from rankwise.results.result import Result
+from rankwise.tables.columns import Columns
 
 __all__ = ["report"]
 
@@ -27,6 +28,7 @@ def report(
     truth: Any = None,
     train: Any = None,
     items: Any = None,
+    columns: Columns | None = None,
     audit: Any = None,
     decision: Any = None,
 ) -> Report:
@@ -50,6 +52,9 @@ def report(
         The recommendation lists of each result, for item exposure and examples of users.
     truth, train, items : table or path, optional
         The ground truth, the training interactions, and the items with their titles.
+    columns : mapping of str to str or None, optional
+        The columns of tables that are passed here, where their names are not recognised:
+        ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
     audit : Audit, optional
         The audit of the split, from `rankwise.audit`.
     decision : Decision, optional
@@ -84,6 +89,7 @@ def report(
         title=title,
         runs=recommendations or {},
         given={"truth": truth, "train": train, "items": items},
+        columns=columns,
         audit=audit,
         decision=decision,
     )

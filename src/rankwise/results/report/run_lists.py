@@ -16,7 +16,7 @@ from rankwise.errors import MeasureError, RankwiseError
 from rankwise.results.display.shown import ShownResult
 from rankwise.results.report.blocks import reason
 from rankwise.stats.differences import Floats
-from rankwise.tables.columns import TableRole
+from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.on_disk import file_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -36,6 +36,8 @@ class Lists:
     results: Mapping[str, ShownResult]
     runs: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
+    columns: Columns | None = None
+    """The columns of given tables; those of files that are read again are known."""
 
     @property
     def threshold(self) -> float | None:
@@ -52,7 +54,7 @@ class Lists:
     def _ordered(self, system: str) -> pl.DataFrame:
         known: dict[str, pl.DataFrame] = self._kept
         if system not in known:
-            table = _table(self.results[system], "recommendations", self.runs.get(system))
+            table = self._table(self.results[system], "recommendations", self.runs.get(system))
             known[system] = _positions(table.frame)
         return known[system]
 
@@ -120,17 +122,18 @@ class Lists:
         failed: RankwiseError | None = None
         for result in self.results.values():
             try:
-                return _table(result, role, self.given.get(role))
+                return self._table(result, role, self.given.get(role))
             except RankwiseError as error:
                 failed = failed or error
         assert failed is not None
         raise failed
 
+    def _table(self, result: ShownResult, role: TableRole, given: Any) -> Table:
+        """Return a table as it was given, or read again from the file that the result names."""
+        return _read_again(result, role) if given is None else read_table(given, role, self.columns)
 
-def _table(result: ShownResult, role: TableRole, given: Any) -> Table:
-    """Return a table as it was given, or read again from the file that the result names."""
-    if given is not None:
-        return read_table(given, role)
+
+def _read_again(result: ShownResult, role: TableRole) -> Table:
     card = result.provenance.get("inputs", {}).get(role)
     if card is None:
         raise MeasureError(f"the result was evaluated without {role}")
