@@ -117,6 +117,10 @@ def capped(world, user, k):
 TWINS = {
     "bpref": lambda w, u, k: fn.bpref(listed(w, u), known(w, u)),
     "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), without_judged="undefined"),
+    "bpref(negative_grades=unjudged)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), negative_grades="unjudged"),
+    "bpref(negative_grades=unjudged,without_judged=undefined)": lambda w, u, k: fn.bpref(
+        listed(w, u), known(w, u), without_judged="undefined", negative_grades="unjudged"
+    ),
     **{
         f"{name}(negatives={n})": lambda w, u, k, twin=twin, n=n: twin(
             listed(w, u), wanted(w, u), candidates(w, u), negatives=n
