@@ -156,10 +156,7 @@ SKLEARN = Convention(
         "map": "lrap",
         "average_precision_score": "lrap",
         "average_precision_score(average=samples)": "lrap",
-        "label_ranking_average_precision_score": {
-            "measure": "lrap",
-            "note": "the library counts 1 for a user with no relevant or only relevant items",
-        },
+        "label_ranking_average_precision_score": "lrap(without_relevant=one)",
         "roc_auc_score": {"measure": "list_auc", "undefined": "skip"},
         "auc": {"measure": "list_auc", "undefined": "skip"},
         "log_loss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},

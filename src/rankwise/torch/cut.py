@@ -145,7 +145,8 @@ def _negative(judged: ItemRanks, relevant: Tensor, size: int) -> Tensor:
     """Return how many rows of each user have a negative grade and are not relevant."""
     value = judged.rows.value
     negative = torch.zeros_like(relevant) if value is None else (value < 0) & ~relevant
-    return sum_whole(judged.rows.row, negative, size)
+    n_negative: Tensor = sum_whole(judged.rows.row, negative, size)
+    return n_negative
 
 
 def _recommended(ranked: Ranked, relevant: Tensor) -> RecommendedRows:
