@@ -78,8 +78,21 @@ OFFERED = {
     },
     **{
         name: name
-        for name in "map gm_map ndcg recip_rank Rprec bpref gm_bpref set_P set_recall set_F "
-        "num_rel_ret num_q 11pt_avg".split()
+        for name in [
+            "map",
+            "gm_map",
+            "ndcg",
+            "recip_rank",
+            "Rprec",
+            "bpref",
+            "gm_bpref",
+            "set_P",
+            "set_recall",
+            "set_F",
+            "num_rel_ret",
+            "num_q",
+            "11pt_avg",
+        ]
     },
     **{name: name for name in (f"iprec_at_recall_{level / 10:.2f}" for level in range(11))},
 }
