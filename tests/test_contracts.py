@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array, issparse
 
+import rankwise as rw
 from rankwise import functional as fn
 from rankwise.splits import leave_one_out_cv, time_based_split
 from rankwise.stats import bootstrap_confidence_interval, paired_t_test
@@ -172,3 +173,23 @@ def test_the_bootstrap_interval():
     assert (lower, upper) == tuple(
         bootstrap_confidence_interval(metric_values=values, n_bootstrap=1000, confidence=0.95)
     )
+
+
+def test_names_of_courses_and_notebooks():
+    """What the page of these names shows, with values of its own."""
+    y_rel, y_rec = [1, 4, 7], [1, 2, 7, 3, 5]
+    assert fn.hit_rate_at_k(y_rec, set(y_rel), 3) == 1.0
+    assert fn.precision_at_k(y_rec, set(y_rel), 3) == fn.recall_at_k(y_rec, set(y_rel), 3) == pytest.approx(2 / 3)
+    assert fn.average_precision_at_k(y_rec, set(y_rel), 4, normaliser="k") == pytest.approx((1 + 2 / 3) / 4)
+    assert fn.reciprocal_rank_at_k(y_rec, {7, 3}, 5) == pytest.approx(1 / 3)
+    assert fn.ndcg_at_k(y_rec, {7}, 5, gain="binary") == pytest.approx(0.5)  # an ideal of min(relevant, k) items
+    relevance, scores = [3, 2, 3, 0, 1, 2], [6, 5, 4, 3, 2, 1]
+    assert fn.cg_at_k(range(6), dict(enumerate(relevance))) == 11
+    assert fn.dcg_score(relevance, scores, gain="exponential") == pytest.approx(13.848, abs=5e-4)
+    assert fn.dcg_score(relevance, relevance, gain="exponential") == pytest.approx(14.595, abs=5e-4)
+    assert fn.ndcg_score(relevance, scores, gain="exponential") == pytest.approx(0.949, abs=5e-4)
+    assert fn.reciprocal_rank_score([0, 0, 1], [3, 2, 1]) == pytest.approx(1 / 3)
+    lists = {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["b", "c", "d"]}
+    assert rw.evaluate(lists, {key: {"a"} for key in lists}, "mrr")["mrr"] == pytest.approx(0.444, abs=5e-4)
+    result = rw.evaluate({1: [1, 2, 3, 4, 5, 6]}, {1: {1, 4}}, "map@[3,6]")
+    assert (result["map@6"], result["map@3"]) == (0.75, 0.5)

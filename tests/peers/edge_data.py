@@ -39,13 +39,13 @@ from random_data import (
 )
 
 EDGES = {
-    "full": ("items with a score each",),
+    "full": ("a score for every item",),
     "ragged": ("users without a list", "users without relevant items", "grades of 0", "lists of one item"),
     "ties": ("users without a list", "users without relevant items", "grades of 0", "lists of one item", "tied scores"),
-    "tied_matrix": ("tied scores",),
-    "small": ("fewer items than k",),
+    "tied_matrix": ("a score for every item", "tied scores"),
+    "small": ("a score for every item", "fewer items than k"),
     "negative": ("negative grades", "users without relevant items", "grades of 0", "lists of one item"),
-    "matrix_edges": ("users without relevant items", "grades of 0", "lists of one item"),
+    "matrix_edges": ("a score for every item", "users without relevant items", "grades of 0", "lists of one item"),
 }
 """The cases, with what each of them holds."""
 CASES = tuple(EDGES)
