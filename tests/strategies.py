@@ -16,10 +16,10 @@ def evaluations(draw, *, graded=True, scores=False, judged=False):
     """Draw ``(recommendations, truth)`` as dicts of lists and of relevances.
 
     With ``scores`` lists are dicts of item to score, few distinct values so that ties are common.
-    With ``judged`` relevances may be 0: judged and not relevant.
+    With ``judged`` relevances may be 0 or -1: judged and not relevant.
     """
     users = draw(st.lists(st.integers(0, 30), min_size=1, max_size=6, unique=True))
-    grades = st.integers(0 if judged else 1, 4) if graded else st.just(1)
+    grades = st.integers(-1 if judged else 1, 4) if graded else st.just(1)
     listed, truth = {}, {}
     for user in users:
         items = draw(st.lists(st.sampled_from(ITEMS), max_size=9, unique=True))

@@ -126,6 +126,64 @@ def test_a_result_reads_names_through_its_convention(tmp_path):
     assert "convention rectools (RecTools 0.19.0)" in repr(result)
 
 
+def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
+    """The notes, LaTeX, JSON, the saved result and the report all name it with its parameters."""
+    names = ["ndcg@2", "rbp@2", "map(normaliser=k)@2", "P@2"]
+    result = rw.evaluate(RUN, TRUTH, names, convention="trec_eval")
+    own = {
+        "rbp@2": "rbp(p=0.8,normaliser=none,max_relevance=None)@2",
+        "map(normaliser=k)@2": "map(normaliser=k,ties=expected,without_relevant=undefined)@2",
+    }
+    note = f"except rankwise's own {', '.join(own.values())}"
+    for one in (result, rw.load(result.save(tmp_path / "saved"))):
+        assert one.provenance["own_definitions"] == one.to_dict()["provenance"]["own_definitions"] == own
+        assert note in repr(one)
+    assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None)@2" in result.export("latex")
+    page = result.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "rbp(p=0.8,normaliser=none,max_relevance=None)@2" in page
+    assert "definition of" in page
+
+
+@pytest.mark.parametrize(
+    ("convention", "names"),
+    [
+        (None, ["rbp@2", "ndcg@2"]),
+        ("rectools", ["MAP(divide_by_k=True)@2", "nDCG@2"]),
+        ("trec_eval", ["set_P", "bpref", "ndcg_cut_2"]),
+        ("ir_measures", ["RR@2"]),
+        (rw.Convention("both", population="both"), ["rbp@2"]),
+    ],
+)
+def test_what_a_convention_has_is_not_marked(convention, names):
+    result = rw.evaluate(RUN, TRUTH, names, convention=convention)
+    assert result.provenance["own_definitions"] == {}
+    assert "own" not in result.notes[-2]
+
+
+def test_marks_of_several_evaluations_are_put_together():
+    """Ties differ between these metrics of ir_measures, so that they are evaluated apart."""
+    result = rw.evaluate(RUN, TRUTH, ["rbp@2", "RR@2", "dcg@2"], convention="ir_measures")
+    assert list(result.provenance["own_definitions"]) == ["rbp@2", "dcg@2"]
+
+
+def test_a_metric_that_the_convention_does_not_have_is_written_in_full():
+    convention = rw.conventions()["trec_eval"]
+    text = convention.write(convention.parse("rbp@5"))
+    assert text == "rbp(p=0.8,normaliser=none,max_relevance=None)@5"
+    assert convention.parse(text) == convention.parse("rbp@5")
+    assert convention.write(convention.parse("ndcg@5")) == "ndcg@5"
+
+
+def test_explain_says_whose_definition_it_is():
+    explanation = rw.explain(RUN, TRUTH, "rbp@2", "default", "trec_eval")
+    assert explanation.remarks == (
+        (
+            "trec_eval: the library has no such metric; this is rankwise's own "
+            "rbp(p=0.8,normaliser=none,max_relevance=None)@2"
+        ),
+    )
+
+
 def test_objects_that_a_convention_would_read_otherwise_are_refused():
     with pytest.raises(MeasureError, match="means another measure") as error:
         rw.evaluate(RUN, TRUTH, rw.NDCG() @ 2, convention="rectools")

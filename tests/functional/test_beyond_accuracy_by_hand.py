@@ -109,7 +109,8 @@ def test_diversity_of_a_single_item():
     assert math.isnan(fn.intra_list_diversity([1, 2], features, 1, single="skip"))
     for single in ("zero", "one", "skip"):
         assert fn.intra_list_diversity([1, 2], features, single=single) == 1.0
-        assert math.isnan(fn.intra_list_diversity([], features, single=single))
+        empty = fn.intra_list_diversity([], features, single=single)
+        assert empty == 0.0 if single == "zero" else math.isnan(empty)
 
 
 def test_expected_exposure_by_hand():

@@ -26,24 +26,20 @@ def test_all_is_exact_and_documented():
 @pytest.mark.parametrize(
     "value",
     [
-        fn.precision_at_k([1], set(), 1),
-        fn.recall_at_k([1], set(), 1),
-        fn.f1_at_k([1], set(), 1),
         fn.hit_rate_at_k([1], set()),
         fn.reciprocal_rank_at_k([1], set()),
         fn.average_precision_at_k([1], set()),
         fn.average_recall_at_k([1], set()),
         fn.cg_at_k([1], {1: 0}),
         fn.dcg_at_k([1], {}),
-        fn.ndcg_at_k([1], {1: -2}),
         fn.err_at_k([1], {}),
         fn.rbp([1], set()),
         fn.r_precision([1], set()),
-        fn.gini_coefficient({}),
+        fn.gini_coefficient({}, catalog_size=3),
         fn.shannon_entropy({}),
+        fn.intra_list_diversity([], {}, single="one"),
         fn.mean_absolute_error([]),
         fn.r2([(1, 2), (3, 2)]),
-        fn.intra_list_diversity([], {}),
     ],
 )
 def test_nothing_to_say_is_nan(value):
@@ -135,7 +131,7 @@ def test_means_are_over_users_with_a_list_and_relevant_items():
     # ann, bob and eve: cyd is not in the truth, dan has nothing relevant, fay has no list.
     assert fn.mean_average_precision_at_k(lists, truth, 2) == pytest.approx((1 / 2 + 0 + 0) / 3)
     assert fn.mean_ndcg_at_k(lists, truth, 2) == pytest.approx(1 / math.log2(3) / 3)
-    assert math.isnan(fn.mean_average_precision_at_k({"ann": [1]}, {"bob": {1}}, 1))
+    assert fn.mean_average_precision_at_k({"ann": [1]}, {"bob": {1}}, 1) == 0.0
 
 
 def test_items_that_nobody_gets_cost_nothing():
@@ -170,10 +166,13 @@ def test_labels_and_scores_are_the_mean_over_all_orders(pairs, k):
             values.append(measure(list(range(len(order))), relevant, k))
         return pytest.approx(sum(values) / len(values), rel=1e-12, nan_ok=True)
 
-    assert fn.recall_score(labels, scores, k=k) == mean(fn.recall_at_k)
     assert fn.hit_rate_score(labels, scores, k=k) == mean(fn.hit_rate_at_k)
     assert fn.reciprocal_rank_score(labels, scores, k=k) == mean(fn.reciprocal_rank_at_k)
     assert fn.average_precision_score(labels, scores, k=k) == mean(fn.average_precision_at_k)
+    if not any(labels):  # of labels and scores it is undefined, of a list it is 0
+        assert math.isnan(fn.recall_score(labels, scores, k=k))
+        return
+    assert fn.recall_score(labels, scores, k=k) == mean(fn.recall_at_k)
     if k is not None:
         assert fn.precision_score(labels, scores, k=k) == mean(fn.precision_at_k)
 

@@ -113,10 +113,24 @@ def capped(world, user, k):
     return hits, min(k, len(wanted(world, user)))
 
 
+def ndcg_and_recall(world, user, k):
+    """NaN without relevant items, where the plain functions are 0."""
+    if not wanted(world, user):
+        return [math.nan, math.nan]
+    return [
+        fn.ndcg_at_k(listed(world, user), known(world, user), k),
+        fn.recall_at_k(listed(world, user), wanted(world, user), k),
+    ]
+
+
 # A twin takes (world, user, k) and gives the value of one user.
 TWINS = {
     "bpref": lambda w, u, k: fn.bpref(listed(w, u), known(w, u)),
     "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), without_judged="undefined"),
+    "bpref(negative_grades=unjudged)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), negative_grades="unjudged"),
+    "bpref(negative_grades=unjudged,without_judged=undefined)": lambda w, u, k: fn.bpref(
+        listed(w, u), known(w, u), without_judged="undefined", negative_grades="unjudged"
+    ),
     **{
         f"{name}(negatives={n})": lambda w, u, k, twin=twin, n=n: twin(
             listed(w, u), wanted(w, u), candidates(w, u), negatives=n
@@ -307,14 +321,8 @@ TWINS = {
     "repeated": lambda w, u, k: fn.repeated_at_k(listed(w, u), w.train.get(u, ()), k),
     "cold_item_share": lambda w, u, k: fn.cold_item_share_at_k(listed(w, u), w.popularity, k),
     "unsatisfied": lambda w, u, k: fn.unsatisfied_at_k(listed(w, u), k),
-    "euclidean_distance": lambda w, u, k: fn.euclidean_distance(
-        [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)], [1, 1]
-    ),
-    "hypervolume": lambda w, u, k: fn.hypervolume(
-        [fn.ndcg_at_k(listed(w, u), known(w, u), k), fn.recall_at_k(listed(w, u), wanted(w, u), k)],
-        [0, 0],
-        [True, True],
-    ),
+    "euclidean_distance": lambda w, u, k: fn.euclidean_distance(ndcg_and_recall(w, u, k), [1, 1]),
+    "hypervolume": lambda w, u, k: fn.hypervolume(ndcg_and_recall(w, u, k), [0, 0], [True, True]),
 }
 
 
@@ -471,7 +479,7 @@ def test_all_users(name, world, k):
 def test_groups_of_users(world, k):
     cells = [f"group_gap(precision)@{k}", f"group_ratio(precision)@{k}", f"user_mad_ranking@{k}"]
     result = rw.evaluate(world.lists, world.truth, cells, population="all", **world.around)
-    users = result.per_user["user"].to_list()
+    users = [user for user in result.per_user["user"] if wanted(world, user)]
     precision = {u: fn.precision_at_k(listed(world, u), wanted(world, u), k) for u in users}
     ndcg = {u: fn.ndcg_at_k(listed(world, u), known(world, u), k) for u in users}
     means = fn.group_means(precision, world.user_groups)

@@ -10,6 +10,10 @@
 * ``ties``: the same, with five different scores; the rank column gives an order of tied items.
 * ``tied_matrix``: the users of ``full``; every item has one of nine scores.
 * ``small``: seven items, fewer than the cut-off 10.
+* ``negative``: ``ragged`` with grades from -2; every user has a grade of 0 or more, because pytrec_eval
+  reads outside of its memory for one who has not.
+* ``matrix_edges``: a score for every item; users without ground truth or with grade 0 only, users all
+  of whose candidates are relevant, users with one candidate.
 """
 
 from __future__ import annotations
@@ -34,7 +38,17 @@ from random_data import (
     write_ratings,
 )
 
-CASES = ("full", "ragged", "ties", "tied_matrix", "small")
+EDGES = {
+    "full": ("a score for every item",),
+    "ragged": ("users without a list", "users without relevant items", "grades of 0", "lists of one item"),
+    "ties": ("users without a list", "users without relevant items", "grades of 0", "lists of one item", "tied scores"),
+    "tied_matrix": ("a score for every item", "tied scores"),
+    "small": ("a score for every item", "fewer items than k"),
+    "negative": ("negative grades", "users without relevant items", "grades of 0", "lists of one item"),
+    "matrix_edges": ("a score for every item", "users without relevant items", "grades of 0", "lists of one item"),
+}
+"""The cases, with what each of them holds."""
+CASES = tuple(EDGES)
 USERS = 60
 ITEMS = 80
 COLD_FROM = 70
@@ -42,8 +56,8 @@ LONGEST = 15
 GRADES = 4
 
 
-def draw_ragged_truth(rng: np.random.Generator, seen: Ints) -> list[tuple[int, int, int]]:
-    """Draw ground truth with grades 0 to 4; some users have grade 0 only, and some no row.
+def draw_ragged_truth(rng: np.random.Generator, seen: Ints, lowest: int) -> list[tuple[int, int, int]]:
+    """Draw ground truth with grades up to 4; some users have grade 0 only, and some no row.
 
     Parameters
     ----------
@@ -51,6 +65,8 @@ def draw_ragged_truth(rng: np.random.Generator, seen: Ints) -> list[tuple[int, i
         Where the random numbers come from.
     seen : numpy.ndarray
         Training interactions, users × items.
+    lowest : int
+        The lowest grade.
 
     Returns
     -------
@@ -63,11 +79,13 @@ def draw_ragged_truth(rng: np.random.Generator, seen: Ints) -> list[tuple[int, i
             continue
         unseen = np.flatnonzero(seen[user] == 0)
         items = rng.choice(unseen, size=rng.integers(1, 10), replace=False)
-        grades = rng.integers(0, GRADES + 1, size=len(items))
+        grades = rng.integers(lowest, GRADES + 1, size=len(items))
         if user % 12 == 7:
             grades[:] = 0
         elif not grades.any():
             grades[0] = 1
+        elif grades.max() < 0:
+            grades[0] = 0
         rows += [(user, int(item), int(grade)) for item, grade in zip(items, grades, strict=True)]
     return [rows[place] for place in rng.permutation(len(rows))]
 
@@ -116,7 +134,7 @@ def draw_ragged_lists(
     return rows
 
 
-def write_ragged(folder: Path, rng: np.random.Generator, *, tied: bool) -> None:
+def write_ragged(folder: Path, rng: np.random.Generator, *, tied: bool, lowest: int = 0) -> None:
     """Write the data with missing users and cold items, with or without ties.
 
     Parameters
@@ -127,12 +145,14 @@ def write_ragged(folder: Path, rng: np.random.Generator, *, tied: bool) -> None:
         Where the random numbers come from.
     tied : bool
         Whether there are only five scores.
+    lowest : int, default=0
+        The lowest grade of the ground truth.
     """
     train: Ints = np.zeros((USERS, ITEMS), dtype=np.int64)
     for item in range(COLD_FROM):
         n_users = int(rng.integers(1, 40)) if item % 3 else int(rng.integers(1, 6))
         train[rng.choice(USERS, size=n_users, replace=False), item] = rng.integers(1, 6)
-    truth = draw_ragged_truth(rng, train)
+    truth = draw_ragged_truth(rng, train, lowest)
     header = ("user", "item", "rank", "score")
     write_ratings(folder / "train.csv", train)
     write(folder / "truth.csv", ("user", "item", "rating"), truth)
@@ -215,6 +235,45 @@ def write_small(folder: Path, rng: np.random.Generator) -> None:
     write_tables(folder, rng, n_items, n_users)
 
 
+def write_matrix_edges(folder: Path, rng: np.random.Generator) -> None:
+    """Write a catalogue of twelve items, for users whom libraries treat differently."""
+    n_users, n_items = 24, 12
+    train: Ints = np.zeros((n_users, n_items), dtype=np.int64)
+    rows = []
+    for user in range(n_users):
+        items = rng.permutation(n_items)
+        n_train = n_items - 1 if user % 6 == 1 else int(rng.integers(1, 5))
+        train[user, items[:n_train]] = rng.integers(1, 6, size=n_train)
+        unseen = items[n_train:]
+        if user % 6 == 2:
+            continue
+        n_truth = len(unseen) if user % 6 in (1, 3) else int(rng.integers(1, len(unseen)))
+        grades = rng.integers(0, GRADES + 1, size=n_truth)
+        if user % 6 == 3:
+            grades += 1
+        elif user % 6 == 4:
+            grades[:] = 0
+        rows += [(user, int(item), int(grade)) for item, grade in zip(unseen[:n_truth], grades, strict=True)]
+    scores = (rng.permutation(n_users * n_items).reshape(n_users, n_items) + 1) / 512
+    write_ratings(folder / "train.csv", train)
+    write(folder / "truth.csv", ("user", "item", "rating"), rows)
+    np.save(folder / "scores.npy", scores)
+    header = ("user", "item", "rank", "score")
+    popularity = (train > 0).sum(axis=0) + np.zeros(train.shape)
+    for name, values in (("lists", scores), ("baseline", popularity)):
+        write(folder / f"{name}.csv", header, _listed(*rank(values, train > 0)))
+    write_tables(folder, rng, n_items, n_users)
+
+
+def _listed(items: Ints, scores: Floats) -> list[tuple[int, int, int, float]]:
+    """Return user, item, rank and score of every user's unseen items."""
+    users, places = np.nonzero(np.isfinite(scores))
+    return [
+        (int(user), int(items[user, place]), int(place) + 1, float(scores[user, place]))
+        for user, place in zip(users, places, strict=True)
+    ]
+
+
 def write_cases(folder: Path, seed: int = 0) -> None:
     """Make the data sets of one seed, each in a folder of its name.
 
@@ -233,6 +292,8 @@ def write_cases(folder: Path, seed: int = 0) -> None:
         write_ragged(folder / case, rng, tied=case == "ties")
     write_tied_matrix(folder / "tied_matrix", np.random.default_rng([seed, 3]), folder / "full")
     write_small(folder / "small", np.random.default_rng([seed, 4]))
+    write_ragged(folder / "negative", np.random.default_rng([seed, 5]), tied=False, lowest=-2)
+    write_matrix_edges(folder / "matrix_edges", np.random.default_rng([seed, 6]))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import agreement
+from edge_data import EDGES
 
 import rankwise as rw
 from libraries import LIBRARIES
@@ -16,14 +17,15 @@ HEAD = """\
 # Agreement with other libraries
 
 This page is generated: `python tests/peers/compare.py --page` writes it from what the libraries
-themselves printed. Each was installed in an environment of its own and run on random data with full
-and ragged lists, graded relevance, ties, items that training does not have, lists of one item, users
-without a list or without ground truth, and fewer items than k. rankwise evaluated the same tables with
-`convention="NAME"` and no other option. [Conventions](conventions.md) says how to use them.
+themselves printed. Each was installed in an environment of its own and run on random data; each section
+lists the edge cases that the data held for this library, and those that they did not. rankwise evaluated
+the same tables with `convention="NAME"` and no other option. [Conventions](conventions.md) says how to
+use them.
 
-- **equal**: the same number in every case, to 1e-9 (1e-5 or 2e-6 where the library computes in 32
-  bits).
-- **equal, except**: the same number but in the cases that the note names.
+- **equal**: the same number on all data of this library, to 1e-9 (1e-5 or 2e-6 where the library computes
+  in 32 bits). For an edge case that the data did not hold, for the library or for this metric, nothing is
+  claimed.
+- **equal, except**: the same number except in the cases that the note names.
 - **differs**: what the library computes is something else, and the note says what.
 - **refused**: rankwise has nothing that gives the number; the name raises an error that says so.
 
@@ -51,9 +53,7 @@ def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, S
     ]
     head = ("convention", "library", "equal", "equal, except", "differs", "refused")
     return (
-        HEAD
-        + _table(head, rows)
-        + "".join(_section(name, outputs[name]["version"], outcomes) for name, outcomes in found.items())
+        HEAD + _table(head, rows) + "".join(_section(name, outputs[name], outcomes) for name, outcomes in found.items())
     )
 
 
@@ -63,21 +63,41 @@ def _refused(convention: str) -> dict[str, str]:
     return {entry.name: entry.refused for entry in entries if entry.refused}
 
 
-def _section(name: str, version: str, outcomes: Sequence[agreement.Outcome]) -> str:
+def _held(values: Mapping[str, Mapping[str, float]], measure: str | None = None) -> list[str]:
+    """Return the edge cases of the data on which a library printed a number, for one measure or any."""
+    cases = [
+        place.rpartition("/")[2]
+        for place, numbers in values.items()
+        if any(measure in (None, name.partition("@")[0]) for name in numbers)
+    ]
+    return list(dict.fromkeys(edge for case, edges in EDGES.items() if case in cases for edge in edges))
+
+
+def _edges(values: Mapping[str, Mapping[str, float]]) -> str:
+    """Return which edge cases the data of a library held, and which they did not."""
+    held = _held(values)
+    missing = [edge for edge in _held({key: {"": 0.0} for key in EDGES}) if edge not in held]
+    return f"Held by the data: {', '.join(held)}." + (f" Not held: {', '.join(missing)}." if missing else "")
+
+
+def _note(outcome: agreement.Outcome, convention: rw.Convention, values: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the reason of a verdict, and the edge cases that the data held for other measures alone."""
+    held = _held(values, outcome.measure)
+    missing = [edge for edge in _held(values) if edge not in held]
+    why = "" if outcome.why == convention.note else outcome.why
+    return "; ".join(filter(None, (why, f"not held: {', '.join(missing)}" if missing else "")))
+
+
+def _section(name: str, output: Mapping[str, Any], outcomes: Sequence[agreement.Outcome]) -> str:
     """Return the part about one library."""
     convention = rw.conventions()[LIBRARIES[name].convention]
     rows = [
-        (
-            f"`{outcome.measure}`",
-            f"`{outcome.rankwise}`",
-            outcome.verdict,
-            "" if outcome.why == convention.note else outcome.why,
-        )
+        (f"`{outcome.measure}`", f"`{outcome.rankwise}`", outcome.verdict, _note(outcome, convention, output["values"]))
         for outcome in outcomes
         if outcome.rankwise
     ]
     rows += [(f"`{name}`", "", "refused", why) for name, why in _refused(convention.name).items()]
-    text = f'\n## {name} {version}: `convention="{convention.name}"`\n\n'
+    text = f'\n## {name} {output["version"]}: `convention="{convention.name}"`\n\n{_edges(output["values"])}\n\n'
     if convention.note:
         text += f"The library as a whole: {convention.note}. Where only this differs, no note is given.\n\n"
     return text + _table(("measure", "rankwise", "", "note"), rows)

@@ -12,6 +12,8 @@ with ``normaliser=relevant``. Where they do not:
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import pytrec_eval
 from hypothesis import given
@@ -64,6 +66,61 @@ def test_measures_that_agree(run, truth):
     for row in ours.to_dicts():
         for name, cell in SAME.items():
             assert row[cell] == pytest.approx(theirs[row["user"]][name], rel=1e-6, abs=1e-9), name
+
+
+# pytrec_eval reads outside of its memory for a user all of whose grades are negative.
+NEGATIVE = st.dictionaries(ITEMS, st.integers(-3, 3), min_size=1).filter(lambda grades: max(grades.values()) >= 0)
+OFFERED = {
+    **{
+        f"{name}_{k}": f"{name}@{k}"
+        for name in ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
+        for k in (1, 5)
+    },
+    **{
+        name: name
+        for name in [
+            "map",
+            "gm_map",
+            "ndcg",
+            "recip_rank",
+            "Rprec",
+            "bpref",
+            "gm_bpref",
+            "set_P",
+            "set_recall",
+            "set_F",
+            "num_rel_ret",
+            "num_q",
+            "11pt_avg",
+        ]
+    },
+    **{name: name for name in (f"iprec_at_recall_{level / 10:.2f}" for level in range(11))},
+}
+REQUESTED = {
+    *(re.sub(r"_(\d+)$", r".\1", name) for name in OFFERED if not name.startswith(("iprec", "11pt"))),
+    "iprec_at_recall",
+    "11pt_avg",
+}
+
+
+@given(st.dictionaries(USERS, RUN, min_size=1), st.dictionaries(USERS, NEGATIVE, min_size=1))
+def test_all_names_of_the_convention_with_negative_grades(run, truth):
+    """Negative grades are not judged; users without relevant items count 0; lists of one item."""
+    if not set(run) & set(truth):
+        return
+    users = pytrec_eval.RelevanceEvaluator(truth, REQUESTED).evaluate(run).values()
+    ours = rw.evaluate(run, truth, list(OFFERED.values()), convention="trec_eval")
+    for name, text in OFFERED.items():
+        theirs = pytrec_eval.compute_aggregated_measure(name, [own[name] for own in users])
+        assert ours[text] == pytest.approx(theirs, rel=1e-9, abs=1e-9), name
+
+
+def test_bpref_skips_negative_grades_where_trec_eval_is_reproduced():
+    run, truth = {"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": -1, "b": 1, "c": 0}}
+    theirs = pytrec_eval.RelevanceEvaluator(truth, {"bpref"}).evaluate(run)["q"]["bpref"]
+    for convention in ("trec_eval", "ir_measures"):
+        assert rw.evaluate(run, truth, "bpref", convention=convention)["bpref"] == theirs == 1.0
+    assert rw.evaluate(run, truth, "bpref")["bpref"] == 0.0
 
 
 def test_scores_that_tie_only_in_32_bits():

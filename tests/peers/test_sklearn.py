@@ -55,6 +55,24 @@ def test_a_user_without_relevant_candidates():
     assert math.isnan(fn.ndcg_score([0, 0], [1.0, 0.5]))
 
 
+@given(LABELS, SCORES)
+def test_label_ranking_of_users_without_relevant_items_and_with_these_alone(labels, scores):
+    """One call gives 1 to a user without relevant items, the other 0; one candidate is no special case."""
+    binary = (labels > 2).astype(int)
+    binary[0] = 0
+    binary[1] = 1
+    lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.tolist())}
+    truth = {u: dict(enumerate(row)) for u, row in enumerate(binary.tolist())}
+    truth[6], lists[6] = {0: 0}, {0: 0.5}
+    names = ["label_ranking_average_precision_score", "average_precision_score"]
+    ours = rw.evaluate(lists, truth, names, convention="sklearn")
+    rows = [*zip(binary, scores, strict=True), (np.array([0]), np.array([0.5]))]
+    theirs = [label_ranking_average_precision_score(y[None], s[None]) for y, s in rows]
+    assert ours[names[0]] == pytest.approx(np.mean(theirs), rel=1e-12)
+    relevant = [average_precision_score(y, s) if y.any() else 0.0 for y, s in rows]
+    assert ours[names[1]] == pytest.approx(np.mean(relevant), rel=1e-12)
+
+
 def test_negative_relevance():
     with pytest.raises(ValueError, match="negative"):
         ndcg_score([[-1, 1]], [[1.0, 0.5]])

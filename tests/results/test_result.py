@@ -68,7 +68,11 @@ def test_save_and_load(result, tmp_path):
 
 def test_provenance_says_it_all(result):
     said = result.provenance
-    assert said["measures"]["map(normaliser=k)@2"] == {"normaliser": "k", "ties": "expected"}
+    assert said["measures"]["map(normaliser=k)@2"] == {
+        "normaliser": "k",
+        "ties": "expected",
+        "without_relevant": "undefined",
+    }
     assert said["measures"]["ndcg@[1,2]"] == {
         "gain": "linear",
         "log_base": 2.0,

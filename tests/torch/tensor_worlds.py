@@ -20,6 +20,7 @@ MORE = [
     "ndcg(gain=exponential)@[2,5]",
     "ndcg(ideal=full)@3",
     "bpref(without_judged=undefined)",
+    "bpref(negative_grades=unjudged)",
     "auc(seen=included)",
     "mrr",
     "ndcg",

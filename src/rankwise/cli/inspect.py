@@ -80,6 +80,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
 
     result = load(folder)
     provenance = result.provenance
+    own = provenance.get("own_definitions")
     settings = {name: value for name, value in provenance["settings"].items() if name != "measures"}
     return {
         "folder": str(folder),
@@ -89,6 +90,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "users": result.counts["users"],
         "values": result.values,
         "settings": settings,
+        **({"rankwise's own definitions": ", ".join(own.values())} if own else {}),
         "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
     }
 

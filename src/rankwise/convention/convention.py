@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
@@ -209,6 +209,22 @@ class Convention:
         name = text.partition("@")[0].partition("(")[0]
         return self.language.named(name) is not None
 
+    def defines(self, measure: Measure) -> bool:
+        """Return whether one of the convention's names means this metric, at any cut-off.
+
+        A convention without names of its own has all of rankwise's metrics.
+        """
+        meanings = [entry.measure for entry in self.measures.values() if not entry.refused]
+        return not self.measures or any(meant == (measure if meant.k else measure @ ()) for meant in meanings)
+
+    def own_definitions(self, measures: Iterable[Measure]) -> dict[str, str]:
+        """Return the metrics that the convention does not have, with all parameters, by name.
+
+        Their definitions are rankwise's own: the convention only says who is averaged over and how
+        ties are broken.
+        """
+        return {str(measure): _in_full(measure) for measure in measures if not self.defines(measure)}
+
     def check_object(self, measure: Measure) -> None:
         """Raise if the name of a metric object means another metric under this convention.
 
@@ -227,14 +243,17 @@ class Convention:
             )
 
     def write(self, measure: Measure) -> str:
-        """Return the text that names a metric under this convention; the inverse of `parse`."""
+        """Return the text that names a metric under this convention; the inverse of `parse`.
+
+        A metric that the convention does not have is written with all its parameters.
+        """
         text = str(measure)
         at = text[len(str(measure @ ())) :]
-        values = ",".join(f"{n}={show_value(value)}" for n, value in measure.parameters.items())
         names: list[str] = [
             entry.name + at for entry in self.measures.values() if not entry.refused and entry.measure == measure @ ()
         ]
-        for one in (text, f"{measure.name}({values}){at}", *names):
+        spellings = (text, _in_full(measure)) if self.defines(measure) else (_in_full(measure), text)
+        for one in (*spellings, *names):
             if self.means(one) == measure:
                 return one
         raise MeasureError(
@@ -301,3 +320,11 @@ class Convention:
         if "name" not in saved:
             raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))
         return cls(**saved)
+
+
+def _in_full(measure: Measure) -> str:
+    """Write a metric with all its parameters, including defaults."""
+    text = str(measure)
+    at = text[len(str(measure @ ())) :]
+    values = ",".join(f"{name}={show_value(value)}" for name, value in measure.parameters.items())
+    return f"{measure.name}({values}){at}" if values else text

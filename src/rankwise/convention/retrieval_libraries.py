@@ -12,6 +12,7 @@ __all__ = ["RETRIEVAL_LIBRARIES"]
 
 _SET_PRECISION = "precision(denominator=length)@1000000"
 _SET_F = "f(first=precision(denominator=length),second=recall{})@1000000"
+_BPREF = "bpref(negative_grades=unjudged)"
 _LEVELS = [f"{level / 10:.1f}" for level in range(11)]
 
 TREC_EVAL = Convention(
@@ -24,7 +25,8 @@ TREC_EVAL = Convention(
     score_precision="float32",
     ties="item_desc",
     measures={
-        **as_here("precision recall mrr ndcg r_precision hit_rate bpref"),
+        **as_here("precision recall mrr ndcg r_precision hit_rate"),
+        "bpref": _BPREF,
         "map": "map(normaliser=relevant)",
         "map_cut": "map(normaliser=relevant)",
         "ndcg_cut": "ndcg",
@@ -38,7 +40,7 @@ TREC_EVAL = Convention(
         "set_F.2.0": _SET_F.format(",beta=1.4142135623730951"),
         "set_F.0.5": _SET_F.format(",beta=0.7071067811865476"),
         "gm_map": "geometric_mean(of=map(normaliser=relevant))",
-        "gm_bpref": "geometric_mean(of=bpref)",
+        "gm_bpref": f"geometric_mean(of={_BPREF})",
         "infAP": {"refused": "average precision inferred from a sample of judgements"},
         "iprec": "iprec(rounding=trec_eval)",
         "11pt_avg": "iprec(rounding=trec_eval)",
@@ -54,7 +56,7 @@ IR_MEASURES = Convention(
     library="ir_measures 0.4.3",
     population="judged",
     measures={
-        "Bpref": "bpref",
+        "Bpref": _BPREF,
         "RR": "mrr",
         "RR@k": {"measure": "mrr", "ties": "item"},
         "AP": "map(normaliser=relevant)",
@@ -154,10 +156,7 @@ SKLEARN = Convention(
         "map": "lrap",
         "average_precision_score": "lrap",
         "average_precision_score(average=samples)": "lrap",
-        "label_ranking_average_precision_score": {
-            "measure": "lrap",
-            "note": "the library counts 1 for a user with no relevant or only relevant items",
-        },
+        "label_ranking_average_precision_score": "lrap(without_relevant=one)",
         "roc_auc_score": {"measure": "list_auc", "undefined": "skip"},
         "auc": {"measure": "list_auc", "undefined": "skip"},
         "log_loss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},

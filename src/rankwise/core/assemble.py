@@ -65,7 +65,8 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
         score = None if lists.scores is None else lists.scores[rows[kept]]
         label = relevant[kept].astype(np.float64)
         tie = None if tied is None else tied[0][kept]
-        judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, score, tie)
+        n_negative = _of_groups(truth.n_negative, groups)
+        judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, n_negative, score, tie)
     length = lists.length[here]
     return Block(
         list_length=length,

@@ -46,6 +46,9 @@ class JudgedRows:
     truth: Array
     relevant: Array
     """1 where the item is relevant, else 0."""
+    n_negative: Array
+    """The number of ground truth rows of each user with a negative grade that are not relevant,
+    recommended or not, shape (U,)."""
     score: Array = None
     """None where lists have no scores: measures that read them declare ``"scores"``."""
     tie: Array | None = None

@@ -78,6 +78,13 @@ class Truth:
         return np.add.reduceat(self.relevant, self.starts[:-1], dtype=np.int64)
 
     @cached_property
+    def n_negative(self) -> Ints:
+        """The number of items of every group with a negative grade that are not relevant."""
+        if self.relevance is None or self.relevant is None:
+            return np.zeros_like(self.n_judged)
+        return np.add.reduceat((self.relevance < 0) & ~self.relevant, self.starts[:-1], dtype=np.int64)
+
+    @cached_property
     def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
         """Where the relevant gains of every group start, and those gains, best first."""
         gains = np.ones(len(self.items)) if self.relevance is None else self.relevance

@@ -115,11 +115,17 @@ def explain(
     )
     mixtures = _Mixtures(definitions[0], definitions[1], tables, given)
     names = tuple("default" if one is None else one.name for one in conventions)
-    ends = zip(names, conventions, definitions, strict=True)
+    ends = [*zip(names, conventions, definitions, strict=True)]
     remarks = [
         f"{name}: {note}"
         for name, one, definition in ends
         if one is not None and (note := one.entry(definition.measure).note)
+    ]
+    remarks += [
+        f"{name}: the library has no such metric; this is rankwise's own {own}"
+        for name, one, definition in ends
+        if one is not None
+        for own in one.own_definitions([definition.measure]).values()
     ]
     return replace(_explained(measure, (names[0], names[1]), mixtures), remarks=tuple(remarks))
 

@@ -180,6 +180,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         "jackknife": None if None in dealt else "+".join(dealt),
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
+        "own_definitions": first["own_definitions"] | second["own_definitions"],
         "rules": first["rules"] | _exceptions(first["settings"], second),
         "digests": dict(sorted((first["digests"] | second["digests"]).items())),
         "inputs": second["inputs"] | first["inputs"],
@@ -218,6 +219,11 @@ def _sorted(result: Result, order: Sequence[Measure]) -> Result:
         **result.provenance,
         "settings": {**result.provenance["settings"], "measures": texts},
         "measures": {text: result.provenance["measures"][text] for text in texts},
+        "own_definitions": {
+            text: result.provenance["own_definitions"][text]
+            for text in texts
+            if text in result.provenance["own_definitions"]
+        },
     }
     return replace(
         result,

@@ -157,6 +157,7 @@ class Summary:
         cards = {role: _one_card(list(cards)) for role, cards in merged.inputs.items()}
         cards["recommendations"]["rows"] = merged.counts.get("rows", 0)
         split = cards["truth"].pop("split") if "truth" in cards else None
+        convention = self.settings.convention
         if self.truth is not None:  # every piece was evaluated against all of it
             cards["truth"]["rows"] = len(self.truth.frame)
         return {
@@ -174,7 +175,8 @@ class Summary:
                 "ties": "+".join(merged.ties),
                 "catalogue": _catalogue_in_words(self.settings, facts),
             },
-            "convention": None if self.settings.convention is None else self.settings.convention.to_dict(),
+            "convention": None if convention is None else convention.to_dict(),
+            "own_definitions": {} if convention is None else convention.own_definitions(self.plan.measures),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},

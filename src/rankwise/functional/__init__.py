@@ -12,7 +12,8 @@ measures. Common parameters:
 - ``popularity`` is a dict of item to its number of training users, ``categories`` a dict of item to
   its set of categories, ``groups`` a dict of item (or user) to the name of its group.
 
-Unless a function says otherwise, metrics that compare a list with the ground truth are NaN for a
+``precision_at_k``, ``recall_at_k``, ``f1_at_k`` and ``ndcg_at_k`` are 0 for a user without relevant
+items. Unless a function says otherwise, other metrics that compare a list with the ground truth are NaN for a
 user without relevant items, and metrics that describe a list are NaN for an empty list.
 """
 

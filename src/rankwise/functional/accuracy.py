@@ -125,15 +125,12 @@ def precision_at_k(
     """Precision: share of the top k that is relevant.
 
     ``denominator="length"`` divides by the number of items in the top k instead of k, which does
-    not penalise short lists.
+    not penalise short lists. Without relevant items the value is 0.
 
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
     """
-    relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
-    hits = hits_of(recommended, relevant, k)
+    hits = hits_of(recommended, relevant_items(relevant), k)
     n = k if denominator == "k" else len(hits)
     return sum(hits) / n if n else 0.0
 
@@ -148,22 +145,23 @@ def recall_at_k(
     """Recall: share of the relevant items that is in the top k.
 
     ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
-    relevant items.
+    relevant items. Without relevant items the value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
     """
     relevant = relevant_items(relevant)
-    if not relevant:
-        return math.nan
     n = len(relevant)
     if denominator == "capped" and k is not None:
         n = min(k, n)
-    return sum(hits_of(recommended, relevant, k)) / n
+    hits = sum(hits_of(recommended, relevant, k))
+    return hits / n if n else 0.0
 
 
 def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0) -> float:
     """F-measure: harmonic mean of precision and recall, where recall weighs beta times as much.
+
+    It is 0 if both are 0, as they are without relevant items.
 
     >>> f1_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.5

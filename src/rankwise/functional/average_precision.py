@@ -20,6 +20,7 @@ def average_precision_at_k(
     *,
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
     ties: Literal["expected", "blocks"] = "expected",
+    without_relevant: Literal["undefined", "one"] = "undefined",
     scores: Sequence[float] | None = None,
 ) -> float:
     """Average precision: sum of the precision at the rank of each hit, over the normaliser.
@@ -33,6 +34,8 @@ def average_precision_at_k(
     the precision at the last rank of its block, even if that is below k (as in scikit-learn's
     ``average_precision_score`` and ``label_ranking_average_precision_score``).
 
+    For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
+
     >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
     0.7556
     >>> average_precision_at_k([1, 2], {1}, scores=[0.5, 0.5])
@@ -41,11 +44,12 @@ def average_precision_at_k(
     0.5
     """
     check_option("ties", ties, "expected", "blocks")
+    check_option("without_relevant", without_relevant, "undefined", "one")
     if ties == "blocks" and scores is None:
         raise ParameterError("ties='blocks' needs the scores of the list", found="scores=None")
     relevant = relevant_items(relevant)
     if not relevant:
-        return math.nan
+        return 1.0 if without_relevant == "one" else math.nan
     top_k = hits_of(recommended, relevant, k)
     if scores is None:
         hits = [(float(hit), sum(top_k[:rank]) / rank) for rank, hit in enumerate(top_k, start=1)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.functional.accuracy import Items, Judged, Lists, check_option, top
+from rankwise.functional.accuracy import Items, Judged, Lists, check_option, relevant_items, top
 from rankwise.functional.average_precision import average_precision_at_k
 from rankwise.functional.graded import GainKind, ndcg_at_k
 
@@ -33,7 +33,7 @@ Truth: TypeAlias = Mapping[Hashable, Judged]
 
 
 def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
-    """Return the mean over users who have a list and relevant items; NaN if nobody has both."""
+    """Return the mean over users who have a list and relevant items; 0 if nobody has both."""
     for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
         if not isinstance(by_user, Mapping):
             raise InputError(
@@ -41,7 +41,12 @@ def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Item
                 found=type(by_user).__name__,
                 hint="pass {user: [items]} and {user: {items}}",
             )
-    return mean_of_defined(value(listed, truth[user]) for user, listed in recommendations.items() if user in truth)
+    values = [
+        value(listed, truth[user])
+        for user, listed in recommendations.items()
+        if user in truth and relevant_items(truth[user])
+    ]
+    return sum(values) / len(values) if values else 0.0
 
 
 def mean_average_precision_at_k(
@@ -51,7 +56,7 @@ def mean_average_precision_at_k(
     *,
     normaliser: Literal["min", "k", "relevant", "hits"] = "min",
 ) -> float:
-    """Mean of `average_precision_at_k` over the users who have a list and relevant items.
+    """Mean of `average_precision_at_k` over the users who have a list and relevant items; 0 without any.
 
     Users without a list are left out, so a model that serves few users is not penalised;
     `rankwise.evaluate` counts them as 0 unless ``population="both"``. An empty list counts as 0.
@@ -70,7 +75,7 @@ def mean_average_precision_at_k(
 def mean_ndcg_at_k(
     recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
 ) -> float:
-    """Mean of `ndcg_at_k` over the users who have a list and relevant items.
+    """Mean of `ndcg_at_k` over the users who have a list and relevant items; 0 without any.
 
     ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
     relevance; ``gain`` is as for `dcg_at_k`. Users without a list are left out, as in
@@ -121,7 +126,7 @@ def gini_coefficient(
     recommendations: Lists,
     k: int | None = None,
     *,
-    over: Literal["recommended", "catalogue"] = "catalogue",
+    over: Literal["recommended", "catalogue"] | None = None,
     catalog_size: int | None = None,
     exposure: Literal["count", "log"] = "count",
     corrected: bool = True,
@@ -130,23 +135,27 @@ def gini_coefficient(
     """Gini index of the recommendation counts of items: 0 if all are equal, 1 for a single item.
 
     ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more,
-    ``over="recommended"`` only items recommended at least once. With ``exposure="log"``, an item at
+    ``over="recommended"`` only items recommended at least once. By default it is the catalogue if
+    ``catalog_size`` is given, else the recommended items. Without any recommendation the value is 0
+    over the recommended items, and NaN over the catalogue. With ``exposure="log"``, an item at
     rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the largest value is 1, or
     1 - 1/n with ``corrected=False``.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
     0.679
-    >>> round(gini_coefficient(lists, 3, over="recommended"), 4)
+    >>> round(gini_coefficient(lists, 3), 4)
     0.2222
     >>> round(gini_coefficient({0: [1, 2]}, over="recommended", exposure="log"), 4)
     0.1131
     """
     check_option("exposure", exposure, "count", "log")
+    over = over or ("recommended" if catalog_size is None else "catalogue")
+    check_option("over", over, "recommended", "catalogue")
     exposures = item_counts_at_k(recommendations, k) if exposure == "count" else _exposures(recommendations, k)
     counts = sorted(exposures.values())
     if not counts:
-        return math.nan
+        return 0.0 if over == "recommended" else math.nan
     n = m = len(counts)
     if over == "catalogue":
         if catalog_size is None or catalog_size < len(counts):

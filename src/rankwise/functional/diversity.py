@@ -41,7 +41,8 @@ def intra_list_diversity(
     ``item_features`` maps each item to a vector (cosine, euclidean) or to a set of categories
     (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
     ``distance`` may also be a function of the features of two items. ``single`` is the value of a
-    list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list is NaN.
+    list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list is 0 with
+    ``single="zero"``, else NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
@@ -60,7 +61,7 @@ def intra_list_diversity(
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
     items = top(recommended, k)
     if len(items) < 2:
-        return {"zero": 0.0, "one": 1.0, "skip": math.nan}[single] if items else math.nan
+        return {"zero": 0.0, "one": 1.0 if items else math.nan, "skip": math.nan}[single]
     features = [_features_of(item, item_features) for item in items]
     pairs = [(a, b) for i, a in enumerate(features) for b in features[:i]]
     try:

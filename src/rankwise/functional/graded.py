@@ -93,14 +93,15 @@ def ndcg_at_k(
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
     The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
-    items with the largest gain. The other parameters are as for `dcg_at_k`.
+    items with the largest gain. The other parameters are as for `dcg_at_k`. Without relevant items
+    the value is 0.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
     """
     dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base, discount=discount)
     if math.isnan(dcg):
-        return math.nan
+        return 0.0
     gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
     best = sorted(gains, reverse=True)
     if ideal == "full":

@@ -6,25 +6,35 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from typing import Literal
 
-from rankwise.functional.accuracy import Items, Relevances, Relevant, hits_of, relevant_items, scores_of
+from rankwise.functional.accuracy import Items, Relevances, Relevant, check_option, hits_of, relevant_items, scores_of
 
 __all__ = ["auc", "bpref", "limited_auc_at_k", "list_auc", "partial_auc_at_k"]
 
 
 def bpref(
-    recommended: Items, relevance_scores: Relevances, *, without_judged: Literal["one", "undefined"] = "one"
+    recommended: Items,
+    relevance_scores: Relevances,
+    *,
+    without_judged: Literal["one", "undefined"] = "one",
+    negative_grades: Literal["irrelevant", "unjudged"] = "irrelevant",
 ) -> float:
     """Binary preference: how rarely items judged irrelevant rank above relevant items.
 
     ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a
     user without judged irrelevant items, each recommended relevant item counts 1, or the value is
-    NaN with ``without_judged="undefined"``.
+    NaN with ``without_judged="undefined"``. With ``negative_grades="unjudged"`` items of relevance
+    below 0 are not judged.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
     0.75
+    >>> bpref([1, 2], {1: -1, 2: 1}), bpref([1, 2], {1: -1, 2: 1}, negative_grades="unjudged")
+    (0.0, 1.0)
     """
-    relevant = [item for item, score in relevance_scores.items() if score > 0]
-    irrelevant = len(relevance_scores) - len(relevant)
+    check_option("negative_grades", negative_grades, "irrelevant", "unjudged")
+    lowest = 0 if negative_grades == "unjudged" else -math.inf
+    judged = {item: score for item, score in relevance_scores.items() if score >= lowest}
+    relevant = {item for item, score in judged.items() if score > 0}
+    irrelevant = len(judged) - len(relevant)
     if not relevant:
         return math.nan
     total, above = 0.0, 0
@@ -32,7 +42,7 @@ def bpref(
         if item in relevant:
             limit = min(irrelevant, len(relevant))
             total += 1 - min(above, len(relevant)) / limit if limit else 1
-        elif item in relevance_scores:
+        elif item in judged:
             above += 1
     if not irrelevant and without_judged == "undefined" and total:
         return math.nan

@@ -11,7 +11,7 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.block import Block
+from rankwise.core.block import Block, Cutoffs
 from rankwise.measures.arithmetic import check_parameter, need_cutoff
 from rankwise.measures.hit_sums import HitSum, RunningSum
 from rankwise.measures.kinds import Composed, at_cutoffs
@@ -220,6 +220,10 @@ class AveragePrecision(HitSum):
         How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
         over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
         the precision at the end of the block (as in scikit-learn).
+    without_relevant : {"undefined", "one"}, default="undefined"
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of
+        the evaluation applies, or 1 (as in scikit-learn's
+        ``label_ranking_average_precision_score``).
 
     References
     ----------
@@ -234,10 +238,23 @@ class AveragePrecision(HitSum):
 
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
     ties: Literal["expected", "blocks"] = "expected"
+    without_relevant: Literal["undefined", "one"] = "undefined"
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:  # type: ignore[override]
+        """Users with relevant items, or every user if the others count 1."""
+        return "relevance" if self.without_relevant == "undefined" else "user"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,)."""
+        values = super().values(block, k)
+        if self.without_relevant == "undefined":
+            return values
+        return [block.xp.where(block.n_relevant > 0, value, block.xp.ones_like(value)) for value in values]
 
     def terms(self, block: Block) -> Array:
         """Return the precision at the rank of each hit: hits so far over the rank."""

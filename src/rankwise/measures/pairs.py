@@ -23,8 +23,8 @@ class BPref(Weightable, PerUser):
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
-    :math:`N_u` ground truth items of the user are not relevant, and :math:`n_i` of them are ranked
-    above item i; items without a ground truth row are skipped. Range [0, 1]; higher is better.
+    :math:`N_u` items of the user are judged not relevant, and :math:`n_i` of them are ranked above
+    item i; items that are not judged are skipped. Range [0, 1]; higher is better.
 
     Parameters
     ----------
@@ -32,6 +32,9 @@ class BPref(Weightable, PerUser):
         The term of a recommended relevant item for a user without ground truth items that are not
         relevant: 1 (as in trec_eval), or the user has no value (as in ranx). Without a recommended
         relevant item the value is 0 either way.
+    negative_grades : {"irrelevant", "unjudged"}, default="irrelevant"
+        How ground truth rows with a grade below 0 that are not relevant count: as judged not
+        relevant, or as not judged (as in trec_eval).
 
     References
     ----------
@@ -47,19 +50,22 @@ class BPref(Weightable, PerUser):
     inputs = ("judged",)
     reads_below_k = True
     without_judged: Literal["one", "undefined"] = "one"
+    negative_grades: Literal["irrelevant", "unjudged"] = "irrelevant"
 
     def value(self, block: Block, k: int) -> Array:
         """Return binary preference, shape (U,)."""
         rows, xp = block.judged, block.xp
-        irrelevant = 1.0 - rows.relevant
+        irrelevant = self._irrelevant(rows)
         per_user = bincount(rows.user, irrelevant, block.n_users)
         before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
         above = xp.cumulative_sum(irrelevant) - xp.take(before, rows.user)
         n_relevant = xp.astype(block.n_relevant, xp.float64)
         n_irrelevant = xp.astype(block.n_judged, xp.float64) - n_relevant
+        if self.negative_grades == "unjudged":
+            n_irrelevant = n_irrelevant - rows.n_negative
         bound = xp.take(xp.minimum(n_irrelevant, n_relevant), rows.user)
         limit = xp.take(n_relevant, rows.user)
-        loss = divide(_mean_above(block, rows, above, limit), bound)
+        loss = divide(_mean_above(block, rows, irrelevant, above, limit), bound)
         terms = rows.relevant * (1.0 - loss) * block.item_weight(rows.user, rows.item)
         value = divide(bincount(rows.user, terms, block.n_users), n_relevant)
         if self.without_judged == "undefined":
@@ -67,8 +73,16 @@ class BPref(Weightable, PerUser):
             value = or_nan(value, (n_irrelevant > 0) | ~hit)
         return value
 
+    def _irrelevant(self, rows: JudgedRows) -> Array:
+        """Return 1 where a recommended item is judged not relevant, else 0."""
+        irrelevant = 1.0 - rows.relevant
+        if self.negative_grades == "irrelevant":
+            return irrelevant
+        xp = namespace(irrelevant)
+        return irrelevant * xp.astype(rows.truth >= 0, xp.float64)
 
-def _mean_above(block: Block, rows: JudgedRows, above: Array, limit: Array) -> Array:
+
+def _mean_above(block: Block, rows: JudgedRows, irrelevant: Array, above: Array, limit: Array) -> Array:
     """Return min(irrelevant items above each row, limit); its expectation where scores tie.
 
     In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to
@@ -77,7 +91,6 @@ def _mean_above(block: Block, rows: JudgedRows, above: Array, limit: Array) -> A
     xp = namespace(above)
     if rows.tie is None:
         return xp.minimum(above, limit)
-    irrelevant = 1.0 - rows.relevant
     # Rows of one user and one tied group are adjacent; number the groups.
     new = xp.ones(rows.rank.shape[0], dtype=xp.int64)
     same = (rows.user[1:] == rows.user[:-1]) & (rows.tie[1:] == rows.tie[:-1])

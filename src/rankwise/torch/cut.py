@@ -137,9 +137,18 @@ def _judged(ranked: Ranked, relevant: Tensor, order: TieOrder) -> JudgedRows:
         item=judged.rows.item[rows],
         truth=judged.rows.gain[rows],
         relevant=relevant[rows].to(torch.float64),
+        n_negative=_negative(judged, relevant, ranked.user.shape[0]),
         score=None if judged.score is None else judged.score[rows],
         tie=judged.first[rows] if ranked.has_ties else None,
     )
+
+
+def _negative(judged: ItemRanks, relevant: Tensor, size: int) -> Tensor:
+    """Return how many rows of each user have a negative grade and are not relevant."""
+    value = judged.rows.value
+    negative = torch.zeros_like(relevant) if value is None else (value < 0) & ~relevant
+    n_negative: Tensor = sum_whole(judged.rows.row, negative, size)
+    return n_negative
 
 
 def _recommended(ranked: Ranked, relevant: Tensor) -> RecommendedRows:

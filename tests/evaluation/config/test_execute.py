@@ -102,6 +102,19 @@ def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
     assert once["comparison"] == twice["comparison"]
 
 
+def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_have(files):
+    text = "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval, measures: [P@5, rbp@5]}\n"
+    first = run(files, text + PLAIN)
+    resolved = (first.folder / "config.yaml").read_text()
+    full = "rbp(p=0.8,normaliser=none,max_relevance=None)@5"
+    assert (
+        f"# These metrics are not of convention trec_eval; they are rankwise's own definitions:\n#   {full}\n"
+        in resolved
+    )
+    assert yaml.safe_load(resolved)["evaluation"]["measures"] == ["precision@5", full]
+    same(execute(read_experiment(first.folder / "config.yaml")).results["popular"], first.results["popular"])
+
+
 def test_another_file_than_the_resolved_one_is_refused(files):
     (files / "mine.csv").write_text((files / "near.csv").read_text())
     first = run(files, "data: {truth: split}\nsystems: mine.csv\n" + PLAIN)

@@ -195,7 +195,8 @@ def of_candidates(data: common.Data, cutoffs: list[int], report: common.Report) 
     report.measure("label_ranking_loss(loop)", partial(mean_of_rows, loss, rows))
     report.measure("log_loss", partial(sm.log_loss, labels[unseen], scores[unseen]))
     report.measure("brier_score_loss", partial(sm.brier_score_loss, labels[unseen], scores[unseen]))
-    errors(grades[grades > 0], data.scores[grades > 0], "(all candidates)", report)
+    truth = data.table("truth").sort_values(["user", "item"])
+    errors(truth["rating"].to_numpy(), data.scores[truth["user"], truth["item"]], "(all candidates)", report)
 
 
 def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:

@@ -32,7 +32,17 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     sections said stands where rankwise has it.
     """
     text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
-    return HEAD.format(version=__version__) + text
+    return HEAD.format(version=__version__) + _own_definitions(experiment) + text
+
+
+def _own_definitions(experiment: Experiment) -> str:
+    """Return the comment that names the metrics that the convention does not have."""
+    convention = experiment.settings.convention
+    own = {} if convention is None else convention.own_definitions(experiment.settings.measures)
+    if not own:
+        return ""
+    lines = "".join(f"#   {text}\n" for text in own.values())
+    return f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
 
 
 def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:

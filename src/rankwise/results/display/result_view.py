@@ -188,7 +188,9 @@ def _convention_rule(provenance: Mapping[str, Any]) -> str:
     if convention is None:
         return ""
     library = convention["library"]
-    return f"convention {convention['name']}" + (f" ({library})" if library else "")
+    rule = f"convention {convention['name']}" + (f" ({library})" if library else "")
+    own = provenance.get("own_definitions")
+    return f"{rule}, except rankwise's own {', '.join(own.values())}" if own else rule
 
 
 def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:

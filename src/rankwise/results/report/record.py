@@ -107,13 +107,17 @@ def conventions(material: Material) -> list[Block]:
     keys = dict.fromkeys(key for settings in known.values() for key in settings)
     rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "measures"]
     blocks: list[Block] = [Grid(TableView(["setting", *known], rows, left=range(len(known) + 1)))]
-    parameters: dict[str, str] = {}
+    rows = []
     for result in material.results.values():
+        own = result.provenance.get("own_definitions", {})
+        convention = result.provenance.get("settings", {}).get("convention", "default")
         for measure, given in result.provenance.get("measures", {}).items():
-            parameters[measure] = ", ".join(f"{key}={_said(value)}" for key, value in given.items())
-    if parameters:
-        listed = [[name, text or "none"] for name, text in parameters.items()]
-        grid = Grid(TableView(["measure", "parameters in full"], listed, left=(0, 1)))
+            parameters = ", ".join(f"{key}={_said(value)}" for key, value in given.items())
+            whose = "rankwise" if measure in own or convention == "default" else convention
+            rows.append([measure, parameters or "none", whose])
+    if rows:
+        listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+        grid = Grid(TableView(["measure", "parameters in full", "definition of"], listed, left=(0, 1, 2)))
         blocks.append(Folded("Parameters of every measure", [grid]))
     return blocks
 
