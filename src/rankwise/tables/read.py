@@ -19,14 +19,22 @@ from rankwise.tables.by_position import from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import KEEP_OTHERS, NUMBERS, as_table, from_arrow, from_frame, in_one_piece, series_as_frame
-from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
+from rankwise.tables.frames import (
+    KEEP_OTHERS,
+    NUMBERS,
+    as_table,
+    from_frame,
+    in_one_piece,
+    readable_columns,
+    series_as_frame,
+)
+from rankwise.tables.in_memory import from_mapping, from_rows, refuse_tuples, rows_of
 from rankwise.tables.on_disk import file_state
 from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import check_finite, checked_ids, empty_table
+from rankwise.tables.validation import check_finite, check_ranks, checked_ids, empty_table
 
 __all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
@@ -90,6 +98,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
             check_finite(table.frame[column], column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
+        check_ranks(rank, table)
         whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
         if whole and rank.dtype != pl.Int64:
             table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
@@ -160,22 +169,36 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progres
         return from_file(source, role, given)
     library = type(source).__module__.split(".")[0].lstrip("_")
     if type(source).__name__ == "Series" and library == "pandas":
-        source = source.to_list() if role == "items" else series_as_frame(source, role)
+        if role == "items":
+            source = source.to_list()
+        else:
+            source, given = series_as_frame(source, role, given)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        return from_frame(from_arrow(source, role), role, given, role, f"{library} table")
+        refuse_tuples(_cells_of(source), role, given)
+        return from_frame(readable_columns(source, role), role, given, role, f"{library} table")
     if isinstance(source, Mapping):
         frame, layout = from_mapping(source, role)
         if layout == "columns":
+            refuse_tuples(source, role, given)
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     if role != "items" and isinstance(source, list | tuple) and rows_of(source):
         frame, layout = from_rows(source, role)
         if layout == "records":
+            rows = [row if isinstance(row, Mapping) else row._asdict() for row in source]
+            refuse_tuples({name: [row.get(name) for row in rows] for name in rows[0]}, role, given)
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
+
+
+def _cells_of(source: Any) -> dict[Any, Any]:
+    """Return the columns of a pandas frame that hold Python's objects; none of other tables."""
+    if not hasattr(source, "reset_index") or not source.columns.is_unique:
+        return {}
+    return {name: source[name] for name, dtype in source.dtypes.items() if dtype.kind == "O"}
 
 
 def _numbers_of(role: TableRole, given: Mapping[str, str | None]) -> Numbers:
