@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import rankwise as rw
-from rankwise.errors import ColumnError, InputError
+from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
 
 RANKED = pd.DataFrame(
     {"user": [3, 3, 4, 4], "item": [7, 8, 6, 5], "rank": [2, 1, 2, 1], "score": [0.5, 0.25, 0.75, 0.125]}
@@ -126,7 +127,7 @@ def test_sparse_columns_of_pandas_are_read():
     assert rw.evaluate(run, TRUTH, "mrr")["mrr"] == 0.75
     genres = pd.get_dummies(pd.Series(["a", "b", "a", "b"]), prefix="genre", sparse=True)
     items = pd.concat([pd.DataFrame({"item": [7, 8, 6, 5]}), genres], axis=1)
-    dense = items.astype({name: bool for name in genres})
+    dense = items.astype(dict.fromkeys(genres, bool))
     values = [
         rw.evaluate(RANKED, TRUTH, "srecall(categories='genre_*')@2", items=table).values for table in (items, dense)
     ]
@@ -162,3 +163,82 @@ def test_a_relevance_that_is_nan():
         rw.evaluate(RANKED, truth, "mrr")
     assert raised.value.hint == "drop those rows, or give each of them a relevance"
     assert rw.evaluate(RANKED, truth.dropna(), "mrr")["mrr"] == 0.5
+
+
+def test_a_prediction_beside_a_rating_is_the_score():
+    run = RANKED.drop(columns="rank").rename(columns={"score": "rating"}).assign(prediction=[0.25, 0.5, 0.125, 0.75])
+    with pytest.raises(ColumnError, match="two columns could be the score") as raised:
+        rw.evaluate(run, TRUTH, "mrr")
+    assert 'columns={"recommendations.score": "prediction"}' in raised.value.hint
+    assert "rw.evaluate_ratings" in raised.value.hint
+    assert rw.evaluate(run, TRUTH, "mrr", columns={"recommendations.score": "prediction"})["mrr"] == 0.75
+    assert rw.evaluate_ratings(run, "mae")["mae"] > 0
+
+
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csr_array, sparse.csc_matrix])
+def test_an_entry_of_a_matrix_that_is_stored_in_parts(kind):
+    row, column, data = np.array([3, 3, 3, 4]), np.array([7, 7, 8, 6]), np.array([0.5, 0.5, 0.75, 1.0])
+    matrix = sparse.coo_array((data, (row, column)), shape=(5, 9))
+    if kind is not sparse.coo_array:  # compressed, with repeated entries: conversion would add them up
+        major, minor = (row, column) if kind is sparse.csr_array else (column, row)
+        order = np.argsort(major, kind="stable")
+        size = 5 if kind is sparse.csr_array else 9
+        edges = np.searchsorted(major[order], np.arange(size + 1))
+        matrix = kind((data[order], minor[order], edges), shape=(5, 9))
+    for options in ({}, {"duplicates": "first"}):
+        for lists, truth in ((matrix, TRUTH), ({3: [7, 8]}, matrix)):
+            with pytest.raises(DuplicateError, match="several entries of one user and item") as raised:
+                rw.evaluate(lists, truth, "mrr", **options)
+            assert raised.value.hint.startswith("matrix.sum_duplicates()")
+    matrix.sum_duplicates()
+    assert rw.evaluate(matrix, TRUTH, "mrr")["mrr"] == 0.75
+
+
+def test_stored_zeros_of_a_matrix_are_rows():
+    train = sparse.coo_array((np.array([0.0, 1.0]), (np.array([3, 4]), np.array([7, 5]))), shape=(5, 9))
+    rows = pd.DataFrame({"user": [3, 4], "item": [7, 5], "rating": [0.0, 1.0]})
+    for kind in (train, train.tocsr(), train.tocsc(), rows):
+        result = rw.evaluate({3: [7, 8], 4: [5, 6]}, TRUTH, "mrr", train=kind, exclude_seen=True)
+        assert result["mrr"] == 1.0
+        assert result.counts["seen_items_taken_out"] == 2
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_repeated_row_with_its_rank_is_a_duplicate_not_two_items(text, moved):
+    run = pl.DataFrame({"user": [3, 3, 3, 4], "item": [7, 7, 8, 6], "rank": [1, 1, 2, 1]})
+    truth = TRUTH
+    if text:
+        run, truth = run.with_columns(pl.col("item").cast(pl.String)), {3: {"8"}, 4: {"6"}}
+    run = run[[2, 0, 3, 1]] if moved else run
+    with pytest.raises(DuplicateError, match="duplicate item in a") as raised:
+        rw.evaluate(run, truth, "mrr")
+    assert 'duplicates="first"' in raised.value.hint
+    for ranks in ("close", "keep"):
+        result = rw.evaluate(run, truth, "mrr", duplicates="first", ranks=ranks)
+        assert result["mrr"] == 0.75
+        assert result.counts["duplicates_dropped"] == 1
+        assert not result.counts.get("lists_with_rank_gaps")
+    two = run.with_columns(
+        item=pl.Series(["7", "9", "8", "6"] if text else [7, 9, 8, 6])[[2, 0, 3, 1] if moved else [0, 1, 2, 3]]
+    )
+    with pytest.raises(ScoreError, match="two items of one list have the same rank"):
+        rw.evaluate(two, truth, "mrr", duplicates="first")
+
+
+def test_a_gap_below_a_repeated_row_is_kept():
+    run = pl.DataFrame({"user": [3, 3, 3], "item": [7, 7, 8], "rank": [1, 1, 3]})
+    result = rw.evaluate(run, {3: {8}}, "mrr", duplicates="first", ranks="keep")
+    assert result["mrr"] == pytest.approx(1 / 3)
+
+
+def test_trec_files_in_the_place_of_each_other(tmp_path):
+    qrels, run = tmp_path / "a.qrels", tmp_path / "b.run"
+    qrels.write_text("q1 0 d1 1\nq1 0 d2 0\n")
+    run.write_text("q1 Q0 d2 1 0.9 me\nq1 Q0 d1 2 0.5 me\n")
+    assert rw.evaluate(run, qrels, "mrr")["mrr"] == 0.5
+    with pytest.raises(InputError, match="this file holds relevance judgements") as raised:
+        rw.evaluate(qrels, qrels, "mrr")
+    assert "swapped" in raised.value.hint
+    with pytest.raises(InputError, match=r"this file holds ranked lists \(a run\), and is passed as the truth"):
+        rw.evaluate(run, run, "mrr")

@@ -156,7 +156,7 @@ CODES = [(4, 1, 2), (4, 1, 3)]
 )
 def test_ids_of_several_parts(source):
     columns = {"recommendations.item": "code"} if "code" in source else None
-    with pytest.raises(InputError, match="ids are integers or strings|several rows of lists") as raised:
+    with pytest.raises(InputError, match=r"ids are integers or strings|several rows of lists") as raised:
         rw.evaluate(source, {3: {"4-1-3"}}, "mrr", columns=columns)
     assert "join" in raised.value.hint
     with pytest.raises(InputError):

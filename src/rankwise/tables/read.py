@@ -15,7 +15,7 @@ import polars as pl
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
-from rankwise.tables.by_position import from_array, from_sparse
+from rankwise.tables.by_position import RANKED, from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
 from rankwise.tables.files import RawFile, read_file
@@ -267,6 +267,15 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
 
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
+    layout = raw.format.name
+    if (layout == "trec qrels" and role in RANKED) or (layout == "trec run" and role == "truth"):
+        holds = "relevance judgements (qrels)" if role in RANKED else "ranked lists (a run)"
+        raise InputError(
+            f"this file holds {holds}, and is passed as the {role}",
+            where=raw.name,
+            found=f"lines of {', '.join(raw.format.columns)}",
+            hint="are the recommendations and the ground truth swapped?",
+        )
     table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
     unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
