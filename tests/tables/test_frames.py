@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
+from rankwise.tables.frames import readable_columns
 
 RANKED = pd.DataFrame(
     {"user": [3, 3, 4, 4], "item": [7, 8, 6, 5], "rank": [2, 1, 2, 1], "score": [0.5, 0.25, 0.75, 0.125]}
@@ -242,3 +244,21 @@ def test_trec_files_in_the_place_of_each_other(tmp_path):
     assert "swapped" in raised.value.hint
     with pytest.raises(InputError, match=r"this file holds ranked lists \(a run\), and is passed as the truth"):
         rw.evaluate(run, run, "mrr")
+
+
+def test_columns_of_types_that_polars_does_not_have():
+    run = RANKED.assign(
+        month=pd.period_range("2020-01", periods=4, freq="M"), span=pd.interval_range(0, 4), wave=[1j, 2j, 3j, 4j]
+    )
+    result = rw.evaluate(run, TRUTH, "mrr")
+    assert result["mrr"] == 0.75
+    assert set(result.provenance["inputs"]["recommendations"]["unread"]) >= {"month", "span", "wave"}
+    wide = pa.table({**RANKED.to_dict("list"), "wide": pa.array([1, 2, 3, 4], pa.decimal256(50, 0))})
+    assert rw.evaluate(wide, TRUTH, "mrr")["mrr"] == 0.75
+
+
+def test_numbers_beside_a_mixed_column_keep_their_type():
+    rated = pd.DataFrame({"user": [3, 4], "item": [8, 6], "rating": np.array([0.7, 0.9], dtype="f4")})
+    plain = readable_columns(rated, "truth").schema
+    mixed = readable_columns(rated.assign(note=["a", 1]), "truth").drop("note").schema
+    assert mixed == plain

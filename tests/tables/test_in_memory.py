@@ -7,7 +7,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -124,7 +123,6 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
         (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
         (5, "not understood"),
-        (pa.table({"user": [1], "item": [2], "score": pa.array([1], pa.decimal256(50, 0))}), "fails"),
     ],
 )
 def test_refused(source, match):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 
 import pandas as pd
 import polars as pl
@@ -110,6 +111,37 @@ def test_a_score_that_is_nan_is_named_by_the_row_of_its_list():
     with pytest.raises(ScoreError, match="a score is null, NaN or infinite") as raised:
         rw.evaluate(run, TRUTH, "mrr")
     assert raised.value.where == "recommendations, column 'scores', row 2"
+
+
+class Row(tuple):
+    """Like Spark's: a tuple whose fields have names."""
+
+    def __new__(cls, **fields):
+        row = super().__new__(cls, fields.values())
+        row.fields = fields
+        return row
+
+    def asDict(self):  # noqa: N802
+        return self.fields
+
+
+Scored = namedtuple("Scored", ["item", "rating"])
+
+
+@pytest.mark.parametrize("kind", [Row, Scored])
+def test_lists_of_named_records(kind):
+    top = [[kind(item=7, rating=1), kind(item=8, rating=2.5)], None, [kind(item=6, rating=0.25)]]
+    for make in (pd.DataFrame, dict):
+        run = make({"user": [3, 5, 4], "recommendations": top})
+        with pytest.raises(InputError, match="a list is null"):
+            rw.evaluate(run, TRUTH, "mrr")
+        run = make({"user": [3, 4], "recommendations": top[::2]})
+        assert rw.evaluate(run, TRUTH, "mrr")["mrr"] == 1.0
+
+
+def test_lists_in_chunks_of_a_file(tmp_path):
+    pl.DataFrame({"user": [3, 4], "items": [[7, 8], [6]]}).write_parquet(tmp_path / "run.parquet")
+    assert rw.evaluate(tmp_path / "run.parquet", TRUTH, "mrr", chunk_rows=1)["mrr"] == 0.75
 
 
 @pytest.mark.parametrize("field", ["item", "movieId"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from rankwise.core.vocabulary import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
 from rankwise.tables.by_position import number_column
 from rankwise.tables.columns import ROLES, TableRole, could_decide, names_of, recognise, undecided
-from rankwise.tables.in_memory import from_rows, series_of
+from rankwise.tables.in_memory import from_rows, holds_records, series_of
 from rankwise.tables.list_columns import one_row_per_item
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.validation import check_exact, unreadable
@@ -85,40 +86,48 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
         return source
     if isinstance(source, pl.LazyFrame):
         return _collected(source, name)
-    is_pandas = hasattr(source, "reset_index")
-    if is_pandas:
-        if not source.columns.is_unique:
-            twice = source.columns[source.columns.duplicated()][0]
-            raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
-        source = _dense(_with_index(source, name))
+    if hasattr(source, "reset_index"):
+        return _of_pandas(source, name)
     try:
         return pl.DataFrame(source)
-    except ImportError:  # pandas without PyArrow cannot export its text
-        return _by_column(source)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        if is_pandas:
-            return _by_column(source)
-        raise InputError(
-            "a column of this table holds values of several types, or of one that cannot be read",
-            where=name,
-            found=str(error).splitlines()[0],
-            hint="give each column one type: integers, floats or text",
-        ) from error
     except (Exception, pl.exceptions.PanicException) as error:
+        if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
+            return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
+        if isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
+            raise InputError(
+                "a column of this table is of a type that cannot be read",
+                where=name,
+                found=str(error).splitlines()[0],
+                hint="select the columns that are needed, or cast it to integers, floats or text",
+            ) from error
         # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
         raise _uncollected(name, error) from error
 
 
-def _by_column(source: Any) -> pl.DataFrame:
-    """Return a pandas frame column by column, gaps in text as nulls; objects where values differ in type."""
-    columns = []
-    for column in source:
-        values = source[column].to_list()
-        gaps = source[column].isna().to_list()
-        kept = [None if gap else value for value, gap in zip(values, gaps, strict=True)]
-        text = any(isinstance(value, str) for value in kept)
-        columns.append(series_of(str(column), kept if text else values, str(column)))
-    return pl.DataFrame(columns)
+def _of_pandas(source: Any, name: str) -> pl.DataFrame:
+    """Return a pandas frame, column by column if some column cannot be read."""
+    if not source.columns.is_unique:
+        twice = source.columns[source.columns.duplicated()][0]
+        raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
+    source = _dense(_with_index(source, name))
+    records = [column for column, dtype in source.dtypes.items() if dtype.kind == "O" and holds_records(source[column])]
+    # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not records:
+            return pl.DataFrame(source)
+    return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _column(source: Any, name: Any) -> pl.Series:
+    """Return the only column of a table, gaps in text as nulls; objects where values differ in type."""
+    column = source[name]
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not holds_records(values):
+            return pl.DataFrame(source).to_series()
+    if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
+        values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
+    return series_of(str(name), values, str(name))
 
 
 def _dense(source: Any) -> Any:

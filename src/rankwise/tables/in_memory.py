@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -20,6 +20,7 @@ __all__ = [
     "from_mapping",
     "from_mapping_of_columns",
     "from_rows",
+    "holds_records",
     "id_series",
     "number_series",
     "refuse_tuples",
@@ -133,6 +134,8 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     Polars takes the type of the first list for all of them: fractions in others would be cut off.
     """
     lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    if holds_records(lists):
+        lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
     if any(value is not None and not isinstance(value, list | tuple) for value in lists):
         return pl.Series(name, column, dtype=pl.Object)
     flat = series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
@@ -144,6 +147,18 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     grouped = rows.join(grouped, on="row", how="left", maintain_order="left")
     made = pl.when(pl.col("gap").not_()).then(pl.col("list").fill_null([]))
     return grouped.select(made.alias(name))[name]
+
+
+def holds_records(column: Iterable[Any]) -> bool:
+    """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
+    first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
+    return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
+
+
+def _as_mapping(record: Any) -> Any:
+    """Return a record by name."""
+    by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
+    return record if by_name is None else by_name()
 
 
 def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
