@@ -70,9 +70,9 @@ def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
 
 def from_arrow(source: Any, name: str) -> pl.DataFrame:
     """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
+    if isinstance(source, pl.DataFrame):  # as its owner made it
+        return source
     frame = readable_columns(source, name)
-    if frame is source:  # as its owner made it
-        return frame
     column = next((column for column in frame if column.dtype == pl.Object), None)
     if column is not None:
         raise unreadable(column, name)

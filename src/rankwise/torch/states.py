@@ -94,12 +94,14 @@ class UserStates(Metric):
         super().reset()
         self._last = []
 
-    def state_dict(self, *args: Any, prefix: str = "", **kwargs: Any) -> Any:
+    def state_dict(  # type: ignore[override]
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """Return the states as tensors, in which users who came twice count once.
 
         The lists of the last update, with which they are subtracted, are not saved.
         """
-        saved = super().state_dict(*args, prefix=prefix, **kwargs)
+        saved: dict[str, Any] = super().state_dict(destination, prefix, keep_vars)
         try:
             states = self._states() if self._is_synced else self._without_repeats(None, 0)
         except RankwiseError:  # raised again when values are computed
