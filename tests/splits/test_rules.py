@@ -467,7 +467,7 @@ def test_time_based_split_of_an_array(array, column):
         (ParameterError, ARRAY, True, "have numbers"),
         (InputError, ARRAY[0], 0, "one row per interaction"),
         (ColumnError, np.where(ARRAY == 4, np.nan, ARRAY), 2, "neither a number nor a date"),
-        (ColumnError, ARRAY * 1j, 2, "numbers or dates"),
+        (ColumnError, ARRAY * 1j, 2, "of one that cannot be read"),
         (InputError, np.ma.array(ARRAY), 2, "mask would be ignored"),
         (ColumnError, np.rec.fromarrays(ARRAY.T, names="who,what,when"), "whom", "'whom'"),
         (ParameterError, TABLE, 2, "timestamp_col is the name of a column"),

@@ -7,7 +7,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -117,15 +116,13 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         ({2**63: [1]}, "must fit 64 bits"),
         (pl.DataFrame({"user": [1], "item": pl.Series([2**63], dtype=pl.UInt64)}), "64 bits"),
         ({1: [None, 2]}, "an item id is null"),
-        ({"user": [1, 1], "item": [1, "2"]}, "do not make a table"),
-        ([{"user": 1, "item": 1}, {"user": 1, "item": "2"}], "do not make a table"),
+        ({"user": [1, 1], "item": [1, "2"]}, "column .item. holds values of several types"),
+        ([{"user": 1, "item": 1}, {"user": 1, "item": "2"}], "column .item. holds values of several types"),
         ({"\ud800": [1]}, "ids are integers or strings"),
         ({1: [(5, "x")]}, "the score must be a number"),
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
         (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
         (5, "not understood"),
-        (pa.table({"user": [1], "item": [2], "score": pa.array([1], pa.decimal256(50, 0))}), "fails"),
-        (pd.DataFrame({"user": [1], "item": [2], "score": pd.arrays.SparseArray([0])}), "cannot be read"),
     ],
 )
 def test_refused(source, match):

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 import rankwise as rw
 from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
@@ -17,7 +18,7 @@ from rankwise.splits import LeaveOut
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from rankwise.torch import Collection, Measure  # noqa: E402
+from rankwise.torch import Collection, Measure, rank  # noqa: E402
 
 NAMES = ["ndcg@[2,5]", "recall@5", "gini@5", "mrr@5"]
 N_ITEMS = 20
@@ -158,16 +159,69 @@ def test_reset_clone_and_pickle(expected):
     assert fed(metrics).result().values == expected.values
 
 
-def test_state_dict(expected):
-    metrics = Collection(NAMES, n_items=N_ITEMS)
-    assert not metrics.state_dict()  # as every metric's: states are not saved unless asked for
-    metrics.persistent(mode=True)
-    fed(metrics)
-    other = Collection(NAMES, n_items=N_ITEMS)
-    other.persistent(mode=True)
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("single", [True, False])
+def test_states_that_are_saved_in_mid_epoch(expected, tmp_path, fresh, single):
+    """A repeated user of the last update before saving, or after loading, counts once."""
+    names = "gini@5" if single else NAMES
+    make = (lambda: Measure(names, n_items=N_ITEMS)) if single else (lambda: Collection(names, n_items=N_ITEMS))
+    (scores, target, users), *later = batches()
+    metrics = make()
+    metrics.update(scores, target, users=users)
+    metrics.update(scores[:3], target[:3], users=users[:3])  # as DistributedSampler fills up batches
+    torch.save(metrics.state_dict(), tmp_path / "metrics.pt")
+    other = make() if fresh else fed(make(), seed=1)
+    other.load_state_dict(torch.load(tmp_path / "metrics.pt"))
+    for one in (metrics, other):
+        if one is metrics:  # the saved one cannot take back what came before its last update
+            one.reset()
+            one.update(scores, target, users=users)
+        for part in later:
+            one.update(part[0], part[1], users=part[2])
+        one.update(scores[3:5], target[3:5], users=users[3:5])
+    wanted = {name: value for name, value in expected.values.items() if not single or name == names}
+    assert dict(metrics.result().values) == dict(other.result().values) == wanted
+    assert other.per_user().equals(metrics.per_user())
+    assert other.result().counts["users_repeated"] == metrics.result().counts["users_repeated"] + 3
+
+
+def test_states_are_loaded_before_anything_else(expected):
+    saved = fed(Collection(NAMES, n_items=N_ITEMS)).state_dict()
+    one, other = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)
+    one.load_state_dict(saved)
+    other.load_state_dict(saved)
+    one.update(torch.zeros(1, N_ITEMS), torch.tensor([0]), users=torch.tensor([99]))
+    assert other.result().values == expected.values  # the loaded states are its own
+    assert one.result().counts["users"] == 25
+    one.load_state_dict(saved)  # over values that were computed already
+    assert {name: value.item() for name, value in one.compute().items()} == dict(expected.values)
+
+
+def test_states_of_an_empty_metric_and_of_a_module():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.metrics = torchmetrics.MetricCollection({"a": Collection(NAMES, n_items=N_ITEMS)})
+
+    model, other = Model(), Model()
+    other.load_state_dict(model.state_dict())
+    fed(other.metrics["a"])
+    fed(model.metrics["a"])
+    other.load_state_dict(model.state_dict())
+    assert other.metrics["a"].result().counts["users"] == 24
+    other.metrics["a"].persistent(mode=False)
+    assert not other.state_dict()
+
+
+def test_states_of_a_user_who_came_twice_with_two_lists_are_saved_as_they_are():
+    metrics = Collection("recall@1")
+    for item in (0, 1):
+        metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([item]), users=torch.tensor([7]))
+    other = Collection("recall@1")
     other.load_state_dict(metrics.state_dict())
-    with pytest.warns(UserWarning, match="before the ``update``"):  # as after any load
-        assert other.result().values == expected.values
+    for one in (metrics, other):
+        with pytest.raises(DuplicateError, match="a user came twice"):
+            one.compute()
 
 
 def test_forward_gives_the_batch_and_adds_it(expected):
@@ -463,21 +517,39 @@ def sparse_row(values, width=3):
         )
 
 
-def test_stored_zeros():
-    """What is stored as false is not there; a relevance of 0 is judged, and excludes nothing."""
+@pytest.mark.parametrize("zero", [False, 0.0, 0])
+def test_stored_zeros(zero):
+    """What is stored is judged, seen or excluded, also when its value is 0."""
     scores = torch.tensor([[0.9, 0.5, 0.1]])
+    stored = sparse_row([zero, type(zero)(1)])
     metrics = Collection("recall@1")
-    metrics.update(scores, sparse_row([False, True]))
+    metrics.update(scores, stored)
     assert metrics.compute()["recall@1"].item() == 0.0
+    assert metrics.result().counts["truth_rows"] == 2
+    only = sparse_row([zero])
     metrics.reset()
-    metrics.update(scores, torch.tensor([0]), exclude=sparse_row([0.0]))
-    assert metrics.compute()["recall@1"].item() == 1.0
-    seen = Collection("recall@1", n_items=3, train=sparse_row([0.0, 1.0]), exclude_seen=True)
-    seen.update(scores, torch.tensor([0]), users=torch.tensor([0]))
-    assert seen.compute()["recall@1"].item() == 1.0
-    judged = Collection("bpref")
-    judged.update(scores, sparse_row([0.0, 1.0]))
-    assert judged.compute()["bpref"].item() == 0.0
+    metrics.update(scores, torch.tensor([0]), exclude=only)
+    metrics.update(scores, torch.tensor([1]), exclude=only)
+    assert metrics.compute()["recall@1"].item() == 0.5
+    assert rank(scores, 1, exclude=only).items.tolist() == [[1]]
+    lists = Collection("recall@1")
+    lists.update(torch.tensor([[0, 1]]), torch.tensor([1]), exclude=only)
+    assert lists.compute()["recall@1"].item() == 1.0
+    dense = Collection("recall@1")  # the zeros of a dense mask say nothing
+    dense.update(scores, torch.tensor([0]), exclude=torch.tensor([[zero, zero, zero]]).to(torch.float32))
+    assert dense.compute()["recall@1"].item() == 1.0
+
+
+def test_stored_zeros_of_seen_items_are_those_of_scipy():
+    scores = torch.tensor([[0.9, 0.5, 0.1]])
+    matrix = csr_array((np.array([0.0]), ([0], [0])), shape=(1, 3))
+    for train in (sparse_row([0.0]), sparse_row([False]), sparse_row([0]), matrix, {"user": [0], "item": [0]}):
+        seen = Collection("recall@1", n_items=3, train=train, exclude_seen=True)
+        seen.update(scores, torch.tensor([1]), users=torch.tensor([0]))
+        assert seen.compute()["recall@1"].item() == 1.0
+    assert rw.rank(scores.numpy(), 1, exclude=matrix).frame["item"].to_list() == [1]
+    result = rw.evaluate({0: [0, 1]}, {0: {1}}, "recall@1", train=matrix, exclude_seen=True)
+    assert result["recall@1"] == 1.0
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32])

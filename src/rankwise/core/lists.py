@@ -190,6 +190,7 @@ def arrange(
         One list for each user that has a row.
     """
     starts, codes = user_runs(users, vocabulary, threads)
+    item_codes = items
     copied = False  # whether items and score are copies, which may be reordered in place
     tie_order = TieOrder(ties, item_order)
     has_ties = score is not None and rank is None and tie_order.is_open
@@ -221,7 +222,7 @@ def arrange(
             columns = [np.array(rank), items, *([] if score is None else [score])]
             rank, items, *rest = reorder(groups.starts, rank, columns, in_place=copied)
             score = rest[0] if rest else None
-            gaps = _gaps(groups, rank, vocabulary)
+            gaps = _gaps(groups, rank, item_codes[items] if by_row else items, vocabulary)
     elif score is not None:
         strictly, unordered = ties != "input", copied and not in_order
         if not unordered and _falls(groups.starts, score, threads, strictly=strictly):
@@ -297,13 +298,17 @@ def _by_rank(
     return Lists(groups.user, groups.starts, ranked, scores, has_ties=False)
 
 
-def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
-    """Return the number of lists with gaps between ranks; raise if two items share a rank."""
+def _gaps(groups: Groups, rank: Ints, items: Codes, vocabulary: Vocabulary) -> int:
+    """Return the number of lists with gaps between ranks; raise if two items share a rank.
+
+    An item that stands twice at its rank is a repeated row, not two items.
+    """
     starts = groups.starts
     same = rank[1:] == rank[:-1]
     same[starts[1:-1] - 1] = False
-    if same.any():
-        row = int(np.flatnonzero(same)[0])
+    differ = same & (items[1:] != items[:-1])
+    if differ.any():
+        row = int(np.flatnonzero(differ)[0])
         user = vocabulary.decode(groups.user[owners(starts, np.array([row]))])[0]
         raise ScoreError(
             "two items of one list have the same rank",
@@ -312,6 +317,7 @@ def _gaps(groups: Groups, rank: Ints, vocabulary: Vocabulary) -> int:
             hint='give every item of a list its own rank, or leave the column unused: columns={"rank": None}',
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
+    jumps[:-1] &= ~same
     first = rank[starts[:-1]]  # in place of the step to the next list: ranks count from 1 or from 0
     jumps[starts[1:] - 1] = (first != 1) & (not (first == 0).all())
     return int(np.add.reduceat(jumps, starts[:-1]).astype(bool).sum())

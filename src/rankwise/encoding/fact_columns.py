@@ -17,6 +17,7 @@ from rankwise.core.texts import plain_texts
 from rankwise.errors import ColumnError, MeasureError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, TableRole, choose, known_column
 from rankwise.tables.table import Table
+from rankwise.tables.validation import check_was_read
 
 __all__ = ["Found", "Matrix", "Named", "find", "read_categories", "read_features", "read_groups"]
 
@@ -93,6 +94,7 @@ def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None
             return Found(tuple(several), several=True)
     if chosen in names:
         return Found((chosen,))
+    check_was_read(table, chosen)
     groups = {"item_group": "groups of items", "user_group": "groups of users"}
     raise MeasureError(
         f"{measure} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "

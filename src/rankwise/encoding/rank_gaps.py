@@ -41,7 +41,7 @@ def fill_gaps(table: Recommendations) -> Recommendations:
         )
     if int(frame["rank"].to_numpy().min()) < 1:
         raise ScoreError("ranks count from 1", where=table.source, found=str(frame["rank"].min()))
-    last = frame.group_by("user", maintain_order=True).agg(pl.max("rank"), rows=pl.len())
+    last = frame.group_by("user", maintain_order=True).agg(pl.max("rank"), rows=pl.n_unique("rank"))
     last = last.filter(pl.col("rank") > pl.col("rows"))
     if last.is_empty():
         return table

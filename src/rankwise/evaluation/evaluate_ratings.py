@@ -19,9 +19,10 @@ from rankwise.measures.read import MeasureLike
 from rankwise.results.result import Result
 from rankwise.tables.columns import ROLES, Columns, choose, plain_name
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import from_arrow
+from rankwise.tables.frames import readable_columns
 from rankwise.tables.in_memory import from_mapping_of_columns, id_series, number_series
 from rankwise.tables.read import from_file
+from rankwise.tables.validation import unreadable
 
 __all__ = ["evaluate_ratings"]
 
@@ -134,7 +135,7 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
     if isinstance(source, Mapping):
         source = from_mapping_of_columns(source, "interactions")
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        return _named(from_arrow(source, "ratings"), columns)
+        return _named(readable_columns(source, "ratings"), columns)
     if isinstance(source, Iterable):
         return _from_predictions(list(source))
     raise InputError(
@@ -209,9 +210,11 @@ def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
 
 
 def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
-    return frame.select(
-        pl.col(_find(frame, role, columns)).alias(role) for role in ("user", "item", "score", "relevance")
-    )
+    names = {role: _find(frame, role, columns) for role in ("user", "item", "score", "relevance")}
+    for name in names.values():
+        if frame.schema[name] == pl.Object:
+            raise unreadable(frame[name], "ratings")
+    return frame.select(pl.col(name).alias(role) for role, name in names.items())
 
 
 def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:

@@ -14,6 +14,7 @@ from rankwise.tables.align import matching
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 from rankwise.tables.train_groups import GROUP_NAMES, TrainGroups
+from rankwise.tables.validation import check_was_read
 
 __all__ = ["UserTable"]
 
@@ -108,6 +109,7 @@ def _check_column(users: Table | None, name: str) -> None:
         raise ParameterError(
             f"column {name!r} of the users was asked for, but there is no table of users", hint="pass users="
         )
+    check_was_read(users, name)
     if name not in users.frame.columns:
         raise ColumnError(
             f"there is no column {name!r}",

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.sparse import check_sparse
-from rankwise.errors import IdError, InputError
+from rankwise.errors import DuplicateError, IdError, InputError
 from rankwise.tables.columns import TableRole
 from rankwise.tables.validation import check_exact
 
@@ -101,11 +101,33 @@ def _ragged(role: TableRole) -> InputError:
 
 
 def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
-    """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame."""
+    """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame.
+
+    Every stored entry is a row, also when its value is 0.
+    """
     check_sparse(source, f"the matrix of {role}")
+    if role in (*RANKED, "truth"):
+        _check_distinct(source, role)
     matrix = source.tocoo()
     number = pl.Series(number_column(role), matrix.data.astype(np.float64))
     if matrix.dtype.kind in "iu":
         check_exact(pl.Series(matrix.data), number, number.name, role)
     users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
     return pl.DataFrame([users.alias("user"), items.alias("item"), number])
+
+
+def _check_distinct(matrix: Any, role: TableRole) -> None:
+    """Raise if a matrix stores an entry in parts, which SciPy adds up wherever it reads them."""
+    csr = matrix.tocsr()
+    if csr.has_canonical_format and csr.nnz == matrix.nnz:
+        return
+    csr = csr.copy()
+    csr.sum_duplicates()
+    repeated = matrix.nnz - csr.nnz
+    if repeated:
+        raise DuplicateError(
+            "a sparse matrix has several entries of one user and item",
+            where=role,
+            found=f"{repeated} such entries",
+            hint="matrix.sum_duplicates() adds them up, as SciPy does",
+        )

@@ -14,6 +14,7 @@ from rankwise.core.threads import check_not_forked
 from rankwise.errors import ParameterError
 from rankwise.tables.columns import Columns, TableRole, choose, recognise
 from rankwise.tables.compressed import local_file
+from rankwise.tables.list_columns import one_row_per_item
 from rankwise.tables.on_disk import file_hash
 from rankwise.tables.parquet import damaged, scan_parquet
 from rankwise.tables.read import read_table, unread_of, wanted_by
@@ -88,11 +89,12 @@ class Chunks:
         given = choose(columns, _ROLE)
         try:
             self._lazy, self._names = scan_parquet(self.file, wanted_by(_ROLE, given))
-            names = self._lazy.collect_schema().names()
+            empty = self._lazy.head(0).collect()
             self.total = int(self._lazy.select(pl.len()).collect().item())
         except (*POLARS_FAILURES, OSError) as error:
             raise damaged(self._source, error) from error
-        self._user = recognise(names, _ROLE, given, self._source)["user"]
+        empty, _ = one_row_per_item(empty, _ROLE, given, self._source)
+        self._user = recognise(empty.columns, _ROLE, given, self._source)["user"]
 
     def __iter__(self) -> Iterator[Table]:
         last_user: pl.DataFrame | None = None

@@ -202,11 +202,12 @@ def known_column(
 
 
 def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str) -> ColumnError:
+    strong = [name for name in matches if plain_name(name) != _WEAK.get(column)] or matches
+    hint = f'say which: columns={{"{role}.{column}": "{strong[0]}"}}'
+    if column == "score" and len(strong) < len(matches):
+        hint += "; predicted ratings beside true ones are evaluated by rw.evaluate_ratings"
     return ColumnError(
-        f"two columns could be the {column}",
-        where=where,
-        found=", ".join(map(repr, matches)),
-        hint=f'say which: columns={{"{role}.{column}": "{matches[0]}"}}',
+        f"two columns could be the {column}", where=where, found=", ".join(map(repr, matches)), hint=hint
     )
 
 

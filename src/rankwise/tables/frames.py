@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,10 +11,12 @@ import polars as pl
 from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.core.threads import default_threads, each
 from rankwise.errors import ColumnError, InputError
+from rankwise.tables.by_position import number_column
 from rankwise.tables.columns import ROLES, TableRole, could_decide, names_of, recognise, undecided
-from rankwise.tables.in_memory import from_mapping_of_columns, from_rows
+from rankwise.tables.in_memory import from_rows, holds_records, series_of
+from rankwise.tables.list_columns import one_row_per_item
 from rankwise.tables.table import Recommendations, Table
-from rankwise.tables.validation import check_exact
+from rankwise.tables.validation import check_exact, unreadable
 
 __all__ = [
     "KEEP_OTHERS",
@@ -23,6 +26,7 @@ __all__ = [
     "from_frame",
     "in_one_piece",
     "is_truth_values",
+    "readable_columns",
     "series_as_frame",
     "typed",
     "whole",
@@ -66,48 +70,87 @@ def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
 
 def from_arrow(source: Any, name: str) -> pl.DataFrame:
     """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
+    if isinstance(source, pl.DataFrame):  # as its owner made it
+        return source
+    frame = readable_columns(source, name)
+    column = next((column for column in frame if column.dtype == pl.Object), None)
+    if column is not None:
+        raise unreadable(column, name)
+    return frame
+
+
+def readable_columns(source: Any, name: str) -> pl.DataFrame:
+    """Return a table as `from_arrow` does, with columns of pandas that Polars cannot read as objects.
+
+    Whoever does not need such a column can do without it.
+    """
     if isinstance(source, pl.DataFrame):
         return source
     if isinstance(source, pl.LazyFrame):
         return _collected(source, name)
     if hasattr(source, "reset_index"):
-        source = _with_index(source)
+        return _of_pandas(source, name)
     try:
         return pl.DataFrame(source)
-    except ImportError:  # pandas without PyArrow cannot export its text
-        return _by_value(source, name)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            "a column of this table holds values of several types, or of one that cannot be read",
-            where=name,
-            found=str(error).splitlines()[0],
-            hint="give each column one type: integers, floats or text",
-        ) from error
     except (Exception, pl.exceptions.PanicException) as error:
+        if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
+            return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
+        if isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
+            raise InputError(
+                "a column of this table is of a type that cannot be read",
+                where=name,
+                found=str(error).splitlines()[0],
+                hint="select the columns that are needed, or cast it to integers, floats or text",
+            ) from error
         # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
         raise _uncollected(name, error) from error
 
 
-def _by_value(source: Any, name: str) -> pl.DataFrame:
-    """Return a pandas frame column by column, gaps in text as nulls."""
-    columns = {}
-    for column in source:
-        values = source[column].to_list()
-        gaps = source[column].isna().to_list()
-        kept = [None if gap else value for value, gap in zip(values, gaps, strict=True)]
-        text = any(isinstance(value, str) for value in kept)
-        columns[str(column)] = kept if text else values
-    return from_mapping_of_columns(columns, name)
+def _of_pandas(source: Any, name: str) -> pl.DataFrame:
+    """Return a pandas frame, column by column if some column cannot be read."""
+    if not source.columns.is_unique:
+        twice = source.columns[source.columns.duplicated()][0]
+        raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
+    source = _dense(_with_index(source, name))
+    records = [column for column, dtype in source.dtypes.items() if dtype.kind == "O" and holds_records(source[column])]
+    # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not records:
+            return pl.DataFrame(source)
+    return pl.DataFrame([_column(source[[column]], column) for column in source])
 
 
-def _with_index(source: Any) -> Any:
-    """Return a pandas frame with levels of its index that are users or items as columns.
+def _column(source: Any, name: Any) -> pl.Series:
+    """Return the only column of a table, gaps in text as nulls; objects where values differ in type."""
+    column = source[name]
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not holds_records(values):
+            return pl.DataFrame(source).to_series()
+    if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
+        values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
+    return series_of(str(name), values, str(name))
 
-    Other levels are numbers of rows, or what a frame was grouped by.
-    """
-    levels = [n for n in source.index.names if isinstance(n, str) and n not in source.columns]
-    ids = [*names_of(levels, "truth", "user"), *names_of(levels, "truth", "item")]
-    return source.reset_index(level=ids) if ids else source
+
+def _dense(source: Any) -> Any:
+    """Return a pandas frame whose sparse columns, which Arrow does not have, hold all of their values."""
+    sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
+    return source.assign(**{column: source[column].sparse.to_dense() for column in sparse}) if sparse else source
+
+
+def _with_index(source: Any, where: str) -> Any:
+    """Return a pandas frame whose index is columns, except levels without a name: the numbers of rows."""
+    names = [name for name in source.index.names if isinstance(name, str)]
+    twice = [name for name in names if name in source.columns]
+    for name in twice:
+        if not (source.index.get_level_values(name).to_numpy() == source[name].to_numpy()).all():
+            raise ColumnError(
+                f"the index and a column are both called {name!r}, and differ",
+                where=where,
+                hint="rename one of them, or drop the index: df.reset_index(drop=True)",
+            )
+    levels = [name for name in names if name not in twice]
+    return source.reset_index(level=levels) if levels else source
 
 
 def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
@@ -127,15 +170,42 @@ def _uncollected(name: str, error: BaseException) -> InputError:
     )
 
 
-def series_as_frame(source: Any, role: TableRole) -> pl.DataFrame | dict[Any, Any]:
-    """Return a pandas Series as a frame if its index has user and item, else as a mapping."""
-    if source.index.nlevels == 1 and source.index.is_unique:
-        return dict(zip(source.index, source, strict=True))
-    if source.index.nlevels == 1:  # one row per interaction
-        rows = list(zip(source.index, source, strict=True))
-        return from_rows(rows, role)[0]
-    names = {"name": source.name or ("score" if role == "recommendations" else "relevance")}
-    return from_arrow(source.reset_index(**names), role)
+def series_as_frame(
+    source: Any, role: TableRole, given: Mapping[str, str | None]
+) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
+    """Return a pandas Series as a mapping by user, or as a frame if its index has several levels.
+
+    Also the names of columns that the caller has chosen, with that of the values: a Series has one
+    column of values, which needs no usual name to be the score or the relevance.
+    """
+    if source.index.nlevels == 1:
+        _check_users(source.index, role)
+        if source.index.is_unique:
+            return dict(zip(source.index, source, strict=True)), given
+        return from_rows(list(zip(source.index, source, strict=True)), role)[0], given  # one row per interaction
+    number = number_column(role)
+    name = number if source.name is None else str(source.name)
+    frame = readable_columns(source.reset_index(name=name), role)
+    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in given.values()
+    if is_known or number in given or number not in ROLES[role]:
+        return frame, given
+    return frame, {**given, number: name}
+
+
+def _check_users(index: Any, role: TableRole) -> None:
+    """Raise if the only level of the index of a Series has a name that users do not have."""
+    name = index.name
+    others = [column for column in ROLES[role] if column not in ("user", "timestamp")]
+    if not isinstance(name, str) or names_of([name], role, "user"):
+        return
+    column = next((column for column in others if names_of([name], role, column)), None)
+    if column is not None:
+        raise ColumnError(
+            f"the index of a Series holds users, and this one is called {name!r}, as the {column} is",
+            where=role,
+            hint="pass a frame: series.reset_index(), with a column for the user; or rename it: "
+            'series.rename_axis("user")',
+        )
 
 
 def from_frame(
@@ -149,14 +219,18 @@ def from_frame(
         If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
         lists, or defines relevance, although a column of numbers could.
     """
+    asks = frame.columns
     if role not in KEEP_OTHERS:
-        frame = _exploded(frame, role, given, source)
+        frame, asks = one_row_per_item(frame, role, given, source)
     columns = recognise(frame.columns, role, given, source)
-    could = could_decide(frame.columns, role, columns, given)
+    could = could_decide(asks, role, columns, given)
     could = [name for name in could if _holds_numbers(frame[name])]
     if could:
         raise undecided(role, could, source)
     chosen = {column: frame[name] for column, name in columns.items()}
+    wrong = next((column for column in chosen.values() if column.dtype == pl.Object), None)
+    if wrong is not None:
+        raise unreadable(wrong, source)
     others = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
         taken = next((name for name in others if name in columns), None)
@@ -166,8 +240,8 @@ def from_frame(
                 where=source,
                 hint=f"rename column {taken!r}",
             )
-        chosen |= {name: frame[name] for name in others}
-        others = []
+        chosen |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
+        others = [name for name in others if name not in chosen]
     out = pl.DataFrame(chosen)
     for column in NUMBERS:
         if column in columns and column != "rank" and out[column].dtype != pl.String:
@@ -190,36 +264,6 @@ def _holds_numbers(column: pl.Series) -> bool:
 def is_truth_values(text: pl.Series) -> bool:
     """Return whether all of a column's text is true or false, as pandas writes it to files."""
     return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
-
-
-def _exploded(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
-    """Return one row per item of a frame whose rows hold whole lists."""
-    nested = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List | pl.Array)]
-    if not nested:
-        return frame
-    singular = {name: name.removesuffix("s") for name in nested}
-    roles = {column: given.get(column) for column in ROLES[role]}
-    lists, renamed = [], {}
-    for column, chosen in roles.items():
-        found = [chosen] if chosen in nested else []
-        if column not in given:
-            found = names_of(nested, role, column)
-            found = found or [n for n in nested if names_of([singular[n]], role, column)]
-        if found and column not in ("user", "timestamp"):
-            lists.append(found[0])
-            if not names_of([found[0]], role, column) and column not in given:
-                renamed[found[0]] = singular[found[0]]
-    if not lists:
-        return frame
-    taken = next((new for new in renamed.values() if new in frame.columns), None)
-    if taken is not None:
-        raise ColumnError(f"two columns could be the {taken}", where=source, found=f"{taken!r} and {taken + 's'!r}")
-    try:
-        return frame.explode(lists, empty_as_null=False).rename(renamed)
-    except pl.exceptions.PolarsError as error:
-        raise ColumnError(
-            "the lists of one row are of different lengths", where=source, found=", ".join(lists)
-        ) from error
 
 
 def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:

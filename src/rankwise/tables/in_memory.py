@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.errors import FileError, IdError, InputError, ScoreError
+from rankwise.errors import FileError, IdError, InputError
 from rankwise.tables.by_position import RANKED, masked, number_column
-from rankwise.tables.columns import TableRole, names_of
+from rankwise.tables.columns import ROLES, TableRole, names_of
 from rankwise.tables.validation import check_exact
 
 __all__ = [
@@ -20,9 +20,12 @@ __all__ = [
     "from_mapping",
     "from_mapping_of_columns",
     "from_rows",
+    "holds_records",
     "id_series",
     "number_series",
+    "refuse_tuples",
     "rows_of",
+    "series_of",
 ]
 
 
@@ -51,6 +54,9 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         numbers = list(chain.from_iterable(value.values() for value in items))
     elif flat and isinstance(flat[0], tuple | list):
         layout = "{user: [(item, number)]}"
+        parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
+        if parts is not None:
+            raise parts_of_id(parts, role)
         if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in flat):
             raise InputError(
                 f"{role}: lists hold items or (item, number) pairs, not both",
@@ -71,6 +77,8 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     names = [name for name in source if isinstance(name, str)]
     ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
     found = [name for one in ids for name in names_of(names, role, one)]
+    if len(found) == 1 and len(ids) == 2 and names_of(found, role, "user"):
+        found += [name for name in names if name not in found and _holds_lists(source[name])]
     values = [source[name] for name in found]
     if len(found) < len(ids) or not all(map(_is_column, values)):
         if role == "items":
@@ -92,28 +100,119 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
 
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
-    """Return ``{name: values}`` as a frame; a column has values of one type."""
+    """Return ``{name: values}`` as a frame; a column whose values differ in type is one of objects."""
+    columns = [series_of(str(name), values, where) for name, values in source.items()]
     try:
-        return pl.DataFrame([_series(str(name), values, where) for name, values in source.items()])
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        return pl.DataFrame(columns)
+    except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
 
 
-def _series(name: str, values: Any, where: str) -> pl.Series:
-    """Return a column; whole numbers and others together are floats."""
+def series_of(name: str, values: Any, where: str) -> pl.Series:
+    """Return a column; whole numbers and others together are floats, also in lists.
+
+    Values that have no type in common stay Python's objects: `unreadable` is raised if the column
+    is needed.
+    """
     column = _values(values)
+    first = next((value for value in column if value is not None), None) if isinstance(column, list) else None
+    if isinstance(first, list | tuple | np.ndarray):
+        return _lists_of(name, column, where)
+    if isinstance(first, Mapping) and all(value is None or isinstance(value, Mapping) for value in column):
+        return _records_of(name, column, where)
     try:
         return pl.Series(name, column)
-    except (TypeError, pl.exceptions.PolarsError):
-        if not all(value is None or isinstance(value, Real) for value in column):
-            raise
-        return number_series(name, column, where)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        if all(value is None or isinstance(value, Real) for value in column):
+            return number_series(name, column, where)
+        return pl.Series(name, list(column), dtype=pl.Object)
+
+
+def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
+    """Return a column of lists.
+
+    Polars takes the type of the first list for all of them: fractions in others would be cut off.
+    """
+    lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    if holds_records(lists):
+        lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
+    if any(value is not None and not isinstance(value, list | tuple) for value in lists):
+        return pl.Series(name, column, dtype=pl.Object)
+    flat = series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
+    if flat.dtype == pl.Object:
+        return pl.Series(name, column, dtype=pl.Object)
+    rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
+    owner = np.repeat(np.arange(len(lists)), [len(value or ()) for value in lists])
+    grouped = pl.DataFrame({"row": owner, "list": flat}).group_by("row", maintain_order=True).agg("list")
+    grouped = rows.join(grouped, on="row", how="left", maintain_order="left")
+    made = pl.when(pl.col("gap").not_()).then(pl.col("list").fill_null([]))
+    return grouped.select(made.alias(name))[name]
+
+
+def holds_records(column: Iterable[Any]) -> bool:
+    """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
+    first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
+    return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
+
+
+def _as_mapping(record: Any) -> Any:
+    """Return a record by name."""
+    by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
+    return record if by_name is None else by_name()
+
+
+def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
+    """Return a column of records, each of whose fields is read as a column is."""
+    fields = dict.fromkeys(chain.from_iterable(value for value in column if value is not None))
+    values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
+    columns = [series_of(field, cells, where) for field, cells in values.items()]
+    if not columns or any(one.dtype == pl.Object for one in columns):
+        return pl.Series(name, column, dtype=pl.Object)
+    return pl.DataFrame(columns).to_struct(name)
+
+
+def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, given: Mapping[str, str | None]) -> None:
+    """Raise if a column of ids holds tuples, each of which may be one id of several parts.
+
+    Polars and Arrow have no tuples: they would become lists of items.
+    """
+    for name, values in columns.items():
+        plain = str(name)
+        is_id = plain in (given.get("user"), given.get("item")) or any(
+            names_of([one], role, column)
+            for one in (plain, plain.removesuffix("s"))
+            for column in ("user", "item")
+            if column in ROLES[role]
+        )
+        if not is_id:
+            continue
+        cells = values.values() if isinstance(values, Mapping) else values
+        first = next((cell for cell in enumerate(cells, start=1) if not _is_gap(cell[1])), None)
+        if first is not None and isinstance(first[1], tuple):
+            raise parts_of_id(first[1], f"{role}, column {plain!r}, row {first[0]}")
+
+
+def _is_gap(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def parts_of_id(value: Sequence[Any], where: str) -> IdError:
+    """Return the error for an id of several parts, such as the codes of a semantic id."""
+    return IdError(
+        "ids are integers or strings, and this is a tuple",
+        where=where,
+        found=repr(value)[:80],
+        hint='join its codes into one text, "-".join(map(str, codes)); if it is a list of items, make it a list',
+    )
 
 
 def _is_column(values: object) -> bool:
     return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset)
+
+
+def _holds_lists(values: object) -> bool:
+    """Return whether a column holds a list for each row."""
+    return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
 
 
 def _values(column: Any) -> Any:
@@ -234,17 +333,7 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
 
 def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
     names = dict.fromkeys(chain.from_iterable(source))
-    try:
-        return from_mapping_of_columns({n: [row.get(n) for row in source] for n in names}, where)
-    except InputError as error:
-        if isinstance(error, ScoreError):
-            raise
-        raise InputError(
-            "these records do not make a table",
-            where=where,
-            found=error.found,
-            hint="give each record the same fields, of one type each",
-        ) from error
+    return from_mapping_of_columns({n: [row.get(n) for row in source] for n in names}, where)
 
 
 def from_document(document: Any, where: str) -> pl.DataFrame:

@@ -15,18 +15,26 @@ import polars as pl
 from rankwise.core.arguments import bounded
 from rankwise.core.threads import check_not_forked
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
-from rankwise.tables.by_position import from_array, from_sparse
+from rankwise.tables.by_position import RANKED, from_array, from_sparse
 from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import KEEP_OTHERS, NUMBERS, as_table, from_arrow, from_frame, in_one_piece, series_as_frame
-from rankwise.tables.in_memory import from_mapping, from_rows, rows_of
+from rankwise.tables.frames import (
+    KEEP_OTHERS,
+    NUMBERS,
+    as_table,
+    from_frame,
+    in_one_piece,
+    readable_columns,
+    series_as_frame,
+)
+from rankwise.tables.in_memory import from_mapping, from_rows, refuse_tuples, rows_of
 from rankwise.tables.on_disk import file_state
 from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import check_finite, check_numeric, checked_ids, empty_table
+from rankwise.tables.validation import check_finite, check_numeric, check_ranks, checked_ids, empty_table
 
 __all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
@@ -94,6 +102,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
                 check_numeric(values, column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
+        check_ranks(rank, table)
         whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
         if whole and rank.dtype != pl.Int64:
             table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
@@ -164,22 +173,36 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progres
         return from_file(source, role, given)
     library = type(source).__module__.split(".")[0].lstrip("_")
     if type(source).__name__ == "Series" and library == "pandas":
-        source = source.to_list() if role == "items" else series_as_frame(source, role)
+        if role == "items":
+            source = source.to_list()
+        else:
+            source, given = series_as_frame(source, role, given)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        return from_frame(from_arrow(source, role), role, given, role, f"{library} table")
+        refuse_tuples(_cells_of(source), role, given)
+        return from_frame(readable_columns(source, role), role, given, role, f"{library} table")
     if isinstance(source, Mapping):
         frame, layout = from_mapping(source, role)
         if layout == "columns":
+            refuse_tuples(source, role, given)
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     if role != "items" and isinstance(source, list | tuple) and rows_of(source):
         frame, layout = from_rows(source, role)
         if layout == "records":
+            rows = [row if isinstance(row, Mapping) else row._asdict() for row in source]
+            refuse_tuples({name: [row.get(name) for row in rows] for name in rows[0]}, role, given)
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
+
+
+def _cells_of(source: Any) -> dict[Any, Any]:
+    """Return the columns of a pandas frame that hold Python's objects; none of other tables."""
+    if not hasattr(source, "reset_index") or not source.columns.is_unique:
+        return {}
+    return {name: source[name] for name, dtype in source.dtypes.items() if dtype.kind == "O"}
 
 
 def _numbers_of(role: TableRole, given: Mapping[str, str | None]) -> Numbers:
@@ -248,6 +271,15 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
 
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
+    layout = raw.format.name
+    if (layout == "trec qrels" and role in RANKED) or (layout == "trec run" and role == "truth"):
+        holds = "relevance judgements (qrels)" if role in RANKED else "ranked lists (a run)"
+        raise InputError(
+            f"this file holds {holds}, and is passed as the {role}",
+            where=raw.name,
+            found=f"lines of {', '.join(raw.format.columns)}",
+            hint="are the recommendations and the ground truth swapped?",
+        )
     table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
     unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)

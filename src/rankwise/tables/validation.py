@@ -18,9 +18,13 @@ __all__ = [
     "check_exact",
     "check_finite",
     "check_numeric",
+    "check_ranks",
+    "check_was_read",
     "checked_ids",
     "empty_table",
+    "not_finite",
     "null_ids",
+    "unreadable",
     "where_in",
 ]
 
@@ -43,6 +47,8 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
         raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
     if not (ids.dtype.is_integer() or ids.dtype == pl.String or not len(ids)):
         hint = "cast the column to integers or strings"
+        if ids.dtype.is_nested():
+            hint = "join the parts of an id into one text; several items of a user are one row each"
         if ids.dtype.is_float():
             hint += " (a column with gaps becomes float in pandas: drop or fill the gaps first)"
         raise IdError("ids are integers or strings", where=where, found=str(ids.dtype), hint=hint)
@@ -56,6 +62,27 @@ def null_ids(column: str, where: str, count: int) -> IdError:
         where=where,
         found=f"{count} null ids",
         hint="drop those rows or give them an id",
+    )
+
+
+def unreadable(column: pl.Series, where: str) -> ColumnError:
+    """Return the error for a column of Python's objects that has to be read."""
+    types = sorted({type(value).__name__ for value in column if value is not None})
+    return _of_no_type(column.name, where, " and ".join(types) or None)
+
+
+def check_was_read(table: Table, name: str | None) -> None:
+    """Raise if a table of items or users has a column that could not be read."""
+    if name in table.unread:
+        raise _of_no_type(str(name), table.source, None)
+
+
+def _of_no_type(name: str, where: str, types: str | None) -> ColumnError:
+    return ColumnError(
+        f"column {name!r} holds values of several types, or of one that cannot be read",
+        where=where,
+        found=types,
+        hint="give the column one type: integers, floats or text",
     )
 
 
@@ -78,7 +105,6 @@ def _narrow(ids: pl.Series, where: str) -> pl.Series:
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:
     """Raise unless all values of a column are finite numbers."""
-    where = where_in(table, column)
     if values.dtype.is_float() and not values.null_count() and math.isfinite(values.sum()):
         return  # the sum of NaN, or of infinity, and anything else is not finite
     check_numeric(values, column, table)
@@ -87,13 +113,37 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
         bad = bad | ~values.is_finite()
     if bad.any():
         row = int(bad.arg_true()[0])
-        user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
-        raise ScoreError(
-            f"a {column} is null, NaN or infinite",
-            where=f"{where}, row {row + 1}{user}",
-            found=f"{values[row]} ({int(bad.sum())} such rows)",
-            hint="drop those rows, or find out why the model gives no number",
-        )
+        raise not_finite(column, _place(table, column, row), f"{values[row]} ({int(bad.sum())} such rows)")
+
+
+def not_finite(column: str, where: str, found: str) -> ScoreError:
+    """Return the error for a number that is null, NaN or infinite."""
+    hint = "drop those rows, or find out why the model gives no number"
+    if column == "relevance":
+        hint = "drop those rows, or give each of them a relevance"
+    elif column == "weight":
+        hint = "give each user a weight"
+    return ScoreError(f"a {column} is null, NaN or infinite", where=where, found=found, hint=hint)
+
+
+def check_ranks(rank: pl.Series, table: Table) -> None:
+    """Raise if a rank is negative: some libraries write -1 for an item that is not ranked."""
+    if float(cast("float", rank.min())) >= 0:
+        return
+    bad = rank < 0
+    row = int(bad.arg_true()[0])
+    raise ScoreError(
+        "a rank is negative: ranks count from 0 or 1",
+        where=_place(table, "rank", row),
+        found=f"{rank[row]} ({int(bad.sum())} such rows)",
+        hint="drop the rows of items that are not ranked",
+    )
+
+
+def _place(table: Table, column: str, row: int) -> str:
+    """Return the place of a value in a message: column, row and user."""
+    user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
+    return f"{where_in(table, column)}, row {row + 1}{user}"
 
 
 def check_numeric(values: pl.Series, column: str, table: Table) -> None:

@@ -250,7 +250,7 @@ def _read_scored(
         excluded = _read_labels(exclude, items)
     elif exclude is not None:
         dense = shape if items is None else None
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=dense).nonzero()
+        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=dense)
     return Batch(user, has_users, scores, items, mask, judged, excluded)
 
 
@@ -295,7 +295,7 @@ def _read_lists(
     judged = read_rows(target, "target", size=size, n_items=n_items)
     excluded = None
     if exclude is not None:
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items).nonzero()
+        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items)
     items = items.to(torch.int64)
     check_lists(items, "lists", n_items)
     return Batch(user, has_users, None, items, None, judged, excluded)

@@ -162,7 +162,7 @@ def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
     """Return the users and the items of interactions or of lists, by position."""
     if value.layout in (torch.sparse_csr, torch.sparse_coo):
         with checks_at_end():
-            rows = read_rows(value, role, size=value.shape[0], n_items=None).nonzero()
+            rows = read_rows(value, role, size=value.shape[0], n_items=None)
         return rows.row, rows.item
     is_whole = not (value.dtype.is_floating_point or value.dtype.is_complex)
     if value.ndim == 2 and is_whole and value.dtype != torch.bool:

@@ -182,7 +182,8 @@ class Collection(UserStates):
             The users. Repeated users, with whom ``DistributedSampler`` fills up the last batch, are
             then evaluated once. Without it every row is a new user.
         exclude : tensor, optional
-            Items that are not ranked, in any form of ``target``; zeros exclude nothing.
+            Items that are not ranked, in any form of ``target``. Zeros of a dense mask exclude nothing;
+            every stored entry of a sparse one excludes its item.
         candidates : tensor, optional
             The candidate sets: a mask of bool, shape (B, I); or the items whose scores are given,
             shape (B, C), padded with -1.

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+from rankwise.errors import RankwiseError
 from rankwise.torch.fact_tensors import FactTensors, mapped
 from rankwise.torch.partials import named_counts
 from rankwise.torch.ranked import Ranked
@@ -69,11 +70,11 @@ class UserStates(Metric):
         layout, states = self._layout, ("users", "columns", "signatures", "sums", "counts")
         names = {name: f"{name}_{self.spec.digest}" for name in states}
         for name in states[:3]:
-            self.add_state(names[name], default=[], dist_reduce_fx="cat")
+            self.add_state(names[name], default=[], dist_reduce_fx="cat", persistent=True)
         shape = (len(layout.item_sums), (self.spec.n_items or 0) if layout.item_sums else 0)
         for name, size in (("sums", shape), ("counts", (len(layout.counts),))):
             zeros = torch.zeros(size, dtype=torch.int64)
-            self.add_state(names[name], default=zeros, dist_reduce_fx="sum")
+            self.add_state(names[name], default=zeros, dist_reduce_fx="sum", persistent=True)
         return names
 
     def _keep(self, sums: Sums, signature: Tensor) -> None:
@@ -92,6 +93,37 @@ class UserStates(Metric):
                 setattr(self, name, [])
         super().reset()
         self._last = []
+
+    def state_dict(  # type: ignore[override]
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Return the states as tensors, in which users who came twice count once.
+
+        The lists of the last update, with which they are subtracted, are not saved.
+        """
+        saved: dict[str, Any] = super().state_dict(destination, prefix, keep_vars)
+        try:
+            states = self._states() if self._is_synced else self._without_repeats(None, 0)
+        except RankwiseError:  # raised again when values are computed
+            states = self._states()
+        for name, value in states.items():
+            key = prefix + self._names[name]
+            if key in saved:  # unless `persistent(False)` was called
+                saved[key] = value.detach().clone()
+        return saved
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        for name in loaded:
+            value = self._state(name)
+            value = torch.cat([*value]) if isinstance(value, list) and value else value
+            value = value.to(self.device, copy=True) if isinstance(value, Tensor) else value
+            is_list = isinstance(self._defaults[self._names[name]], list)
+            self._set_state(name, ([value] if len(value) else []) if is_list else value)
+        if loaded:
+            self._computed, self._last = None, []
+            self._update_count = max(self._update_count, int(bool(self._state("users"))))
 
     def _state(self, name: str) -> Any:
         return getattr(self, self._names[name])

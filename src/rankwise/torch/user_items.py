@@ -83,10 +83,6 @@ class Rows:
             size = min(step, self.size - first)
             yield Rows(self.row[rows] - first, self.item[rows], value, size)
 
-    def nonzero(self) -> Rows:
-        """Return the rows whose value is not 0: stored zeros of a mask say nothing."""
-        return self if self.value is None else self.chosen(self.value.nonzero()[:, 0])
-
     def chosen(self, keep: Tensor) -> Rows:
         """Return some of the rows, by number."""
         value = None if self.value is None else self.value[keep]
@@ -125,6 +121,8 @@ def read_rows(
     values: Tensor, name: str, *, size: int, n_items: int | None, dense: tuple[int, ...] | None = None
 ) -> Rows:
     """Return the rows of a tensor in any of the forms.
+
+    What a sparse matrix stores is a row, also when its value is 0.
 
     Parameters
     ----------
@@ -217,8 +215,8 @@ def _from_sparse(values: Tensor, name: str) -> Rows:
         row = torch.repeat_interleave(numbers, edges.diff(), output_size=item.shape[0])
     stored = values.values()
     row, item = row.to(torch.int64), item.to(torch.int64)
-    if stored.dtype == torch.bool:
-        return uncoalesced(row[stored], item[stored], None, values.shape[0])
+    if stored.dtype == torch.bool and bool(stored.all()):
+        return uncoalesced(row, item, None, values.shape[0])
     if stored.dtype.is_floating_point:
         check_relevances(stored, name)
     return uncoalesced(row, item, stored.to(torch.float64), values.shape[0])
