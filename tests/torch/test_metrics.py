@@ -845,3 +845,29 @@ def test_a_threshold_between_numbers_of_half_precision_is_refused(dtype):
     between = Measure("recall@1", threshold=0.5)
     between.update(torch.tensor([[3.0, 1.0]]), target)
     assert float(between.compute()) == 0.5
+
+
+@pytest.mark.parametrize("graded", [True, False])
+@pytest.mark.parametrize("text", [True, False])
+def test_digests_are_those_of_tables(graded, text):
+    """Of the ground truth in batches of any size, with repeated users, and of training and catalogue."""
+    draw = torch.Generator().manual_seed(3)
+    scores = torch.rand((12, 9), generator=draw)
+    target = (torch.rand((12, 9), generator=draw) < 0.3) * (0.7 * torch.randint(1, 4, (12, 9), generator=draw).float())
+    target[5] = 0  # no row
+    target[5, 8] = 1
+    target = target if graded else target > 0
+    user_id, item_id = ((lambda u: f"u{u}"), (lambda i: f"i{i}")) if text else (int, int)
+    names = {"item_ids": [item_id(i) for i in range(9)], "user_ids": [user_id(u) for u in range(12)]}
+    train = [(user_id(u), item_id(u % 9)) for u in range(12)]
+    metric = Collection(["ndcg@3", "novelty@3", "gini@3"], train=train, **(names if text else {"n_items": 9}))
+    for rows in (range(5), range(5, 12), [11, 11]):
+        rows = torch.tensor(rows)
+        metric.update(scores[rows], target[rows], users=rows)
+    cells = target.nonzero().tolist()
+    truth = [(user_id(u), item_id(i), *([float(target[u, i])] if graded else [])) for u, i in cells]
+    lists = {user_id(u): [item_id(i) for i in range(9)] for u in range(12)}
+    whole = rw.evaluate(
+        lists, truth, ["ndcg@3", "novelty@3", "gini@3"], train=train, items=[item_id(i) for i in range(9)]
+    )
+    assert metric.result().provenance["digests"] == whole.provenance["digests"]

@@ -22,6 +22,7 @@ from rankwise.core.texts import id_numbers, plain_texts
 from rankwise.core.threads import each
 
 __all__ = [
+    "FINALISER",
     "Words",
     "added",
     "column_words",
@@ -30,6 +31,7 @@ __all__ = [
     "number_words",
     "row_digest",
     "set_words",
+    "start_and_factors",
     "text_words",
 ]
 
@@ -38,6 +40,8 @@ Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 _START = hash_of_text("seed 0")  # where `combined` starts
 _NOTHING = np.uint64(0x9E3779B97F4A7C15)
 """The word of a missing value."""
+FINALISER = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Shifts and factors of the hash of a row, before a last shift of 31."""
 _PART = 1 << 16  # rows whose words are made at a time
 _FEW_PARTS = 64  # that take less time than another thread
 
@@ -110,7 +114,7 @@ def row_digest(columns: Sequence[Words | None]) -> int:
     >>> row_digest(rows) == row_digest([column[::-1] for column in rows])
     True
     """
-    start, factors = _start_of(tuple(column is None for column in columns))
+    start, factors = start_and_factors(tuple(column is None for column in columns))
     arrays = [column for column in columns if column is not None]
     total = kernels.row_digest(arrays, factors, start)
     return _sum_of_hashes(arrays, factors, start) if total is None else total
@@ -133,7 +137,7 @@ def digest_in_parts(n: int, words: Callable[[slice], Sequence[Words | None]], th
 
 
 @cache
-def _start_of(is_one: tuple[bool, ...]) -> tuple[int, Any]:
+def start_and_factors(is_one: tuple[bool, ...]) -> tuple[int, Any]:
     """Return where the hash of a row starts, and the factors of the columns that are there."""
     factors = combined([np.arange(len(is_one), dtype=np.uint64)], 0) | np.uint64(1)
     one = int(number_words(np.ones(1))[0])
@@ -146,7 +150,7 @@ def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
     hashes = np.full(len(columns[0]), start, dtype=np.uint64)
     for column, factor in zip(columns, factors, strict=True):
         hashes += column * factor
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+    for shift, factor in FINALISER:
         hashes ^= hashes >> np.uint64(shift)
         hashes *= np.uint64(factor)
     hashes ^= hashes >> np.uint64(31)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rankwise.core.arrays import checks_at_end
 from rankwise.core.choices import IdType
+from rankwise.core.digests import id_words
 from rankwise.core.facts import Fact, Facts, Groups
 from rankwise.core.ragged import offsets
 from rankwise.encoding.context import encode_context
@@ -84,6 +85,8 @@ class FactTensors:
         The place of every item among the sorted ids; None where items are in this order.
     counts : dict of str to int
         What was out of the ordinary in the tables.
+    item_words, user_words : tensor of int or None, default=None
+        The word of every item's and every user's id in digests; None where ids are numbers.
     """
 
     by_fact: Facts
@@ -91,6 +94,8 @@ class FactTensors:
     user_items: Mapping[str, _UserItems]
     id_rank: Tensor | None
     counts: Mapping[str, int]
+    item_words: Tensor | None = None
+    user_words: Tensor | None = None
 
 
 def read_facts(
@@ -130,7 +135,8 @@ def read_facts(
     id_rank: Any = None
     if items is not None:
         id_rank = items.id_rank if id_type == "typed" else items.text_rank
-    arrays = FactTensors(found, user_ids, user_items, id_rank, counts)
+    words: list[Any] = [None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)]
+    arrays = FactTensors(found, user_ids, user_items, id_rank, counts, *words)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 

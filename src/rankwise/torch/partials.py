@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from torch import Tensor
 
+from rankwise.core.digests import added
 from rankwise.core.partial import Partial
 from rankwise.errors import InputError
 from rankwise.evaluation.work import Job
@@ -87,7 +88,15 @@ def partial_of(
         ),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
         reference_counts=dict(reference_counts),
+        digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
     )
+
+
+def _digest_of_truth(columns: Tensor) -> dict[str, int]:
+    """Return the digest of the ground truth of all users, which the last two columns hold."""
+    halves = columns[:, -2:].cpu().numpy().astype(np.uint64)
+    low, high = (int(half.sum(dtype=np.uint64)) for half in halves.T)
+    return {"truth": added([low, high << 32])}
 
 
 def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.choices import Population
+from rankwise.core.digests import FINALISER, start_and_factors
 from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.user_rules import members
@@ -23,6 +24,7 @@ from rankwise.torch.user_items import Rows
 
 __all__ = ["KINDS", "Layout", "Sums", "layout_of", "measure_lists"]
 
+_HALF = 2**32 - 1
 KINDS = ("from_scores", "from_lists", "with_users", "without_users", "with_candidates", "graded")
 """Lists by how they were given, which a result does not count."""
 _COUNTS = (
@@ -46,6 +48,11 @@ class Layout:
     item_sums: tuple[ItemColumn, ...]
     counts: tuple[str, ...]
 
+    @property
+    def width(self) -> int:
+        """The number of columns, with the two halves of the digest of a user's ground truth."""
+        return len(self.columns) + 2
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -55,8 +62,9 @@ class Sums:
     ----------
     user : tensor of int, shape (B,)
         The users.
-    columns : tensor of float, shape (B, n_columns)
-        Their values; NaN for users who are not evaluated.
+    columns : tensor of float, shape (B, n_columns + 2)
+        Their values; NaN for users who are not evaluated. Then the halves of the digest of their
+        ground truth.
     items : tensor of int, shape (n_sums, n_items)
         Sums by item.
     counts : tensor of int, shape (n_counts,)
@@ -119,6 +127,7 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     columns = torch.stack(values, dim=1)
     if rows is not None:
         columns = columns.new_full((size, len(values)), torch.nan).index_copy_(0, rows, columns)
+    columns = torch.cat([columns, _digests(ranked, facts)], dim=1)
     counts = _counts(ranked, n_relevant > 0, spec.depth) | dict(measured.counts)
     items = [measured.item_sums[column] for column in layout.item_sums]
     return Sums(
@@ -127,6 +136,38 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
         items=torch.stack(items) if items else ranked.length.new_zeros((0, 0)),
         counts=torch.stack([_number(counts.get(name, 0), device) for name in layout.counts]),
     )
+
+
+def _digests(ranked: Ranked, facts: FactTensors) -> Tensor:
+    """Return the digest of each user's ground truth as two halves, shape (B, 2): doubles hold 32 bits exactly.
+
+    The digest is that of `rankwise.core.digests.row_digest`, in integers that wrap around.
+    """
+    rows, user = ranked.judged.rows, ranked.user
+    if facts.user_words is not None and len(facts.user_words):
+        user = facts.user_words[user.clamp(0, len(facts.user_words) - 1)]
+    item = rows.item if facts.item_words is None else facts.item_words[rows.item]
+    start, factors = start_and_factors((False, False, rows.value is None))
+    hashes = user[rows.row] * _wrapped(factors[0]) + item * _wrapped(factors[1]) + _wrapped(start)
+    if rows.value is not None:
+        single = rows.value.to(torch.float32) + 0.0  # -0.0 becomes 0.0
+        hashes = hashes + (single.view(torch.int32).to(torch.int64) & _HALF) * _wrapped(factors[2])
+    for shift, factor in FINALISER:
+        hashes = (hashes ^ _shifted(hashes, shift)) * _wrapped(factor)
+    hashes = hashes ^ _shifted(hashes, 31)
+    total = torch.zeros_like(ranked.user).index_add_(0, rows.row, hashes)
+    return torch.stack([total & _HALF, _shifted(total, 32)], dim=1).to(torch.float64)
+
+
+def _wrapped(number: int) -> int:
+    """Return a number of 64 bits as the signed integer of the same bits."""
+    return int(number) - 2**64 if number >= 2**63 else int(number)
+
+
+def _shifted(numbers: Tensor, bits: int) -> Tensor:
+    """Return integers shifted to the right, with zeros in front."""
+    shifted: Tensor = (numbers >> bits) & (2 ** (64 - bits) - 1)
+    return shifted
 
 
 def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:

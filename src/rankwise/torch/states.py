@@ -134,11 +134,10 @@ class UserStates(Metric):
     def _states(self) -> States:
         """Return the states as tensors: rows of all updates one after the other."""
         none = torch.zeros(0, dtype=torch.int64, device=self.device)
-        n_columns = len(self._layout.columns)
         empty = {
             "users": none,
             "signatures": none,
-            "columns": torch.zeros((0, n_columns), dtype=torch.float64, device=self.device),
+            "columns": torch.zeros((0, self._layout.width), dtype=torch.float64, device=self.device),
         }
         out: States = {}
         for name in self._names:
