@@ -144,7 +144,8 @@ def compare(
     check_count(least=0, seed=seed)
     paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
-    cells, main, not_compared = common_cells(every, measures, primary, in_groups=by is not None)
+    means_only = None if by is None else "groups of users are compared by means over users alone"
+    cells, main, not_compared = common_cells(every, measures, primary, means_only=means_only)
     first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)

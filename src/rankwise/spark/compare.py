@@ -37,6 +37,7 @@ from rankwise.stats.values import check_level
 
 __all__ = ["compare"]
 
+_MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
 Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
 
 
@@ -90,7 +91,7 @@ def compare(
     _check_in_spark(named)
     if not force:
         check_questions(named)
-    cells, main, not_compared = common_cells(named, measures, primary, in_groups=True)
+    cells, main, not_compared = common_cells(named, measures, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first)
     pairs = pairs_of(list(named), baseline)

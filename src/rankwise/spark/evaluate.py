@@ -16,8 +16,9 @@ from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
 from rankwise.spark.run import check_buckets
+from rankwise.spark.sessions import active_session
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import active_session, collected, is_spark, read_spark
+from rankwise.spark.tables import collected, is_spark, read_spark
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 

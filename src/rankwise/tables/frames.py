@@ -170,7 +170,9 @@ def from_frame(
         others = []
     out = pl.DataFrame(chosen)
     for column in NUMBERS:
-        if column in columns and column != "rank" and out[column].dtype != pl.String:
+        if column not in columns or out[column].dtype == pl.String:
+            continue
+        if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
     return as_table(out, role, source, layout, columns, unread=tuple(others))
 
