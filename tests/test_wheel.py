@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -33,6 +34,43 @@ def built(source):
         names = wheel.namelist()
         assert "rankwise/core/kernels.c" in names
         return path.name, [wheel.read(name) for name in names if "_kernels." in name]
+
+
+def metadata(source):
+    """Build a wheel; return its metadata."""
+    path = next(iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])))
+    with zipfile.ZipFile(path) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+        return wheel.read(name).decode()
+
+
+def test_a_description_has_no_dead_links(source, monkeypatch):
+    """A package index has no files beside it: what a relative link names is not there."""
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    monkeypatch.delenv("RANKWISE_REPOSITORY", raising=False)
+    text = metadata(source)
+    assert "\nProject-URL" not in text
+    assert "](" not in text
+    assert "<!--" not in text
+    assert "which metric answers which question" in text  # what was the text of a link
+
+
+def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    monkeypatch.setenv("RANKWISE_REPOSITORY", "https://forge.example/them/it/")
+    text = metadata(source)
+    version = re.search(r"^Version: (.*)$", text, re.MULTILINE)[1]
+    assert "Project-URL: Source, https://forge.example/them/it\n" in text
+    assert (
+        f"![The first page of an HTML report](https://forge.example/them/it/raw/v{version}/docs/images/report.png)"
+        in text
+    )
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) > 20
+    for link in links:
+        path = link.removeprefix(f"https://forge.example/them/it/raw/v{version}/")
+        path = path.removeprefix(f"https://forge.example/them/it/blob/v{version}/")
+        assert (ROOT / path).exists(), link
 
 
 def test_a_wheel_without_a_compiler_is_of_python_alone(source, monkeypatch):
