@@ -34,8 +34,17 @@ def compiled() -> bool:
     return kernels.road() == "compiled" or os.environ.get("RANKWISE_KERNELS", "").lower() == "off"
 
 
+def installed(name: str) -> bool:
+    """Return whether a library is installed; a folder of this name without a module is none."""
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:
+        return False
+    return spec is not None and spec.origin is not None
+
+
 def _installed(*names: str) -> Callable[[], bool]:
-    return lambda: all(find_spec(name) is not None for name in names)
+    return lambda: all(map(installed, names))
 
 
 TOOLS: dict[str, tuple[Callable[[], object], str, str]] = {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib.util import find_spec
 
 import pytest
 
-from tools import java
+from tools import installed, java
 
 # What starts as a script, and what only tests import; without PySpark, the tests as well.
 collect_ignore = ["cluster.py", "spark_worlds.py"]
-collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas")) else []
+collect_ignore_glob = [] if all(map(installed, ("pyspark", "pyarrow", "pandas"))) else ["test_*.py"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups: one JVM for all processes
