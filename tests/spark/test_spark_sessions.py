@@ -60,6 +60,15 @@ def test_a_cluster_chooses_its_python(monkeypatch, master):
     assert context.pythonExec == "python3"
 
 
+def test_a_split_says_it_too(spark, workers, monkeypatch):
+    rows = [(user, item, user + item) for user in range(3) for item in range(5)]
+    table = spark.createDataFrame(rows, "user long, item long, timestamp long")
+    monkeypatch.setenv("PYSPARK_PYTHON", "/nowhere/python")
+    monkeypatch.setattr(workers, "pythonExec", "/nowhere/python")
+    with pytest.raises(UsageError, match="cannot start the Python of its workers"):
+        split(table, LeaveOut(1, which="random"))
+
+
 def test_workers_without_a_python(spark, workers, monkeypatch):
     """Neither the tables nor their columns are at fault."""
     sent = on_spark(spark, {role: frames(12)[role] for role in ("recommendations", "truth")})

@@ -51,9 +51,10 @@ def evaluate(
     ----------
     recommendations : DataFrame or path
         Recommendation lists: one row per recommended item, with user, item and a ``rank`` or a
-        ``score``, because rows in Spark have no order. A path is read by Spark: Parquet, ORC, CSV
-        or JSON lines; if all tables are folders that `rankwise.spark.bucket` wrote, buckets are
-        read directly from their files.
+        ``score``, because rows in Spark have no order; or one row per user with an array of (item,
+        rating), as ALS of Spark ML returns them, whose ratings are the scores. A path is read by
+        Spark: Parquet, ORC, CSV or JSON lines; if all tables are folders that
+        `rankwise.spark.bucket` wrote, buckets are read directly from their files.
     truth : DataFrame or path, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
         ``relevance``. It is not needed for metrics that describe lists.
@@ -89,7 +90,8 @@ def evaluate(
     InputError
         If the data cannot be evaluated as it is; the message says where and what to do.
     UsageError
-        If a metric or option is unknown or invalid, or an input that a metric needs is missing.
+        If a metric or option is unknown or invalid, an input that a metric needs is missing, or
+        Spark's Python workers lack a package.
 
     See Also
     --------

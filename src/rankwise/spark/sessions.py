@@ -122,7 +122,7 @@ def _interpreter_hint() -> str:
     session = SparkSession.getActiveSession()
     context: Any = None if session is None or getattr(session, "_jsc", None) is None else session.sparkContext
     if context is not None and context.master.startswith("local"):
-        return f"set PYSPARK_PYTHON={sys.executable} before Spark starts; workers run {context.pythonExec}"
+        return f"set PYSPARK_PYTHON={sys.executable} before Spark starts"
     return "install rankwise there, or send an environment (--archives), and set PYSPARK_PYTHON to its Python"
 
 

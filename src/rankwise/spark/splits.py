@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.spark.sessions import errors_of_spark
 from rankwise.spark.split_labels import core_of, filtered, label_rows
 from rankwise.spark.split_rows import Extent, SparkRows, extent_columns, hashed, read_interactions
 from rankwise.splits.card import card_of, known_rows
@@ -101,6 +102,7 @@ class SparkSplit:
         return "\n".join(lines + [f"  {name}: {value}" for name, value in self.found.items()])
 
 
+@errors_of_spark()
 def split(
     interactions: DataFrame,
     rule: GlobalTime | Holdout | LeaveOut | UserHoldout,
@@ -160,6 +162,7 @@ def split(
     return SparkSplit(frames, named, notes, whole, parts)
 
 
+@errors_of_spark()
 def k_core(interactions: DataFrame, rule: KCore, *, columns: Columns | None = None) -> DataFrame:
     """Return the k-core of a Spark table: the same rows as with ``rule.apply`` in memory.
 
