@@ -1,13 +1,18 @@
-"""Compiles the kernels into the wheel; without a C compiler the wheel is of Python alone.
+"""Compiles the kernels into the wheel, and writes the description that a package index shows.
 
-The library knows nothing of Python, so that one wheel per platform serves all its versions. It is
-compiled anew for every build, outside the source unless the install is editable: no library that
-lies about can get into a wheel.
+Without a C compiler the wheel is of Python alone. The library knows nothing of Python, so that one
+wheel per platform serves all its versions. It is compiled anew for every build, outside the source
+unless the install is editable: no library that lies about can get into a wheel.
+
+No address of the repository is known here. Where a release is made, the workflow says it in
+RANKWISE_REPOSITORY; links and pictures of the README then lead there, and without it there are none.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -19,9 +24,39 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 FLAGS = ["-O3", "-std=c99", "-shared", "-ffp-contract=off"]  # no fused sums: the bits of NumPy
+
+LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^]]*)\]\((?P<path>(?!https?:)[^)]+)\)")
+
+
+class Description(MetadataHookInterface):
+    """The hook for the README and the addresses of the project."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the description of a package index, and the addresses if the repository's is known."""
+        root = Path(self.root)
+        version = runpy.run_path(str(root / "src/rankwise/core/version.py"))["__version__"]
+        repository = os.environ.get("RANKWISE_REPOSITORY", "").rstrip("/") or None
+        text = described((root / "README.md").read_text("utf-8"), repository, version)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        if repository is not None:
+            changes = f"{repository}/blob/v{version}/CHANGELOG.md"
+            metadata["urls"] = {"Source": repository, "Issues": f"{repository}/issues", "Changelog": changes}
+
+
+def described(readme: str, repository: str | None, version: str) -> str:
+    """Return a README whose relative links lead to a repository; without one, their text alone."""
+
+    def link(part: re.Match[str]) -> str:
+        if repository is None:
+            return "" if part["picture"] else part["text"]
+        kind = "raw" if part["picture"] else "blob"
+        return f"{part['picture']}[{part['text']}]({repository}/{kind}/v{version}/{part['path']})"
+
+    return re.sub(r"\n{3,}", "\n\n", LINK.sub(link, re.sub(r"<!--.*?-->\n", "", readme)))
 
 
 class Kernels(BuildHookInterface[Any]):

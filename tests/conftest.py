@@ -5,11 +5,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tools import check_required
+
 settings.register_profile(
     "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=3)
 settings.load_profile("ci")
+
+
+def pytest_configure():
+    try:
+        check_required()
+    except LookupError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.fixture

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+
+import rankwise as rw
 
 ROOT = Path(__file__).parents[1]
 STALE = b"a library of an earlier build"
@@ -33,6 +38,63 @@ def built(source):
         names = wheel.namelist()
         assert "rankwise/core/kernels.c" in names
         return path.name, [wheel.read(name) for name in names if "_kernels." in name]
+
+
+def metadata(source):
+    """Build a wheel; return its metadata."""
+    path = next(iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])))
+    with zipfile.ZipFile(path) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+        return wheel.read(name).decode()
+
+
+def test_a_description_has_no_dead_links(source, monkeypatch):
+    """A package index has no files beside it: what a relative link names is not there."""
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    monkeypatch.delenv("RANKWISE_REPOSITORY", raising=False)
+    text = metadata(source)
+    assert "\nProject-URL" not in text
+    assert "](" not in text
+    assert "<!--" not in text
+    assert "which metric answers which question" in text  # what was the text of a link
+
+
+def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "off")
+    monkeypatch.setenv("RANKWISE_REPOSITORY", "https://forge.example/them/it/")
+    text = metadata(source)
+    version = re.search(r"^Version: (.*)$", text, re.MULTILINE)[1]
+    assert "Project-URL: Source, https://forge.example/them/it\n" in text
+    assert (
+        f"![The first page of an HTML report](https://forge.example/them/it/raw/v{version}/docs/images/report.png)"
+        in text
+    )
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) > 20
+    for link in links:
+        path = link.removeprefix(f"https://forge.example/them/it/raw/v{version}/")
+        path = path.removeprefix(f"https://forge.example/them/it/blob/v{version}/")
+        assert (ROOT / path).exists(), link
+
+
+def test_a_wheel_works_as_a_zip(source, monkeypatch):
+    """Spark's ``--py-files`` puts a zip on the path; no library can be loaded from it."""
+    monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
+    wheel = next(iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])))
+    packed = shutil.copy(wheel, source / "rankwise.zip")
+    code = (
+        f"import sys; sys.path.insert(0, {str(packed)!r})\n"
+        "import rankwise as rw\n"
+        "from rankwise.core import kernels\n"
+        "result = rw.evaluate({1: [2, 3]}, {1: [3]}, 'ndcg@2')\n"
+        "print(rw.__file__, kernels.road(), result['ndcg@2'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=source)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(packed))
+    assert " numpy" in done.stdout
+    value = rw.evaluate({1: [2, 3]}, {1: [3]}, "ndcg@2")["ndcg@2"]
+    assert done.stdout.endswith(f" {value}\n")
 
 
 def test_a_wheel_without_a_compiler_is_of_python_alone(source, monkeypatch):

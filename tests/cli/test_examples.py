@@ -9,6 +9,7 @@ from itertools import chain
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import rankwise as rw
 from command_line import rankwise, rankwise_here
@@ -49,6 +50,21 @@ def test_the_demo(demo):
     again = rankwise(folder.parent, "demo")  # into the same folder
     assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before
+
+
+def test_the_demo_without_an_extra(tmp_path, monkeypatch):
+    """It proposes nothing that the installation cannot run."""
+
+    def not_installed(folder):
+        raise ImportError("No module named 'yaml'")
+
+    monkeypatch.setattr("rankwise.evaluation.demo.configuration", not_installed)
+    done = CliRunner().invoke(cli, ["demo", "--save", str(tmp_path / "here")])
+    assert done.exit_code == 0
+    assert 'pip install "rankwise[config]"' in done.stderr
+    assert "rankwise run" not in done.stderr
+    assert NEXT[0] in done.stderr
+    assert not (tmp_path / "here" / "config.yaml").exists()
 
 
 def test_files_and_tables_in_memory_have_the_same_result(demo):

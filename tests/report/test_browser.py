@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import pytest
 import rankwise as rw
 from rankwise.evaluation import demo
 from rankwise.models.baselines import Popularity, Random
+from tools import chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = chromium()
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="browser tests need chromium on the PATH"),

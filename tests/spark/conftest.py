@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import os
-import shutil
 import warnings
 
 import pytest
 
-pytest.importorskip("pyspark")
+from tools import installed, java
+
+# What starts as a script, and what only tests import; without PySpark, the tests as well.
+collect_ignore = ["cluster.py", "spark_worlds.py"]
+collect_ignore_glob = [] if all(map(installed, ("pyspark", "pyarrow", "pandas"))) else ["test_*.py"]
 
 
-NO_JAVA = shutil.which("java") is None and "JAVA_HOME" not in os.environ
-
-
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups: one JVM for all processes
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == "spark":
-            item.add_marker(pytest.mark.skipif(NO_JAVA, reason="Spark needs Java, and there is none"))
             item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support"))
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
-def spark():
+def jvm():
+    """Skip what needs Java where there is none."""
+    if java() is None:
+        pytest.skip("Spark needs Java, and there is none")
+
+
+@pytest.fixture(scope="session")
+def spark(jvm):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 

@@ -15,7 +15,7 @@ pytest.importorskip("rankwise.spark")
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kills processes as POSIX does")
-def test_two_executors_and_what_kills_them(tmp_path):
+def test_two_executors_and_what_kills_them(jvm, tmp_path):
     import pyspark
 
     here = Path(__file__).parent

@@ -41,6 +41,16 @@ def systems():
     return lists, pl.concat([truth, extra])
 
 
+def test_why_a_value_is_not_compared(spark):
+    """With a jackknife and without groups: the way out is the other function, not the jackknife."""
+    lists = {"ann": [4, 5], "bob": [5, 6]}
+    pair = [rs.evaluate(lists, {"ann": [5], "bob": [6]}, ["coverage@2", "mrr"], jackknife=2, spark=spark) for _ in "AB"]
+    (reason,) = rs.compare(*pair).settings["not_compared"].values()
+    assert "rankwise.compare takes it" in reason
+    assert "groups" not in reason
+    assert "catalog_coverage@2" in rw.compare(*pair).table["measure"].to_list()
+
+
 @pytest.mark.slow
 def test_it_is_the_comparison_of_one_process(spark, systems):
     lists, truth = systems

@@ -386,6 +386,68 @@ def test_bad_recommendations(spark, pair, change, kind, message):
         rs.evaluate(change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark)
 
 
+CASTS = {
+    "decimal(12,0)": "F.col('who').cast('long')",
+    "decimal(30,0)": "F.col('who').cast('string')",
+    "decimal(12,2)": "F.col('who').cast('long')",
+    "double": "F.col('who').cast('long')",
+    "date": "F.col('who').cast('string')",
+    "binary": "F.hex('who')",
+    "struct<id: bigint>": "F.to_json('who')",
+}
+
+
+@pytest.mark.parametrize(("kind", "cast"), CASTS.items())
+def test_the_hint_for_ids_works(spark, pair, kind, cast):
+    """It names the column at fault, and keeps ids apart that are."""
+    values = {"date": "date_add(date'2020-01-01', cast({0} as int))", "binary": "cast(cast({0} as string) as binary)"}
+    values["struct<id: bigint>"] = "named_struct('id', {0})"
+    changed = values.get(kind, f"cast({{0}} as {kind})")
+    lists, truth = (
+        pair[role].withColumn("who", sf.expr(changed.format("user"))).drop("user")
+        for role in ("recommendations", "truth")
+    )
+    columns = {"user": "who"}
+    with pytest.raises(IdError, match="integers or strings") as error:
+        rs.evaluate(lists, truth, "ndcg@5", columns=columns, spark=spark)
+    hint = error.value.hint
+    assert cast.replace("'", '"') in hint
+    code = compile(hint[hint.index("df.with") :], "hint", "eval")
+    changed = [eval(code, {"F": sf, "df": table}) for table in (lists, truth)]
+    value = rs.evaluate(*changed, "ndcg@5", columns=columns, spark=spark)["ndcg@5"]
+    assert value == rs.evaluate(pair["recommendations"], pair["truth"], "ndcg@5", spark=spark)["ndcg@5"]
+
+
+def test_decimal_ranks(spark):
+    tables = {role: table for role, table in frames(3, ranks=True).items() if role in ("recommendations", "truth")}
+    tables["recommendations"] = tables["recommendations"].drop("score").cast({"rank": pl.Decimal(10, 0)})
+    one, there = evaluate(spark, tables, ["ndcg@5", "mrr"])
+    check_same(one, there)
+    integers = tables["recommendations"].cast({"rank": pl.Int64})
+    assert one.values == rw.evaluate(integers, tables["truth"], ["ndcg@5", "mrr"]).values
+
+
+def test_lists_of_als(spark):
+    """Rows of a user and an array of (item, rating), as `recommendForAllUsers` returns them."""
+    tables = {role: frames(14)[role] for role in ("recommendations", "truth")}
+    sent = on_spark(spark, tables)
+    flat = sent["recommendations"].select(
+        "user", sf.struct(sf.col("item").alias("movieId"), sf.col("score").alias("rating"))
+    )
+    packed = flat.toDF("userId", "pair").groupBy("userId").agg(sf.collect_list("pair").alias("recommendations"))
+    empty = packed.limit(1).select(
+        sf.lit(10**6).alias("userId"), sf.slice("recommendations", 1, 0).alias("recommendations")
+    )
+    there = rs.evaluate(packed.union(empty), sent["truth"], ["ndcg@5", "coverage@5"], spark=spark)
+    check_same(rw.evaluate(tables["recommendations"], tables["truth"], ["ndcg@5", "coverage@5"]), there)
+    nulls = packed.withColumn("recommendations", sf.expr("if(userId % 9 = 0, null, recommendations)"))
+    with pytest.raises(IdError, match="an item id is null") as error:
+        rs.evaluate(nulls, sent["truth"], "ndcg@5", spark=spark)
+    assert error.value.found == f"{nulls.where('recommendations is null').count()} null ids"
+    with pytest.raises(ColumnError, match="two columns are called"):
+        rs.evaluate(packed.withColumn("rating", sf.lit(1.0)), sent["truth"], "ndcg@5", spark=spark)
+
+
 def test_bad_questions(spark, pair):
     lists, truth = pair["recommendations"], pair["truth"]
 

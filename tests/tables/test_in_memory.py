@@ -258,3 +258,16 @@ def test_masked_rows():
     mask = np.ma.masked_array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     with pytest.raises(InputError, match="the mask of a masked array"):
         rw.evaluate([mask[0], mask[1]], {0: {1}})
+
+
+def test_decimals_are_ranks():
+    """Databases number rows so; they are numbers as any others are, and as scores are."""
+    ranked = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5], "rank": [2, 1, 1]})
+    truth = {1: [6], 2: [9]}
+    for kind in (pl.Decimal(10, 0), pl.Decimal(38, 2)):
+        decimals = ranked.cast({"rank": kind})
+        for source in (decimals, decimals.to_arrow()):
+            assert rw.evaluate(source, truth, "mrr")["mrr"] == 0.5
+    rank = pl.Series("rank", ["9007199254740993", "9007199254740992", "1"]).cast(pl.Decimal(20, 0))
+    with pytest.raises(ScoreError, match="too many digits"):
+        rw.evaluate(ranked.with_columns(rank), truth, "mrr")

@@ -51,8 +51,10 @@ def command(seed: int, folder: Path) -> None:
     comparison = demo.compared(outcome)
     click.echo(demo.tables(outcome, comparison))
     click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
-    extras = _with_extras(folder, outcome, comparison)
-    commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *NEXT))
+    configured, page = _configured(folder), _reported(folder, outcome, comparison)
+    extras = (", a configuration file" if configured else "") + page
+    tried = [line for line in NEXT if configured or not line.startswith("rankwise run")]
+    commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
         f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
         f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
@@ -60,23 +62,26 @@ def command(seed: int, folder: Path) -> None:
     )
 
 
-def _with_extras(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
-    """Write the report and a configuration file; return what was written of them.
+def _configured(folder: Path) -> bool:
+    """Write a configuration file, and return whether the libraries for it are installed."""
+    from rankwise.evaluation import demo
 
-    They need libraries that rankwise works without.
-    """
+    try:
+        demo.configuration(folder)
+    except ImportError:
+        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
+        return False
+    return True
+
+
+def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
+    """Write the report, and return what is said of it; nothing without the libraries for it."""
     from rankwise.errors import UsageError
     from rankwise.evaluation import demo
 
-    written = ""
-    try:
-        demo.configuration(folder)
-        written += ", a configuration file"
-    except ImportError:
-        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
     try:
         page = demo.page(outcome, comparison).save(folder / "report.html")
-        written += f", and the report; open {page} in a browser"
     except UsageError as error:
         click.echo(f"no report: {error.hint}", err=True)
-    return written
+        return ""
+    return f", and the report; open {page} in a browser"

@@ -232,12 +232,15 @@ def different_truth(found: str) -> ParameterError:
 
 
 def common_cells(
-    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None, *, in_groups: bool
+    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None, *, means_only: str | None
 ) -> tuple[list[str], str, dict[str, str]]:
-    """Return the values to compare, which of them is the primary measure, and why not others."""
+    """Return the values to compare, which of them is the primary measure, and why not others.
+
+    ``means_only`` says why nothing but means over users can be compared here; None if other values can.
+    """
     first = next(iter(results.values()))
     every = dict.fromkeys(cell for result in results.values() for cell in result.values)
-    reasons = {cell: _why_not(cell, results, in_groups=in_groups) for cell in every}
+    reasons = {cell: _why_not(cell, results, means_only=means_only) for cell in every}
     cells = [cell for cell, reason in reasons.items() if reason is None]
     not_compared = {cell: reason for cell, reason in reasons.items() if reason is not None}
     if measures is not None:
@@ -248,7 +251,7 @@ def common_cells(
         raise MeasureError(
             "the results have no measure in common that users have values of",
             found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
-            hint="measures of all lists together need evaluate(…, jackknife=64)",
+            hint=means_only or "measures of all lists together need evaluate(…, jackknife=64)",
         )
     means = [cell for cell in cells if first.is_mean_of_users(cell)]
     main = "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
@@ -261,7 +264,7 @@ def common_cells(
     return cells, main, not_compared
 
 
-def _why_not(cell: str, results: Mapping[str, Result], *, in_groups: bool) -> str | None:
+def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None) -> str | None:
     """Return why a value cannot be compared; None if it can."""
     without = [name for name, result in results.items() if cell not in result.values]
     if without:
@@ -269,11 +272,9 @@ def _why_not(cell: str, results: Mapping[str, Result], *, in_groups: bool) -> st
     if all(result.is_mean_of_users(cell) for result in results.values()):
         return None
     replicates = [result.replicates for result in results.values()]
-    if not in_groups and all(r is not None and cell in r.columns for r in replicates):
+    if means_only is None and all(r is not None and cell in r.columns for r in replicates):
         return None
     undefined = [name for name, result in results.items() if math.isnan(result.values[cell])]
     if undefined:
         return f"it is NaN in {', '.join(undefined)}"
-    if in_groups:
-        return "it is not a mean over users, so groups of users cannot be tested"
-    return "it is not a mean over users (evaluate with jackknife=64)"
+    return f"it is not a mean over users ({means_only or 'evaluate with jackknife=64'})"

@@ -29,7 +29,10 @@ from rankwise.results.systems import Given, Systems, paired_seeds, systems_of
 from rankwise.stats.multiple import adjust
 from rankwise.stats.values import check_level
 
-__all__ = ["Comparison", "Family", "Test", "check_options", "compare", "correct_rows", "pairs_of"]
+__all__ = ["MEANS_OF_GROUPS", "Comparison", "Family", "Test", "check_options", "compare", "correct_rows", "pairs_of"]
+
+MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
+"""Why only means over users are compared in groups."""
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
@@ -151,7 +154,8 @@ def compare(
     )
     paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
-    cells, main, not_compared = common_cells(every, measures, primary, in_groups=by is not None)
+    means_only = None if by is None else MEANS_OF_GROUPS
+    cells, main, not_compared = common_cells(every, measures, primary, means_only=means_only)
     first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)

@@ -10,19 +10,23 @@ Install with ``pip install "rankwise[spark]"``, on the driver and on the executo
 from __future__ import annotations
 
 try:
+    from importlib.util import find_spec as _find_spec
+
     import pyarrow as pa  # noqa: F401
     import pyspark as _pyspark
 
+    if _find_spec("pandas") is None:  # PySpark imports it before any function on Arrow tables
+        raise ImportError("pandas is not installed")
     if int(_pyspark.__version__.split(".")[0]) < 4:  # applyInArrow came with it
         raise ImportError(f"PySpark {_pyspark.__version__} is installed")
 except ImportError as _error:
-    raise ImportError('rankwise.spark needs PySpark 4 and PyArrow: pip install "rankwise[spark]"') from _error
+    raise ImportError('rankwise.spark needs PySpark 4, PyArrow and pandas: pip install "rankwise[spark]"') from _error
 
 from rankwise.spark.bucket import bucket
 from rankwise.spark.compare import compare
 from rankwise.spark.evaluate import evaluate
+from rankwise.spark.sessions import session
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.splits import SparkSplit, k_core, split
-from rankwise.spark.tables import session
 
 __all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split"]

@@ -12,7 +12,8 @@ from rankwise.core.arguments import check_choice
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.spark.bucketed_files import BUCKET, exists, uri_of, write_head
 from rankwise.spark.run import bucket_of, check_buckets, default_buckets
-from rankwise.spark.tables import SparkTable, active_session, check_order, output_errors_of_spark, read_spark
+from rankwise.spark.sessions import active_session, errors_of_spark, output_errors_of_spark
+from rankwise.spark.tables import SparkTable, check_order, read_spark
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.validation import empty_table, null_ids, where_in
 
@@ -21,6 +22,7 @@ __all__ = ["bucket"]
 _ORDERS = ("rank", "score")
 
 
+@errors_of_spark()
 def bucket(
     table: Any,
     path: str | Path,

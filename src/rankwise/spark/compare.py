@@ -27,6 +27,7 @@ from rankwise.results.pair_rows import row_of
 from rankwise.results.ranks import ranks_of_pairs
 from rankwise.results.result import Result
 from rankwise.results.systems import systems_of
+from rankwise.spark.sessions import errors_of_spark
 from rankwise.spark.spark_result import SparkResult
 from rankwise.spark.tables import column
 from rankwise.stats.differences import MANY, Differences
@@ -37,9 +38,11 @@ from rankwise.stats.values import check_level
 
 __all__ = ["compare"]
 
+_MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
 Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
 
 
+@errors_of_spark()
 def compare(
     *results: SparkResult | Mapping[str, SparkResult],
     baseline: str | None = None,
@@ -57,7 +60,8 @@ def compare(
     the number of users and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2`, from
     which means, variances, the paired t test and its interval, lift and equivalence follow.
     Methods that need all values at once (bootstrap, sign flips, ranks, Cliff's delta, groups of
-    users) are those of `rankwise.compare`, which collects the values on the driver.
+    users) are those of `rankwise.compare`, which collects the values on the driver; so are values
+    that are no means over users (coverage, Gini), which it compares by their jackknife.
 
     Parameters
     ----------
@@ -90,7 +94,7 @@ def compare(
     _check_in_spark(named)
     if not force:
         _check(named)
-    cells, main, not_compared = common_cells(named, measures, primary, in_groups=True)
+    cells, main, not_compared = common_cells(named, measures, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first)
     pairs = pairs_of(list(named), baseline)

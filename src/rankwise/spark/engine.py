@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 import pyspark.sql.functions as sf
 from pyspark import StorageLevel, cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rankwise.core.partial import Partial
 from rankwise.encoding.encode import ties_for
 from rankwise.encoding.fact_tables import Counted
-from rankwise.errors import EmptyError, FileError, InputError, ParameterError, RankwiseError
+from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.doubts import swapped
 from rankwise.evaluation.evaluate import check_whole, with_doubts
 from rankwise.evaluation.preconditions import check_piece
@@ -35,8 +34,9 @@ from rankwise.spark.counting import (
     tables_needed,
 )
 from rankwise.spark.run import default_buckets, files_of, merged_row, union, work_on_buckets, work_on_files
+from rankwise.spark.sessions import errors_of_spark
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import SparkTable, check_order, unify_ids, words_of
+from rankwise.spark.tables import SparkTable, check_order, unify_ids
 from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.train_groups import TRAIN_GROUPS, check_train_groups
@@ -84,14 +84,8 @@ class Engine:
         InputError
             If the tables cannot be evaluated, or Spark fails to compute them.
         """
-        try:
+        with errors_of_spark():
             return self._result()
-        except PySparkException as error:  # a cast or a function of the caller's tables, mostly
-            raise InputError(
-                "Spark fails to compute these tables",
-                found=words_of(error),
-                hint="the exception below has Spark's own words; does df.count() run?",
-            ) from error
 
     def _result(self) -> SparkResult:
         evaluated, truth = self._evaluate(), self.tables.get("truth")

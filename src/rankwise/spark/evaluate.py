@@ -16,8 +16,9 @@ from rankwise.evaluation.signatures import takes_options
 from rankwise.measures.read import MeasureLike
 from rankwise.spark.engine import Engine
 from rankwise.spark.run import check_buckets
+from rankwise.spark.sessions import active_session
 from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import active_session, collected, is_spark, read_spark
+from rankwise.spark.tables import collected, is_spark, read_spark
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -50,9 +51,10 @@ def evaluate(
     ----------
     recommendations : DataFrame or path
         Recommendation lists: one row per recommended item, with user, item and a ``rank`` or a
-        ``score``, because rows in Spark have no order. A path is read by Spark: Parquet, ORC, CSV
-        or JSON lines; if all tables are folders that `rankwise.spark.bucket` wrote, buckets are
-        read directly from their files.
+        ``score``, because rows in Spark have no order; or one row per user with an array of (item,
+        rating), as ALS of Spark ML returns them, whose ratings are the scores. A path is read by
+        Spark: Parquet, ORC, CSV or JSON lines; if all tables are folders that
+        `rankwise.spark.bucket` wrote, buckets are read directly from their files.
     truth : DataFrame or path, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
         ``relevance``. It is not needed for metrics that describe lists.
@@ -89,7 +91,8 @@ def evaluate(
     InputError
         If the data cannot be evaluated as it is; the message says where and what to do.
     UsageError
-        If a metric or option is unknown or invalid, or an input that a metric needs is missing.
+        If a metric or option is unknown or invalid, an input that a metric needs is missing, or
+        Spark's Python workers lack a package.
 
     See Also
     --------

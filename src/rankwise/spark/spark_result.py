@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from rankwise.results.result import Result
-from rankwise.spark.tables import active_session, collected, output_errors_of_spark, send
+from rankwise.spark.sessions import active_session, output_errors_of_spark
+from rankwise.spark.tables import collected, send
 
 __all__ = ["SparkResult"]
 

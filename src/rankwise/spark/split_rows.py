@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 
 from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
+from rankwise.spark.sessions import active_session
 from rankwise.spark.tables import is_spark, read_spark
 from rankwise.splits.rows import Rows, hash_of_others, numbered
 from rankwise.splits.times import Times, TimeUnit, read_times
@@ -133,7 +134,7 @@ def read_interactions(
             found=type(interactions).__name__,
             hint="rule.split(table) splits all other tables",
         )
-    source = read_spark(interactions.sparkSession, interactions, "interactions", columns)
+    source = read_spark(active_session(interactions.sparkSession), interactions, "interactions", columns)
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
     given = {name: f"c{names.index(standard.get(name, name))}" for name in interactions.columns}

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from rankwise.core.arguments import check_choice
 from rankwise.core.choices import Predicted
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.spark.sessions import errors_of_spark
 from rankwise.spark.split_labels import core_of, filtered, label_rows
 from rankwise.spark.split_rows import Extent, SparkRows, extent_columns, hashed, read_interactions
 from rankwise.spark.tables import SparkTable, empty_of
@@ -136,6 +137,7 @@ class SparkSplit:
         return "\n".join(lines + [f"  {name}: {value}" for name, value in self.found.items()])
 
 
+@errors_of_spark()
 def split(
     interactions: DataFrame,
     rule: GlobalTime | Holdout | LeaveOut | UserHoldout,
@@ -195,6 +197,7 @@ def split(
     return SparkSplit(frames, named, notes, whole, parts)
 
 
+@errors_of_spark()
 def k_core(interactions: DataFrame, rule: KCore, *, columns: Columns | None = None) -> DataFrame:
     """Return the k-core of a Spark table: the same rows as with ``rule.apply`` in memory.
 

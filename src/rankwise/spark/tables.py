@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyspark.sql.functions as sf
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException, PySparkTypeError
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, StructType
 
-from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
+from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError
 from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
+from rankwise.spark.sessions import words_of
 from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
 from rankwise.tables.frames import from_frame
 from rankwise.tables.read import read_table
@@ -26,19 +27,15 @@ from rankwise.tables.validation import check_finite
 
 __all__ = [
     "SparkTable",
-    "active_session",
     "check_order",
     "collected",
     "column",
     "empty_of",
     "is_spark",
-    "output_errors_of_spark",
     "read_spark",
     "send",
-    "session",
     "small_strings",
     "unify_ids",
-    "words_of",
 ]
 
 _READERS = {
@@ -51,6 +48,7 @@ _READERS = {
     ".tsv": "csv",
 }
 _NUMBERS = ("rank", "score", "relevance")
+_DIGITS_OF_LONG = 18
 _ID_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.String)
 
 
@@ -102,66 +100,9 @@ def is_spark(source: object) -> bool:
     return isinstance(source, DataFrame) or (ours and hasattr(source, "mapInArrow"))
 
 
-def words_of(error: Exception) -> str:
-    """Return the informative line of an exception of Spark."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if "Error:" in line or "Exception:" in line]
-    return (named or lines or [type(error).__name__])[-1 if named else 0][:300]
-
-
-@contextlib.contextmanager
-def output_errors_of_spark(where: str) -> Iterator[None]:
-    """Raise an `OutputError` where Spark cannot write."""
-    try:
-        yield
-    except (PySparkException, Py4JError, OSError) as error:
-        raise OutputError("this cannot be written", where=where, found=words_of(error)) from error
-
-
 def collected(frame: DataFrame) -> pl.DataFrame:
     """Return a Spark table as a Polars table, in Arrow's form all the way."""
     return pl.DataFrame(frame.toArrow())
-
-
-def active_session(spark: SparkSession | None) -> SparkSession:
-    """Return a session, by default the active one."""
-    session = SparkSession.getActiveSession() if spark is None else spark
-    if session is not None and not hasattr(session, "createDataFrame"):
-        raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
-    if session is None:
-        raise ParameterError("there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()")
-    return session
-
-
-def session(master: str | None = None) -> SparkSession:
-    """Return the active Spark session, or start one.
-
-    Parameters
-    ----------
-    master : str, optional
-        Where Spark runs: ``"local[4]"``, ``"yarn"``, ``"spark://host:7077"``; by default as Spark
-        is configured.
-
-    Returns
-    -------
-    SparkSession
-
-    Raises
-    ------
-    UsageError
-        If Spark cannot be started, mostly because Java is missing.
-    """
-    builder: Any = SparkSession.builder
-    builder = builder.appName("rankwise")
-    try:
-        made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
-    except Exception as error:  # of Java, of the network, of the configuration
-        raise UsageError(
-            "Spark cannot be started",
-            found=words_of(error),
-            hint="Spark 4 needs Java 17 or newer; JAVA_HOME says where it is",
-        ) from error
-    return made
 
 
 def read_spark(
@@ -271,14 +212,8 @@ def empty_of(frame: DataFrame) -> pl.DataFrame:
 
 def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
     """Return a DataFrame with standard column names."""
-    names = [name.lower() for name in source.columns]  # as Spark compares them
-    twice = next((name for name in source.columns if names.count(name.lower()) > 1), None)
-    if twice is not None:
-        raise ColumnError(
-            f"two columns are called {twice!r}, in some case",
-            where=role,
-            hint="drop one of them: Spark cannot tell them apart",
-        )
+    _check_names(source.columns, role)
+    source = _one_row_per_item(source, role)
     empty = empty_of(source)
     _refuse_lists(empty, role, choose(columns, role))
     table = from_frame(empty, role, choose(columns, role), role, "Spark table")
@@ -297,10 +232,64 @@ def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> Spark
     return SparkTable(frame, table.with_frame(empty_of(frame)))
 
 
-def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
-    """Raise if Spark says that it may compute other rows the next time; Spark Connect does not."""
+def _check_names(names: Sequence[str], role: TableRole) -> None:
+    """Raise if two names are equal as Spark compares them."""
+    lower = [name.lower() for name in names]
+    twice = next((name for name in names if lower.count(name.lower()) > 1), None)
+    if twice is not None:
+        raise ColumnError(
+            f"two columns are called {twice!r}, in some case",
+            where=role,
+            hint="drop one of them: Spark cannot tell them apart",
+        )
+
+
+def _one_row_per_item(source: DataFrame, role: TableRole) -> DataFrame:
+    """Return a table whose column of lists of (item, rating), as of ALS in Spark ML, has a row per item.
+
+    A list that is null gives a row whose item is null, which is refused as any other is.
+    """
+    if role in ("users", "items") or names_of(source.columns, role, "item"):
+        return source
+    for field in source.schema.fields:
+        kind = field.dataType
+        if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+            inner = kind.elementType.names
+            if not names_of(inner, role, "item"):
+                continue
+            others = [name for name in source.columns if name != field.name]
+            _check_names([*others, *inner], role)
+            none = sf.array(sf.lit(None).cast(kind.elementType))
+            rows = source.select(*map(column, others), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
+            fields = (sf.col("row").getField(name).alias(name) for name in inner)
+            return rows.select(*map(column, others), *fields)
+    return source
+
+
+_CHANGES = "rand|randn|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id|input_file_name"
+_CHANGES_IN_PLAN = re.compile(rf"(?<![\w.])(?:{_CHANGES})\(", re.IGNORECASE)
+"""A function of a plan that may give other values each time."""
+_CALLED_LIKE_IT = re.compile(r"\w+\([^()]*\)#\d+")
+"""A column whose name is the text of a call, as Spark calls what has no name; a number is behind it."""
+
+
+def _is_repeatable(frame: DataFrame) -> bool:
+    """Return whether Spark computes the same rows each time, as far as its plan says.
+
+    A client of Spark Connect has the plan as text only, where functions of the user look like any other.
+    """
     query = getattr(frame, "_jdf", None)
-    if query is not None and not query.queryExecution().analyzed().deterministic():
+    if query is not None:
+        return bool(query.queryExecution().analyzed().deterministic())
+    explain: Any = getattr(frame, "_explain_string", None)
+    plan = "" if explain is None else str(explain(extended=True))
+    analyzed = plan.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+    return _CHANGES_IN_PLAN.search(_CALLED_LIKE_IT.sub("", analyzed)) is None
+
+
+def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
+    """Raise if Spark says that it may compute other rows the next time."""
+    if not _is_repeatable(frame):
         raise InputError(
             "this table may have other rows each time Spark computes it, as it does for retries",
             where=role,
@@ -313,7 +302,8 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
     """Raise if a column of ids or numbers holds whole lists."""
     if role in ("users", "items"):
         return
-    nested = [name for name, dtype in empty.schema.items() if dtype.is_nested()]
+    nested = [name for name, dtype in empty.schema.items() if isinstance(dtype, pl.List | pl.Array)]
+    user = next(iter(names_of(empty.columns, role, "user")), "user")
     for name in nested:
         singular = plain_name(name).removesuffix("s")
         known = any(names_of([singular], role, standard) for standard in ROLES[role])
@@ -322,7 +312,7 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
                 "a Spark table has one row per item, and this column holds lists",
                 where=f"{role}, column {name!r}",
                 found=str(empty.schema[name]),
-                hint='df.select("user", F.posexplode("items").alias("rank", "item"))',
+                hint=f'df.select("{user}", F.posexplode("{name}").alias("rank", "item"))',
             )
 
 
@@ -335,9 +325,23 @@ def _typed(name: str, standard: str, dtype: pl.DataType, role: TableRole) -> Col
             "ids are integers or strings",
             where=f"{role}, column {name!r}",
             found=str(dtype),
-            hint='cast the column: df.withColumn("user", F.col("user").cast("long"))',
+            hint=_cast_hint(name, dtype),
         )
     return column(name).cast("string" if dtype == pl.String else "long")
+
+
+def _cast_hint(name: str, dtype: pl.DataType) -> str:
+    """Return how to make ids integers or strings, one for each value that the column has."""
+    cast, when = f'F.col("{name}").cast("string")', ""
+    if dtype == pl.Binary:
+        cast = f'F.hex("{name}")'
+    elif dtype.is_float() or (isinstance(dtype, pl.Decimal) and dtype.scale):
+        cast, when = f'F.col("{name}").cast("long")', ", if all are whole numbers, and in every table"
+    elif isinstance(dtype, pl.Decimal) and dtype.precision is not None and dtype.precision <= _DIGITS_OF_LONG:
+        cast = f'F.col("{name}").cast("long")'
+    elif dtype.is_nested():
+        cast = f'F.to_json("{name}")'
+    return f'cast the column{when or ", in every table"}: df.withColumn("{name}", {cast})'
 
 
 def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:

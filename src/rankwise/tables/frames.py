@@ -244,7 +244,9 @@ def from_frame(
         others = [name for name in others if name not in chosen]
     out = pl.DataFrame(chosen)
     for column in NUMBERS:
-        if column in columns and column != "rank" and out[column].dtype != pl.String:
+        if column not in columns or out[column].dtype == pl.String:
+            continue
+        if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
     return as_table(out, role, source, layout, columns, unread=tuple(others))
 

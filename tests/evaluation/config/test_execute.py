@@ -14,6 +14,7 @@ from rankwise.errors import ConfigError, EmptyError, FileError, OutputError, Par
 from rankwise.evaluation.config.execute import execute
 from rankwise.evaluation.config.experiment import read_experiment
 from rankwise.evaluation.config.inputs import over_candidates
+from rankwise.evaluation.config.starter import starter_text
 from rankwise.tables.read import read_table
 
 PLAIN = "output: {report: false, audit: false}\n"
@@ -299,6 +300,15 @@ def test_init_from_ratings_alone(files):
     experiment = read_experiment(files / "new.yaml")
     assert list(experiment.systems) == ["popularity", "random", "neighbours"]
     assert experiment.splitter == rw.splits.GlobalTime(share=0.2)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_starter_asks_for_what_is_installed(files, monkeypatch, installed):
+    """Without the libraries of a report, what ``rankwise init`` writes does not ask for one."""
+    monkeypatch.setattr("rankwise.evaluation.config.starter.find_spec", lambda name: object() if installed else None)
+    written = starter_text(files, ["popular.csv"], {"truth": str(files / "split")})
+    assert yaml.safe_load(written)["output"]["report"] is installed
+    assert ('pip install "rankwise[report]"' in written) is not installed
 
 
 def test_without_the_libraries_of_configurations(files, monkeypatch):

@@ -30,7 +30,7 @@ from rankwise.evaluation.totals import kinds_of_values
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import parse_all
 from rankwise.results.comparability import common_cells
-from rankwise.results.compare import check_options
+from rankwise.results.compare import MEANS_OF_GROUPS, check_options
 from rankwise.results.decide import deciding_cell, rule_for
 from rankwise.results.margins import margins_by_cell
 from rankwise.results.named_values import Values
@@ -134,19 +134,19 @@ def check_comparisons(
         return not _is_group(first, name) and (complete or _is_evaluated(first, name))
 
     for place, options in comparisons:
-        known, in_groups = len(mistakes), options.get("by") is not None
+        known, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
         primary, margin, names = options.get("primary"), options.get("margin"), _names(options.get("measures"))
         for key, name in [("primary", primary), *(("measures", name) for name in names)]:
             if name is not None and known_before(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
-                mistakes.tried(where, partial(common_cells, expected, [name], name, in_groups=in_groups))
+                mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
         for name in margin if isinstance(margin, Mapping) else ():
             if known_before(name):
                 mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
         if complete and len(mistakes) == known and primary is None and not names:
-            mistakes.tried(place, partial(common_cells, expected, None, None, in_groups=in_groups))
+            mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
         mistakes.tried_together(place, named, lambda some: check_options(systems_of((expected,)), **some))
 

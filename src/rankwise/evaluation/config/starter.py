@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ __all__ = ["starter_text", "write_starter"]
 
 _SCHEMA = "rankwise.schema.json"
 _ACCURACY = ("ndcg@[5,10]", "recall@[5,10]", "map@10", "mrr@10", "hit_rate@10")
+_REPORT = {
+    True: "  report: true  # report.html",
+    False: '  report: false  # true needs the extra report: pip install "rankwise[report]"',
+}
+"""What is asked for, by whether a report can be written here."""
 _BEYOND = ("catalog_coverage@10", "gini@10")
 
 
@@ -75,7 +81,7 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
         "",
         "output:",
         "  folder: rankwise-results",
-        "  report: true  # report.html",
+        _REPORT[find_spec("jinja2") is not None],
         "  tables: [markdown]  # also latex, csv",
         "  # per_user: parquet",
         "",
