@@ -57,7 +57,7 @@ REFUSED = [
     (
         "measures: [mrr@7, gini@7], jackknife: 9",
         "comparison: {primary: gini@7, by: age}",
-        "so groups of users cannot be tested",
+        "groups of users are compared by means over users alone",
     ),
     ("measures: [mrr@7, auc]", "comparison: {primary: auc}", "auc cannot be compared"),
     ("measures: [mrr@7], weights: {u00001: 2}", "comparison: {primary: mrr@7}", "mrr@7 cannot be compared"),
