@@ -101,13 +101,16 @@ def _by_value(source: Any, name: str) -> pl.DataFrame:
 
 
 def _with_index(source: Any) -> Any:
-    """Return a pandas frame with levels of its index that are users or items as columns.
+    """Return a pandas frame with levels of its index that are users, items or times as columns.
 
     Other levels are numbers of rows, or what a frame was grouped by.
     """
+    if type(source.index).__name__ == "DatetimeIndex" and source.index.name is None:
+        times = names_of([*map(str, source.columns)], "interactions", "timestamp")
+        source = source if times else source.rename_axis("timestamp")
     levels = [n for n in source.index.names if isinstance(n, str) and n not in source.columns]
-    ids = [*names_of(levels, "truth", "user"), *names_of(levels, "truth", "item")]
-    return source.reset_index(level=ids) if ids else source
+    roles = [name for role in ("user", "item", "timestamp") for name in names_of(levels, "truth", role)]
+    return source.reset_index(level=roles) if roles else source
 
 
 def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
