@@ -19,7 +19,7 @@ import polars as pl
 from rankwise.core import kernels
 from rankwise.core.threads import each, shares
 
-__all__ = ["Texts", "plain_texts", "text_hashes", "texts_of"]
+__all__ = ["Texts", "labels", "plain_texts", "text_hashes", "texts_of"]
 
 _FEW = 1 << 16  # texts that no thread is started for
 _VIEW = 16  # bytes of a string view
@@ -144,6 +144,21 @@ def plain_texts(column: pl.Series) -> pl.Series:
     # Each category becomes text once, and rows get its view: five times as fast as a cast of rows.
     every = pl.Series(column.name, np.arange(largest + 1), codes.dtype)
     return every.cat.to(dtype).cast(pl.String).gather(codes)
+
+
+def labels(column: pl.Series) -> pl.Series:
+    """Return a column of names of groups or categories: text without blanks around it, empty text as null.
+
+    >>> labels(pl.Series([" war", "", "war "])).to_list()
+    ['war', None, 'war']
+    """
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):  # kept where it can be: it has an order
+        names = column.unique().cast(pl.String)
+        return column if labels(names).equals(names) else labels(plain_texts(column))
+    if column.dtype != pl.String:
+        return column
+    text = column.str.strip_chars()
+    return text.replace("", None) if (text == "").any() else text
 
 
 def text_hashes(column: pl.Series, threads: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
