@@ -100,13 +100,18 @@ def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None
             return Found(tuple(several), several=True)
     if chosen in names:
         return Found((chosen,))
+    hint = nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure'
+    if fact.kind == "features":
+        named = known_column(names, "items", "categories", choose(columns, "items"), table.source)
+        if named is not None:
+            hint = f"column {named!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
     groups = {"item_group": "groups of items", "user_group": "groups of users"}
     raise MeasureError(
         f"{measure} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
         f"such column in the table of {role}",
         where=table.source,
         found=listed,
-        hint=nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure',
+        hint=hint,
     )
 
 

@@ -141,7 +141,8 @@ class Split:
         table = from_frame(rows, kind, given, f"{part} part of {whole.source}", whole.format)
         if "relevance" in table.columns:
             table = table.with_frame(typed(table.frame, ["relevance"]))
-            check_finite(table.frame["relevance"], "relevance", table)
+            if kind == "truth":
+                check_finite(table.frame["relevance"], "relevance", table)
         card = self.card if kind == "truth" else None
         return replace(table, is_text=whole.is_text, split=card)
 

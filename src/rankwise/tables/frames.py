@@ -28,6 +28,8 @@ __all__ = [
     "whole",
 ]
 
+_GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
+"""What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
 NUMBERS = ("rank", "score", "relevance", "weight")
 """The columns that hold numbers."""
@@ -179,15 +181,18 @@ def from_frame(
 
 
 def _holds_numbers(column: pl.Series) -> bool:
-    """Return whether a column, or its lists, have numbers; of text half of it, also with commas."""
+    """Return whether a column, or its lists, have numbers; of text all, with commas and gaps.
+
+    Text with one other word holds names, of which some are numbers, such as titles.
+    """
     if isinstance(column.dtype, pl.List | pl.Array):
         column = column.explode(empty_as_null=False)
     if column.dtype != pl.String:
         return column.dtype.is_numeric() or column.dtype == pl.Boolean
     text = column.str.strip_chars()
-    text = text.filter(text != "")
+    text = text.filter(~text.str.to_lowercase().is_in(_GAPS))
     number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return len(text) > 0 and (is_truth_values(text) or 2 * number.null_count() <= len(text))
+    return len(text) > 0 and (is_truth_values(text) or not number.null_count())
 
 
 def is_truth_values(text: pl.Series) -> bool:

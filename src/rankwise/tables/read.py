@@ -86,7 +86,8 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     if table.frame.is_empty():
         raise empty_table(table)
     for column in NUMBERS:
-        if column in table.frame.columns and column in table.columns:  # else only called so
+        is_read = table.role != "train" or column != "relevance"  # no metric reads ratings of training
+        if is_read and column in table.frame.columns and column in table.columns:  # else only called so
             check_finite(table.frame[column], column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]

@@ -19,6 +19,7 @@ __all__ = ["IDS", "from_text"]
 
 IDS = ("user", "item")
 """The columns that hold ids."""
+_DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
 
 def from_text(table: Table, raw: RawFile) -> Table:
@@ -36,7 +37,8 @@ def from_text(table: Table, raw: RawFile) -> Table:
         elif column in NUMBERS:
             out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
             if out.schema[column] == pl.String:
-                out = out.with_columns(_numbers(raw, out[column], name))
+                gaps = table.role == "train" and column == "relevance"  # which no metric reads
+                out = out.with_columns(_numbers(raw, out[column], name, gaps=gaps))
         elif column == "timestamp":  # a number, or a date as text, which splits can read
             for dtype in (pl.Int64, pl.Float64):
                 times = out[column].cast(dtype, strict=False)
@@ -69,14 +71,17 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
     return plain, blanks
 
 
-def _numbers(raw: RawFile, column: pl.Series, name: str) -> pl.Series:
+def _numbers(raw: RawFile, column: pl.Series, name: str, *, gaps: bool = False) -> pl.Series:
+    """Return text as numbers; empty text as null where there may be gaps."""
     text, numbers = column, column.cast(pl.Float64, strict=False)
-    if numbers.null_count():
+    if gaps and numbers.null_count():
+        column = column.replace("", None)
+    if numbers.null_count() > column.null_count() * gaps:
         text = column.str.strip_chars()
         if is_truth_values(text):
             return (text.str.to_lowercase() == "true").cast(pl.Float64)
         numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count():
+    if numbers.null_count() > column.null_count() * gaps:
         raise _malformed(raw, column, numbers.is_null(), name, "is not a number")
     largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
     if largest >= EXACT:
@@ -99,9 +104,20 @@ def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, probl
         is_bad = _is_empty if problem == "is empty" else _is_no_number
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
-            return malformed(f"column {name!r} {problem}", raw.name, number, line)
+            hint = _hint(raw, str(column[int(bad.arg_true()[0])] or ""))
+            return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
     row = int(bad.arg_true()[0])
     return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
+
+
+def _hint(raw: RawFile, text: str) -> str | None:
+    """Return how to read a file whose numbers have a decimal comma; None for other text."""
+    if re.match(_DECIMAL_COMMA, text.strip()) is None:
+        return None
+    hint, separator = "numbers have a decimal point: write 1234.5 for 1234,5 and for 1.234,5", raw.format.separator
+    if "." in text or separator == ",":  # which Polars does not read
+        return hint
+    return f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, decimal_comma=True)"
 
 
 def _is_empty(text: str) -> bool:
