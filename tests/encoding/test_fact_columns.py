@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import rankwise as rw
-from rankwise.errors import MeasureError
+from rankwise.errors import ColumnError, MeasureError
 
 LISTS, TRUTH = {"u": [1, 2]}, {"u": {2, 3}}
 GENRES = {1: {"war"}, 2: {"war", "noir"}, 3: {"noir", "drama"}}
@@ -25,6 +25,10 @@ FORMS = {
         "genre_noir": [0, 1, 1],
         "genre_drama": [False, False, True],
     },
+    "JSON as text": {"item": [1, 2, 3], "genres": ['["war"]', '["war", " noir"]', '["noir","drama", null, ""]']},
+    "Python as text": {"item": [1, 2, 3], "genres": ["['war']", "('war', 'noir')", " {'noir', 'drama'}"]},
+    "NumPy as text": {"item": [1, 2, 3], "genres": ["['war']", "['war' 'noir']", "['noir' 'drama'\n 'noir']"]},
+    "lists with blanks": {"item": [1, 2, 3], "genres": [["war", ""], [" war", "noir "], ["noir", "drama", " "]]},
     "pandas": pd.DataFrame({"item": [1, 2, 3], "genre": ["war", "war|noir", "noir|drama"]}),
     "polars": pl.DataFrame({"itemId": [3, 1, 2], "genres": ["noir|drama", "war", "war|noir"]}),
 }
@@ -119,7 +123,7 @@ def test_items_and_users_without_a_group_are_in_none():
 
 
 def test_group_names_are_quoted_where_they_must_be(tmp_path):
-    names = ["a,b", "c]=d", 'say "no"', ""]
+    names = ["a,b", "c]=d", 'say "no"', "x y"]
     items = {"item": [1, 2, 3, 4], "group": names}
     result = rw.evaluate({"u": [1, 2, 3, 4]}, {"u": {1, 2, 3, 4}}, "reo@4", items=items)
     assert result.table("reo@4")["item_group"].to_list() == sorted(names)
@@ -177,3 +181,69 @@ def test_a_group_is_one_column_that_has_a_name(column):
     items = {"item": [1, 2, 3], "g1": ["a", "a", "b"], "g2": ["a", "b", "b"]}
     with pytest.raises(MeasureError, match="there is no such column in the table of items"):
         rw.evaluate(LISTS, TRUTH, f"rsp(item_group={column})@1", items=items, train={"a": [1]})
+
+
+def count_of_categories(genres):
+    table = {"item": [1, 2], "genres": genres}
+    return rw.evaluate({"u": [1, 2]}, {"u": {2}}, "category_count@2", items=table)["category_count@2"]
+
+
+@pytest.mark.parametrize(
+    ("genres", "count"),
+    [
+        (['["war, crime", "noir"]', "[]"], 2),
+        (["['war, crime']", None], 1),
+        (["[1, 2]", "[2.5, NaN]"], 3),
+        (["set()", "{'war'}"], 1),
+        ([[""], ["war"]], 1),
+        ([["war", " war"], ["war "]], 1),
+        (["", " war"], 1),
+        (["(no genres listed)", "war|noir"], 3),
+        (["[REC]|war", "noir"], 3),
+    ],
+)
+def test_categories_of_lists_and_text_are_read_by_one_rule(genres, count):
+    assert count_of_categories(genres) == count
+
+
+@pytest.mark.parametrize(
+    "genres",
+    [
+        ["[{'id': 18, 'name': 'war'}]", "[]"],
+        ["['war']", "noir"],
+        ["[war, noir]", "[]"],
+        ["['war'", "['noir']"],
+        ['["war", ["noir"]]', '["noir"]'],
+    ],
+)
+def test_text_that_is_no_list_of_categories_is_refused(genres):
+    with pytest.raises(ColumnError, match="does not hold lists of categories") as caught:
+        count_of_categories(genres)
+    assert "such items" in caught.value.found
+
+
+@pytest.mark.parametrize("sexes", [["", "m"], [" ", "m"], [None, "m"], [None, " m "]])
+def test_empty_text_is_no_group(sexes):
+    users = pl.DataFrame({"user": ["u", "v"], "sex": sexes})
+    lists = {"u": [1, 2], "v": [3]}
+    for table in (users, users.with_columns(pl.col("sex").cast(pl.Categorical)), users.to_pandas()):
+        names = ["recall@2", "gini@2", "coverage@1", "group_gap(recall, user_group=sex)@2"]
+        result = rw.evaluate(lists, {"u": {1}, "v": {4}}, names, users=table, by="sex")
+        assert result.slices["group"].to_list() == ["m", None]
+        assert result.counts["users_without_group(sex)"] == 1
+        assert [name.partition("[")[2] for name in result.values if "[" in name] == ["user_group=m]"]
+
+
+def test_users_without_a_group_are_a_group_for_every_kind_of_metric():
+    lists = {"a": [1, 2], "b": [3, 4], "c": [1, 4], "d": [2, 3]}
+    truth = {user: {1, 3} for user in lists}
+    names = ["ndcg@2", "gini@2", "coverage@2", "novelty@2", "personalization@2"]
+    train = {"x": [1, 2, 3, 4], "y": [1, 2], "z": [1]}
+
+    def row(sexes):
+        users = pl.DataFrame({"user": list(lists), "sex": sexes})
+        slices = rw.evaluate(lists, truth, names, users=users, by="sex", train=train).slices
+        return slices.filter(slices["group"].is_null() | (slices["group"] == "n")).drop("group")
+
+    assert row(["m", None, None, "f"]).equals(row(["m", "n", "n", "f"]))
+    assert not row(["m", None, None, "f"]).select(pl.all().exclude("by").is_nan().any()).row(0).count(True)

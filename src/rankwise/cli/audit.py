@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.options import choice_option, column_option, examples, time_unit_option
+from rankwise.cli.options import choice_option, column_option, examples, time_format_option, time_unit_option
 from rankwise.cli.spelling import in_options
 from rankwise.core.choices import Claim
 
@@ -45,6 +45,7 @@ __all__ = ["command"]
 )
 @column_option
 @time_unit_option
+@time_format_option
 @choice_option("--format", "form", kind=Literal["table", "json", "markdown"], default="table")
 @click.option("--rows", metavar="CODE", help="Print the rows at fault in one check, as CSV.")
 @click.pass_context

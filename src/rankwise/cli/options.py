@@ -30,6 +30,7 @@ __all__ = [
     "output_options",
     "settings_options",
     "table_options",
+    "time_format_option",
     "time_unit_option",
     "write_out",
 ]
@@ -152,6 +153,12 @@ column_option = click.option(
 
 time_unit_option = choice_option(
     "--time-unit", kind=TimeUnit, help="Unit of numeric timestamps.  [default: guessed from their magnitude]"
+)
+
+time_format_option = click.option(
+    "--time-format",
+    metavar="FORMAT",
+    help="Format of dates, such as %d/%m/%Y.  [default: ISO 8601, or the only one that fits all rows]",
 )
 
 

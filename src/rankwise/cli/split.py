@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, column_option, examples, time_unit_option
+from rankwise.cli.options import PATH, choice_option, column_option, examples, time_format_option, time_unit_option
 from rankwise.cli.spelling import flag_of
 from rankwise.core.choices import Cold, FileFormat, FilterOn, Seen
 
@@ -70,6 +70,7 @@ _ALLOWED = {
 @choice_option("--seen", kind=Seen, default="keep", help="What to do with test rows seen in training.")
 @column_option
 @time_unit_option
+@time_format_option
 @choice_option("--format", "form", kind=FileFormat, default="parquet")
 @click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="New or empty folder to write to.")
 @click.option("--overwrite", is_flag=True, help="Replace a split that the folder holds.")
@@ -82,6 +83,7 @@ def command(
     rule: Path | None,
     columns: dict[str, Any],
     time_unit: Any,
+    time_format: str | None,
     form: Any,
     output: Path,
     overwrite: bool,
@@ -98,7 +100,9 @@ def command(
     """
     chosen = {name: value for name, value in given.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
-    split = splitter.split(file, columns=columns, time_unit=time_unit)  # type: ignore[attr-defined]
+    split = splitter.split(  # type: ignore[attr-defined]
+        file, columns=columns, time_unit=time_unit, time_format=time_format
+    )
     split.save(output, format=form, overwrite=overwrite)
     for each in split if hasattr(split, "__len__") else [split]:
         click.echo(repr(each))

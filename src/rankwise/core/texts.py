@@ -19,7 +19,7 @@ import polars as pl
 from rankwise.core import kernels
 from rankwise.core.threads import each, shares
 
-__all__ = ["WHOLE_NUMBER", "Texts", "id_numbers", "plain_texts", "text_hashes", "texts_of"]
+__all__ = ["WHOLE_NUMBER", "Texts", "id_numbers", "labels", "plain_texts", "text_hashes", "texts_of"]
 
 WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 """Text that is a whole number in canonical form."""
@@ -183,6 +183,21 @@ def _hash_of_text(text: str) -> int:
         hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15 % 2**64
         hash_ ^= hash_ >> 32
     return hash_ - 2**64 if hash_ >= 2**63 else hash_
+
+
+def labels(column: pl.Series) -> pl.Series:
+    """Return a column of names of groups or categories: text without blanks around it, empty text as null.
+
+    >>> labels(pl.Series([" war", "", "war "])).to_list()
+    ['war', None, 'war']
+    """
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):  # kept where it can be: it has an order
+        names = column.unique().cast(pl.String)
+        return column if labels(names).equals(names) else labels(plain_texts(column))
+    if column.dtype != pl.String:
+        return column
+    text = column.str.strip_chars()
+    return text.replace("", None) if (text == "").any() else text
 
 
 def text_hashes(column: pl.Series, threads: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

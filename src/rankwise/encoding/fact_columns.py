@@ -5,6 +5,10 @@ All results are in the order of the table's rows; no row is dropped.
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.facts import Fact
-from rankwise.core.texts import plain_texts
+from rankwise.core.texts import labels, plain_texts
 from rankwise.errors import ColumnError, MeasureError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, TableRole, choose, known_column
 from rankwise.tables.table import Table
@@ -22,6 +26,9 @@ from rankwise.tables.validation import check_was_read
 __all__ = ["Found", "Matrix", "Named", "find", "read_categories", "read_features", "read_groups"]
 
 _SEPARATORS = "|;,"
+_LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
+"""Text that looks like a list, a set or a tuple of Python, or like JSON."""
+_NO_COMMA = re.compile(r"""(['"])\s+(['"])""")
 _COLUMN_OF = {"item_group": "group", "user_group": "group"}
 
 
@@ -95,13 +102,18 @@ def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None
     if chosen in names:
         return Found((chosen,))
     check_was_read(table, chosen)
+    hint = nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure'
+    if fact.kind == "features":
+        named = known_column(names, "items", "categories", choose(columns, "items"), table.source)
+        if named is not None:
+            hint = f"column {named!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
     groups = {"item_group": "groups of items", "user_group": "groups of users"}
     raise MeasureError(
         f"{measure} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
         f"such column in the table of {role}",
         where=table.source,
         found=listed,
-        hint=nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure',
+        hint=hint,
     )
 
 
@@ -115,7 +127,8 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
         raise ColumnError(
             f"column {column!r} does not hold one group per row", where=table.source, found=str(values.dtype)
         )
-    ordered = (values if groups is None else groups).drop_nulls().unique().sort()
+    values = labels(values)
+    ordered = (values if groups is None else labels(groups)).drop_nulls().unique().sort()
     names = ordered.cast(pl.String)
     if not len(names):
         raise ColumnError(f"column {column!r} holds no group", where=table.source)
@@ -143,7 +156,7 @@ def _number(table: Table, name: str) -> pl.Series:
 
 def read_categories(table: Table, chosen: Found) -> Named:
     """Return categories: a column of lists, of delimited text, or one column per category."""
-    columns, frame = chosen.names, table.frame.select(chosen.names)
+    columns = chosen.names
     if chosen.several:
         prefix = _common_prefix(columns)
         flags = [(_number(table, name) > 0).fill_null(value=False) for name in columns]
@@ -154,24 +167,7 @@ def read_categories(table: Table, chosen: Found) -> Named:
         starts = np.searchsorted(row, np.arange(len(matrix) + 1))
         description = f"{len(columns)} columns {prefix}…"
         return Named(code, tuple(sorted(names)), starts, description)
-    values, description = plain_texts(frame[columns[0]]), f"column {columns[0]!r}"
-    if values.dtype == pl.String:
-        filled = values.fill_null("")
-        separator = next((s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), "")
-        description += f", split at {separator!r}" if separator else ""
-        lists = filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
-        lists = lists.list.eval(pl.element().str.strip_chars())
-        lists = lists.list.eval(pl.element().filter(pl.element() != ""))
-    elif isinstance(values.dtype, pl.List | pl.Array):
-        if values.dtype.inner.is_nested():
-            raise ColumnError(
-                f"column {columns[0]!r} does not hold lists of categories", where=table.source, found=str(values.dtype)
-            )
-        lists = values.cast(pl.List(pl.String)).list.eval(pl.element().drop_nulls())
-    else:
-        lists = values.cast(pl.String).reshape((-1, 1)).arr.to_list()
-        lists = lists.list.eval(pl.element().drop_nulls())
-    lists = lists.list.unique(maintain_order=True).fill_null([])
+    lists, description = _lists_of_categories(table, columns[0])
     starts = np.concatenate([[0], np.cumsum(lists.list.len().to_numpy())]).astype(np.int64)
     flat = lists.explode(empty_as_null=False)
     ordered = flat.unique().sort()
@@ -179,6 +175,89 @@ def read_categories(table: Table, chosen: Found) -> Named:
         raise ColumnError(f"column {columns[0]!r} holds no category", where=table.source)
     codes = flat.replace_strict(ordered, np.arange(len(ordered)), return_dtype=pl.Int64)
     return Named(codes.to_numpy(), tuple(ordered), starts, description)
+
+
+def _lists_of_categories(table: Table, name: str) -> tuple[pl.Series, str]:
+    """Return the categories of each item as a list of text, and how the column was read.
+
+    However they are written, blanks around a category do not belong to it, and empty text is none.
+    """
+    values, description = plain_texts(table.frame[name]), f"column {name!r}"
+    if values.dtype == pl.String:
+        filled = values.fill_null("").str.strip_chars()
+        lists = _written_lists(table, name, filled)
+        if lists is not None:
+            description += ", lists written as text"
+        else:
+            separator = next((s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), "")
+            description += f", split at {separator!r}" if separator else ""
+            lists = filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
+    elif isinstance(values.dtype, pl.List | pl.Array):
+        if values.dtype.inner.is_nested():
+            raise _no_categories(table, name, str(values.dtype))
+        lists = values.cast(pl.List(pl.String))
+    else:
+        lists = values.cast(pl.String).reshape((-1, 1)).arr.to_list()
+    lists = lists.list.eval(pl.element().str.strip_chars())
+    lists = lists.list.eval(pl.element().filter(pl.element() != ""))
+    return lists.list.unique(maintain_order=True).fill_null([]), description
+
+
+def _written_lists(table: Table, name: str, text: pl.Series) -> pl.Series | None:
+    """Return lists that are written as text, in JSON or as Python shows them; None for other text.
+
+    Programs that write tables as text leave a list like this, and its commas are not between
+    categories alone: they may be inside one.
+    """
+    looks = text.str.contains(_LIST)
+    if not looks.any():
+        return None
+    parsed = {each: _parsed_list(each) for each in text.filter(looks).unique()}
+    is_list = (
+        (text != "")
+        & looks
+        & text.replace_strict(
+            {each: items is not None for each, items in parsed.items()}, default=False, return_dtype=pl.Boolean
+        )
+    )
+    other = (text != "") & ~is_list
+    if not is_list.any() and not (looks | (text == "")).all():
+        return None  # text that has brackets: [REC]
+    if other.any():
+        raise _no_categories(table, name, repr(text[int(other.arg_max() or 0)]), other)
+    return pl.Series([parsed.get(each) or [] for each in text], dtype=pl.List(pl.String))
+
+
+def _parsed_list(text: str) -> list[str | None] | None:
+    """Return the values of a list that is written as text; None if it is no list of plain values.
+
+    >>> _parsed_list('["a, b", "c"]'), _parsed_list("['a', None]"), _parsed_list("['a' 'b']")
+    (['a, b', 'c'], ['a', None], ['a', 'b'])
+    """
+    values: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        values = json.loads(text)
+    if values is None:
+        # NumPy shows an array without commas, which Python would read as one text.
+        text = _NO_COMMA.sub(r"\1, \2", text)
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            values = set() if text == "set()" else ast.literal_eval(text)
+    if isinstance(values, set | frozenset):
+        values = sorted(values, key=str)
+    if not isinstance(values, list | tuple) or any(not isinstance(value, str | int | float | None) for value in values):
+        return None
+    return [None if value is None or value != value else str(value) for value in values]
+
+
+def _no_categories(table: Table, name: str, found: str, bad: pl.Series | None = None) -> ColumnError:
+    """Return the error for a column that is no text and no lists of text or numbers."""
+    row = "" if bad is None else f", item {table.frame['item'][int(bad.arg_max() or 0)]!r}"
+    return ColumnError(
+        f"column {name!r} does not hold lists of categories",
+        where=f"{table.source}{row}",
+        found=found[:120] + ("" if bad is None else f" ({int(bad.sum())} such items)"),
+        hint="write the names of the categories of each item as a list, or as text with | between them",
+    )
 
 
 def _common_prefix(names: tuple[str, ...]) -> str:

@@ -120,7 +120,7 @@ class Summary:
         for by in self.settings.by:
             for group, inside in self.share.ordered(by):
                 sums = None
-                if self.items is not None and group is not None:
+                if self.items is not None:
                     sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
                 head = {"by": by, "group": group, "users": inside.users}
                 rows.append({**head, **self._totals(inside, sums)})

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.texts import labels
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.tables.align import matching
 from rankwise.tables.read import read_table
@@ -101,7 +102,7 @@ class UserTable:
         group = joined["group"]
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
-        return group.replace(0.0, 0.0) if group.dtype.is_float() else group  # -0.0 as well
+        return group.replace(0.0, 0.0) if group.dtype.is_float() else labels(group)  # -0.0 as well
 
 
 def _check_column(users: Table | None, name: str) -> None:

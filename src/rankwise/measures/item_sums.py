@@ -210,8 +210,9 @@ class CatalogueSums:
         What is known about these items, in the same order.
     n_listed : int
         The number of counted users with a list.
-    within : tuple of str, optional
-        A column of user groups and the group that is summed over; None for all users.
+    within : tuple of str and (str or None), optional
+        A column of user groups and the group that is summed over, None for users without a group;
+        None for all users.
     without : tuple of str, optional
         A column of user groups and the group that is left out.
     """
@@ -219,7 +220,7 @@ class CatalogueSums:
     frame: pl.DataFrame
     facts: Facts
     n_listed: int
-    within: tuple[str, str] | None = None
+    within: tuple[str, str | None] | None = None
     without: tuple[str, str] | None = None
 
     @property
@@ -236,7 +237,10 @@ class CatalogueSums:
         """Return the sum of every item."""
         if self.within is not None:
             column, group = self.within
-            return self.by_group(replace(item_sum, by=column), k)[group]
+            groups = self.by_group(replace(item_sum, by=column), k)
+            if group is not None:
+                return groups[group]
+            return self.by_group(item_sum, k)[""] - sum(groups.values())  # of users without a group
         if self.without is not None:
             column, group = self.without
             left_out = self.by_group(replace(item_sum, by=column), k)[group]

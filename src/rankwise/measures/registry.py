@@ -135,6 +135,9 @@ def knows(name: str) -> bool:
 
 def _nearest(name: str) -> str | None:
     """Return a hint with the measure that was probably meant, by a name in use."""
+    if any(word in key(name) for word in ("genre", "categor", "topic")):
+        classes = [cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))]
+        return f"metrics of categories: {', '.join(classes)}; and intra_list_diversity(distance=jaccard)"
     spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
     near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
     return f"did you mean '{spelled[near[0]]}'?" if near else None

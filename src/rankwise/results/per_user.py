@@ -16,7 +16,7 @@ from rankwise.results.group_columns import mean_of, read_group_column
 from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 from rankwise.results.saving import load
-from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.frames import from_arrow, typed, whole
 
@@ -34,6 +34,7 @@ def from_per_user(source: Any) -> Result:
         One row per user: a column of user ids and one numeric column per metric; NaN or null
         where a user has no value. In columns named like metrics (``ndcg@10``) it is known whether
         higher is better, in others it is not; columns like ``group(country)`` hold groups of users.
+        Numbers of rows, as pandas writes its index, are left out, which the result says.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def from_per_user(source: Any) -> Result:
     Raises
     ------
     ColumnError
-        If there is no column of users, a duplicate user, or no numeric column.
+        If there is no column of users, a duplicate user, no numeric column, or one without a name.
 
     Examples
     --------
@@ -62,6 +63,8 @@ def from_per_user(source: Any) -> Result:
     if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
         raise ColumnError("a user is null, or occurs twice", where=where)
     groups = [name for name in frame.columns if read_group_column(name) is not None]
+    row_numbers = [name for name in frame.columns if name != "user" and _is_row_number(frame[name], where)]
+    frame = frame.drop(row_numbers)
     cells: dict[str, str] = {}
     measures: list[Measure] = []
     for name, dtype in frame.schema.items():
@@ -88,7 +91,7 @@ def from_per_user(source: Any) -> Result:
     values = Values({cell: mean_of(per_user[cell]) for cell in cells.values()})
     provenance = {
         "settings": {"measures": [str(measure) for measure in measures]},
-        "inputs": {"per user": {"source": where}},
+        "inputs": {"per user": {"source": where, "unread": row_numbers}},
     }
     return Result(
         tuple(measures),
@@ -99,6 +102,27 @@ def from_per_user(source: Any) -> Result:
         provenance,
         kinds=dict.fromkeys(values, "mean"),
     )
+
+
+def _is_row_number(column: pl.Series, where: str) -> bool:
+    """Return whether a column holds the numbers of rows, and no metric.
+
+    Raises
+    ------
+    ColumnError
+        If it has no name and holds other numbers.
+    """
+    if not is_row_number(column.name) or not column.dtype.is_numeric():
+        return False
+    counts = column.is_not_null().all() and bool((column == column.floor()).all()) and column.is_unique().all()
+    if not counts and plain_name(column.name) in ("", "unnamed"):
+        raise ColumnError(
+            "a column of numbers has no name",
+            where=where,
+            found=f"{column.name!r}: {column[0]}, …",
+            hint="give it the name of its metric, such as ndcg@10, or drop it",
+        )
+    return counts
 
 
 def _measure(name: str) -> Measure | None:

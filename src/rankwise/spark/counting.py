@@ -12,6 +12,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Window
 
 from rankwise.core.digests import added
+from rankwise.core.texts import labels
 from rankwise.core.truth import reaches
 from rankwise.encoding.fact_columns import read_groups
 from rankwise.encoding.fact_tables import Counted, digest_of_interactions
@@ -152,7 +153,7 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
         elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
             groups[name] = GROUP_NAMES
         elif users is not None:
-            groups[name] = collected(users.frame.select(column(name)).distinct()).to_series()
+            groups[name] = labels(collected(users.frame.select(column(name)).distinct()).to_series()).unique()
     return groups
 
 

@@ -170,7 +170,7 @@ def _ticks(rows: SparkRows) -> Column:
             "on Spark, timestamps are numbers, dates or timestamps",
             found="string",
             where=where_in(rows.table, "timestamp"),
-            hint="convert them: to_timestamp(…)",
+            hint='convert them: to_timestamp(column, "yyyy-MM-dd HH:mm:ss"), or as they are written',
         )
     if not read_times(rows.table, None).is_date:
         return column.cast("long" if isinstance(dtype, IntegralType) else "double")
@@ -206,6 +206,13 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
     dtype = rows.table.frame.schema["timestamp"]
     column = pl.Series("timestamp", ends, dtype=pl.Datetime("us") if dtype.is_temporal() else dtype)
     times = read_times(rows.table.with_frame(column.to_frame()), time_unit)
+    if times.is_date and not dtype.is_temporal():
+        raise ColumnError(
+            "these whole numbers look like dates, such as 20200914",
+            where=where_in(rows.table, "timestamp"),
+            found=f"{ends[0]} to {ends[1]}",
+            hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if they are seconds',
+        )
     if times.values.dtype.kind == "i" and isinstance(row["first"], float):  # without fractions
         rows = rows.with_frame(rows.frame.withColumn("time", sf.col("time").cast("long")))
         extent = Extent(row["rows"], int(row["first"]), int(row["last"]))

@@ -37,6 +37,7 @@ def make_card(
     card["cold"] = {part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks}
     if rows.has_times:
         unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
+        unit |= {} if rows.time.time_format is None else {"format": rows.time.time_format}
         card["time"] = unit | _in_time(rows, masks["train"], masks["test"])
     return card
 

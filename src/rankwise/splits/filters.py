@@ -32,7 +32,7 @@ class Filter:
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
 
-    def apply(self, interactions: Any, *, columns: Columns | None = None) -> Any:
+    def apply(self, interactions: Any, *, columns: Columns | None = None, time_format: str | None = None) -> Any:
         """Return the rows of a table that are kept, in their order.
 
         Parameters
@@ -41,6 +41,8 @@ class Filter:
             As for `Splitter`.
         columns : mapping of str to str or None, optional
             The column of each role, if its name is not recognised: ``{"user": "uid"}``.
+        time_format : str, optional
+            As for `Splitter`.
 
         Returns
         -------
@@ -52,7 +54,7 @@ class Filter:
         EmptyError
             If no row is kept.
         """
-        rows = read_rows(interactions, columns, None)
+        rows = read_rows(interactions, columns, None, time_format)
         mask = self.keep(rows)
         if not mask.any():
             raise EmptyError(f"{self!r} leaves no rows", found=f"{len(rows)} rows before")

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import FileError, ParameterError
+from rankwise.splits.dates import COMPACT, read_compact
 from rankwise.splits.rows import Mask, Rows
 from rankwise.splits.split import Folds, Split
 from rankwise.splits.times import TimeUnit
@@ -38,7 +39,13 @@ _INNERMOST = 2  # levels of folders of folds, as Elliot has them: a link may mak
 _FILE = re.compile(r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$")
 
 
-def read(folder: str | Path, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Split | Folds:
+def read(
+    folder: str | Path,
+    *,
+    columns: Columns | None = None,
+    time_unit: TimeUnit | None = None,
+    time_format: str | None = None,
+) -> Split | Folds:
     """Read a split from files: one for training, one for test, optionally one for validation.
 
     Parameters
@@ -53,6 +60,8 @@ def read(folder: str | Path, *, columns: Columns | None = None, time_unit: TimeU
     columns : mapping of str to str or None, optional
         The column of each role, if its name is not recognised.
     time_unit : {"s", "ms", "us", "ns"}, optional
+        As for `Splitter.split`.
+    time_format : str, optional
         As for `Splitter.split`.
 
     Returns
@@ -85,7 +94,7 @@ def read(folder: str | Path, *, columns: Columns | None = None, time_unit: TimeU
         raise FileError(
             "this folder cannot be read", where=str(error.filename or path), found=error.strerror
         ) from error
-    read_fold = partial(_read_fold, folds, columns, time_unit)
+    read_fold = partial(_read_fold, folds, columns, time_unit, time_format)
     return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
 
 
@@ -195,7 +204,9 @@ def _part_of(file_name: str) -> str | None:
     return None if match is None else _NAMES.get(match["part"], match["part"])
 
 
-def _read_fold(folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, fold: int) -> Split:
+def _read_fold(
+    folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, time_format: str | None, fold: int
+) -> Split:
     folder, files, card = folds[fold]
     parts = [
         read_table(read_file(path, _without_header(path)), "interactions", columns or _saved_columns(path, card))
@@ -223,9 +234,9 @@ def _read_fold(folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit
             "a column has different types in different parts", where=str(folder), found=str(error).splitlines()[0]
         ) from error
     table = Table(frame, "interactions", str(folder), parts[0].format, parts[0].columns)
-    if unit is None and card is not None and "time" in card:
-        unit = card["time"]["unit"]
-    rows = Rows(table, unit)
+    if unit is None and time_format is None and card is not None and "time" in card:
+        unit, time_format = _saved_clock(card["time"], table)
+    rows = Rows(table, unit, time_format)
     part_of_row = np.repeat(np.arange(len(parts)), [len(part.frame) for part in parts])
     masks: dict[str, Mask] = {name: part_of_row == n for n, name in enumerate(files)}
     if card is None:
@@ -236,6 +247,20 @@ def _read_fold(folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit
     split = Split(table, rows, masks, card["rule"], card["found"])
     split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
     return split
+
+
+def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, str | None]:
+    """Return the unit of timestamps as a card has it, or the format of dates.
+
+    Formats of other libraries hold dates as numbers of seconds.
+    """
+    was_date, unit = str(time["unit_known_as"]).startswith("dates"), time["unit"]
+    dtype = table.frame.schema.get("timestamp")
+    if not was_date or dtype is None or dtype.is_temporal():
+        return unit, None
+    time_format = time.get("format")
+    is_whole = time_format == COMPACT and dtype.is_integer() and read_compact(table.frame["timestamp"]) is not None
+    return (None, time_format) if dtype == pl.String or is_whole else ("s", None)
 
 
 def _check_time_types(folder: Path, files: dict[str, Path], parts: list[Table]) -> None:

@@ -82,6 +82,7 @@ class Rows:
 
     table: Table
     time_unit: TimeUnit | None = None
+    time_format: str | None = None
 
     def __len__(self) -> int:
         return len(self.table.frame)
@@ -109,7 +110,7 @@ class Rows:
     @cached_property
     def time(self) -> Times:
         """The timestamp of every row."""
-        return read_times(self.table, self.time_unit)
+        return read_times(self.table, self.time_unit, self.time_format)
 
     def select(self, mask: Mask) -> Rows:
         """Return the rows of a mask; their timestamps keep their unit."""
@@ -268,6 +269,6 @@ def _hash_of_times(times: Times, rows: Any) -> list[Hashes]:
     return [hash_of_column(pl.Series(part)) for part in parts]
 
 
-def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None) -> Rows:
+def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None, time_format: str | None) -> Rows:
     """Return the interactions that any source holds."""
-    return Rows(read_table(source, "interactions", columns), time_unit)
+    return Rows(read_table(source, "interactions", columns), time_unit, time_format)

@@ -175,10 +175,10 @@ class Splitter:
         return mask
 
     def _read(
-        self, source: Any, columns: Columns | None, unit: TimeUnit | None
+        self, source: Any, columns: Columns | None, unit: TimeUnit | None, time_format: str | None
     ) -> tuple[Rows, Mask | None, dict[str, Any]]:
         """Return the rows, and the mask of those that a filter on all rows keeps."""
-        rows = read_rows(source, columns, unit)
+        rows = read_rows(source, columns, unit, time_format)
         notes: dict[str, Any] = {}
         if not self.filters or self.filter_on == "train":
             return rows, None, notes
@@ -194,7 +194,14 @@ class SingleSplitter(Splitter):
         """Whether the rule puts rows into training and test, and into no third part."""
         return True
 
-    def split(self, interactions: Any, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Split:
+    def split(
+        self,
+        interactions: Any,
+        *,
+        columns: Columns | None = None,
+        time_unit: TimeUnit | None = None,
+        time_format: str | None = None,
+    ) -> Split:
         """Split a table.
 
         Parameters
@@ -207,6 +214,10 @@ class SingleSplitter(Splitter):
         time_unit : {"s", "ms", "us", "ns"}, optional
             The unit of numeric timestamps; by default guessed from their magnitude. The card
             states it.
+        time_format : str, optional
+            The format of dates that are written as text or as whole numbers, such as
+            ``"%d/%m/%Y"``. Not needed for ISO 8601, nor where one format alone fits all rows; where
+            day and month could be either, an error asks for it. The card states it.
 
         Returns
         -------
@@ -218,7 +229,7 @@ class SingleSplitter(Splitter):
             If the table cannot be split by this rule, or a part would be empty.
         """
         source = _collected(interactions)
-        rows, kept, notes = self._read(source, columns, time_unit)
+        rows, kept, notes = self._read(source, columns, time_unit, time_format)
         masks = self._cut(rows) if kept is None else self._cut(rows.select(kept)).spread(kept)
         return self._finish(source, rows, Masks(masks.parts, notes | masks.notes), self.to_dict())
 
@@ -231,7 +242,14 @@ class SingleSplitter(Splitter):
 class FoldSplitter(Splitter):
     """A rule that gives several splits."""
 
-    def split(self, interactions: Any, *, columns: Columns | None = None, time_unit: TimeUnit | None = None) -> Folds:
+    def split(
+        self,
+        interactions: Any,
+        *,
+        columns: Columns | None = None,
+        time_unit: TimeUnit | None = None,
+        time_format: str | None = None,
+    ) -> Folds:
         """Split a table several times; the parameters are those of `SingleSplitter.split`.
 
         Returns
@@ -240,7 +258,7 @@ class FoldSplitter(Splitter):
             A sequence of `Split`, each computed when it is indexed.
         """
         source = _collected(interactions)
-        rows, kept, notes = self._read(source, columns, time_unit)
+        rows, kept, notes = self._read(source, columns, time_unit, time_format)
         count, cut = self._folds(rows if kept is None else rows.select(kept))
         rule = self.to_dict()
 
@@ -249,7 +267,7 @@ class FoldSplitter(Splitter):
             all_notes = {"fold": fold, "folds": count, **notes, **masks.notes}
             return self._finish(source, rows, Masks(masks.parts, all_notes), rule)
 
-        again = partial(self.split, columns=columns, time_unit=time_unit)
+        again = partial(self.split, columns=columns, time_unit=time_unit, time_format=time_format)
         return Folds(int(count), make, (again, (source,)))
 
     @abstractmethod

@@ -14,6 +14,7 @@ from rankwise.core.arguments import check_choice
 from rankwise.core.choices import TimeUnit
 from rankwise.core.vocabulary import whole_numbers
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.splits.dates import COMPACT, check_time_format, parse_dates, read_compact, unreadable
 from rankwise.tables.table import Table
 
 __all__ = ["Align", "Duration", "Length", "Moment", "TimeUnit", "Times", "read_times"]
@@ -35,6 +36,8 @@ _MICROSECONDS = {
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _TEXT = re.compile(r"(\d{1,18})(us|ms|mo|[smhdwqy])")
+GUESSED = "guessed from the size of the numbers"
+_LEAST = 10**5  # a day of seconds: smaller numbers are rather days, years or steps
 _MOST_MONTHS = 12 * 100_000  # what Polars adds beyond its calendar is no error, but a panic
 
 
@@ -109,6 +112,8 @@ class Times:
         How the unit is known.
     where : str
         The column, for messages.
+    time_format : str or None, default=None
+        The format of dates that are text, but for ISO 8601, or whole numbers.
     """
 
     values: Any
@@ -116,6 +121,7 @@ class Times:
     is_date: bool
     unit_source: str
     where: str
+    time_format: str | None = None
 
     @property
     def per_second(self) -> int:
@@ -127,6 +133,8 @@ class Times:
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
         wrong, found = f"{name} is not a moment", _found(name, value)
+        if self.time_format == COMPACT and isinstance(value, int | np.integer):  # as the column has dates
+            value = str(value)
         if isinstance(value, str):
             try:
                 value = datetime.fromisoformat(value)
@@ -136,6 +144,7 @@ class Times:
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)
         if isinstance(value, datetime):
+            self._check_clock(f"{name} is a moment")
             try:
                 value = value.replace(tzinfo=UTC) if value.tzinfo is None else value
                 since = value - datetime(1970, 1, 1, tzinfo=UTC)
@@ -155,6 +164,8 @@ class Times:
                 found=str(duration.ticks),
                 hint='write "14d", "12h", "1mo", or a timedelta',
             )
+        if duration.months or duration.microseconds:
+            self._check_clock("a length with a unit is one")
         try:
             if duration.months > _MOST_MONTHS:
                 raise OverflowError
@@ -167,6 +178,7 @@ class Times:
 
     def end_of(self, moment: Any, align: Align) -> Any:
         """Return the end of the hour, day, week (from Monday), month, … that holds a moment."""
+        self._check_clock("align is a period")
         start = self._date(moment).dt.truncate(_UNITS[align])
         return self._ticks(start.dt.offset_by(_UNITS[align]).to_physical()[0])
 
@@ -186,6 +198,18 @@ class Times:
         text = self._date(moment).dt.to_string("iso:strict")[0]
         return str(text).removesuffix(".000000")
 
+    def _check_clock(self, parameter: str) -> None:
+        """Raise where the calendar is to be applied to numbers that may be days, years or steps."""
+        if self.unit_source != GUESSED or not len(self.values) or np.abs(self.values).max() >= _LEAST:
+            return
+        raise ParameterError(
+            f"{parameter} of the calendar, and timestamps as small as these are hardly seconds since 1970",
+            where=self.where,
+            found=f"numbers from {self.values.min()} to {self.values.max()}",
+            hint='if they are seconds all the same, time_unit="s"; if they are years, time_format="%Y"; else give '
+            "moments and lengths in their own unit, or convert them to dates",
+        )
+
     def _date(self, moment: Any) -> pl.Series:
         """Return a moment as a column of one date, for the calendar of Polars."""
         ticks = moment.item() if isinstance(moment, np.generic) else moment  # else it may overflow
@@ -196,12 +220,8 @@ class Times:
         return scaled / 10**6 if scaled % 10**6 else scaled // 10**6
 
 
-_LIKE_TIMES = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|-?[0-9]+(\.[0-9]+)?$)"
-"""How times begin that are written as dates or as numbers: other text is what is wrong with a column."""
-
-
-def read_times(table: Table, unit: TimeUnit | None) -> Times:
-    """Return the timestamps of a table: of numbers, dates, or text that holds ISO 8601 dates."""
+def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = None) -> Times:
+    """Return the timestamps of a table: of numbers, dates, or dates as text or whole numbers."""
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
@@ -213,21 +233,29 @@ def read_times(table: Table, unit: TimeUnit | None) -> Times:
         )
     column = table.frame["timestamp"]
     if column.null_count():
-        raise _unreadable(where, column.is_null(), column)
+        raise unreadable(where, column.is_null(), column)
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
-    if column.dtype == pl.String:
-        column = _parse_dates(column, where)
+    check_time_format(time_format)
+    written = column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
+    if written.dtype == pl.String:
+        dates, time_format = parse_dates(written, where, time_format)
+        return _times_of_dates(dates, where, time_format)
     if isinstance(column.dtype, pl.Date | pl.Datetime):
         return _times_of_dates(column, where)
     if not column.dtype.is_numeric() or column.dtype.is_decimal():
         raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
+    compact = read_compact(column) if unit is None else None
+    return _times_of_numbers(column, where, unit) if compact is None else _times_of_dates(compact, where, COMPACT)
+
+
+def _times_of_numbers(column: pl.Series, where: str, unit: TimeUnit | None) -> Times:
     if column.dtype in (pl.Int128, pl.UInt128):
         column = whole_numbers(column)
     values = column.to_numpy()
     fractions = values.dtype.kind == "f"
     if fractions and not np.isfinite(values).all():
-        raise _unreadable(where, pl.Series(~np.isfinite(values)), column)
+        raise unreadable(where, pl.Series(~np.isfinite(values)), column)
     largest = max(-values.min().item(), values.max().item()) if len(values) else 0
     if largest >= 2**62:
         raise ColumnError("a timestamp is out of range", where=where, found=str(values.max()))
@@ -235,7 +263,7 @@ def read_times(table: Table, unit: TimeUnit | None) -> Times:
         fractions = not (values == np.floor(values)).all()
     if not fractions:
         values = values.astype(np.int64, copy=False)
-    source = "given" if unit is not None else "guessed from the size of the numbers"
+    source = "given" if unit is not None else GUESSED
     return Times(values, unit or _guess_unit(values), False, source, where)
 
 
@@ -246,26 +274,15 @@ def _guess_unit(values: Any) -> TimeUnit:
     return next((unit for unit, limit in limits.items() if largest < limit), "ns")
 
 
-def _times_of_dates(column: pl.Series, where: str) -> Times:
+def _times_of_dates(column: pl.Series, where: str, time_format: str | None = None) -> Times:
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     unit: TimeUnit = "us"
     if column.dtype == pl.Datetime("ns") and bool((column.to_physical() % 1000 != 0).any()):
         unit = "ns"
     values = column.cast(pl.Datetime(unit)).to_physical().to_numpy()  # type: ignore[arg-type]
-    return Times(values, unit, True, "dates", where)
-
-
-def _parse_dates(column: pl.Series, where: str) -> pl.Series:
-    try:
-        dates = column.str.strip_chars().str.to_datetime(strict=False, time_unit="us")
-    except pl.exceptions.PolarsError:  # Polars recognised no format at all
-        dates = pl.Series([None] * len(column), dtype=pl.Datetime("us"))
-    if dates.null_count():
-        bad = dates.is_null()  # all are, if no format fits the first value, or numbers are among them
-        alike = column.str.strip_chars().str.contains(_LIKE_TIMES).fill_null(value=False)
-        raise _unreadable(where, bad & ~alike if (bad & ~alike).any() else bad, column)
-    return dates
+    source = "dates" if time_format is None else f"dates written {time_format}"
+    return Times(values, unit, True, source, where, time_format)
 
 
 def _is_number(value: object) -> bool:
@@ -284,14 +301,3 @@ def _found(name: str, value: object) -> str:
         return f"{name}={value!r}"[:80]
     except ValueError:
         return f"{name} is a number of thousands of digits"
-
-
-def _unreadable(where: str, bad: pl.Series, column: pl.Series) -> ColumnError:
-    """Return the error for timestamps that are null or no dates, with the first such row."""
-    row = int(bad.arg_true()[0])
-    return ColumnError(
-        "a timestamp is neither a number nor a date",
-        where=f"{where}, row {row + 1}",
-        found=f"{column[row]!r} ({int(bad.sum())} such rows)",
-        hint="dates are written 2013-09-01 or 2013-09-01T12:00:00; drop rows without one",
-    )

@@ -15,6 +15,7 @@ __all__ = [
     "TableRole",
     "choose",
     "could_decide",
+    "is_row_number",
     "known_column",
     "names_of",
     "plain_name",
@@ -104,6 +105,8 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
 }
 """Columns that are looked for only when a measure needs them."""
 
+_IDS = re.compile(r":token(_seq)?$")
+"""The types of RecBole's columns that hold ids, whatever they look like."""
 _OPTIONAL = {"rank", "score", "relevance", "timestamp"}
 
 
@@ -138,9 +141,10 @@ def could_decide(
     deciding = _DECIDING.get(role, ())
     if not deciding or deciding[-1] in given or any(column in columns for column in deciding):
         return []
-    others = _TIME + _ROW_NUMBERS
     unread = [name for name in names if name not in columns.values()]
-    return [name for name in unread if name.strip() and plain_name(name) not in others]
+    return [
+        name for name in unread if plain_name(name) not in _TIME and not is_row_number(name) and not _IDS.search(name)
+    ]
 
 
 def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
@@ -155,6 +159,15 @@ def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
         hint=f'say which: columns={{"{role}.{column}": "{names[0]}"}}; or that there is none, and '
         f'{otherwise}: columns={{"{role}.{column}": None}}',
     )
+
+
+def is_row_number(name: str) -> bool:
+    """Return whether a column has a name under which pandas writes the numbers of rows.
+
+    >>> is_row_number("Unnamed: 0"), is_row_number(""), is_row_number("ndcg@10")
+    (True, True, False)
+    """
+    return not name.strip() or plain_name(name) in _ROW_NUMBERS
 
 
 def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:

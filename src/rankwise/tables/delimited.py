@@ -110,7 +110,7 @@ def read_delimited(data: bytes, layout: Format, name: str, numbers: Numbers | No
     if frame[frame.columns[-1]].null_count():
         number, line = locate(data, layout, lambda fields: len(fields) < len(layout.columns))
         if number:
-            raise malformed(_expected(layout), name, number, line)
+            raise malformed(_expected(layout), name, number, line, _hint(data, layout, line))
     return frame
 
 
@@ -192,7 +192,7 @@ def _unreadable(data: bytes, layout: Format, name: str, error: BaseException) ->
     check_utf8(data, name)
     number, line = locate(data, layout, lambda fields: len(fields) != len(layout.columns))
     if number:
-        return malformed(_expected(layout), name, number, line)
+        return malformed(_expected(layout), name, number, line, _hint(data, layout, line))
     number, line = _stray_quote(data, layout) if layout.name == "csv" else (0, "")
     if number:
         return malformed("a quotation mark inside a field", name, number, line)
@@ -246,6 +246,20 @@ def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
     return 0, ""
 
 
-def malformed(problem: str, name: str, number: int, line: str) -> FileError:
+def malformed(problem: str, name: str, number: int, line: str, hint: str | None = None) -> FileError:
     """Return the error of a malformed line of a file."""
-    return FileError(f"a line is malformed: {problem}", where=f"{name}, line {number}", found=repr(line[:120]))
+    where = f"{name}, line {number}"
+    return FileError(f"a line is malformed: {problem}", where=where, found=repr(line[:120]), hint=hint)
+
+
+def _hint(data: bytes, layout: Format, line: str) -> str | None:
+    """Return what to do about a line with another number of fields than the first."""
+    if layout.name not in ("csv", "recbole"):
+        return None
+    first = data.lstrip()[:120].partition(b"\n")[0].decode("utf-8", errors="replace")
+    if line.lstrip().startswith("#") or first.startswith("#"):
+        return "delete the lines of comments, which begin with #: the first line names the columns"
+    separator = layout.separator
+    if separator == "," and line.count(separator) >= len(layout.columns):
+        return "a field with a comma, such as a number with a decimal comma, stands in quotation marks"
+    return None

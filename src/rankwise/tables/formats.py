@@ -161,6 +161,13 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
 
 
 def _separated(name: str, line: str, suffix: str) -> Format:
+    if re.fullmatch(r"\ufeff?\"?sep=.\"?", line.strip(" \r")):
+        raise FileError(
+            "the first line says how fields are separated, for Excel, and names no columns",
+            where=name,
+            found=repr(line),
+            hint="delete the first line: the separator is recognised",
+        )
     tab = suffix in ("tsv", "inter") or "\t" in line
     separator = "\t" if tab else max(",;|", key=line.count)
     try:

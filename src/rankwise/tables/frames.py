@@ -32,6 +32,8 @@ __all__ = [
     "whole",
 ]
 
+_GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
+"""What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
 NUMBERS = ("rank", "score", "relevance", "weight")
 """The columns that hold numbers."""
@@ -139,7 +141,13 @@ def _dense(source: Any) -> Any:
 
 
 def _with_index(source: Any, where: str) -> Any:
-    """Return a pandas frame whose index is columns, except levels without a name: the numbers of rows."""
+    """Return a pandas frame whose index is columns, except levels without a name: the numbers of rows.
+
+    An index of times needs no name where no column holds the times.
+    """
+    if type(source.index).__name__ == "DatetimeIndex" and source.index.name is None:
+        times = names_of([*map(str, source.columns)], "interactions", "timestamp")
+        source = source if times else source.rename_axis("timestamp")
     names = [name for name in source.index.names if isinstance(name, str)]
     twice = [name for name in names if name in source.columns]
     for name in twice:
@@ -252,15 +260,18 @@ def from_frame(
 
 
 def _holds_numbers(column: pl.Series) -> bool:
-    """Return whether a column, or its lists, have numbers; of text half of it, also with commas."""
+    """Return whether a column, or its lists, have numbers; of text all, with commas and gaps.
+
+    Text with one other word holds names, of which some are numbers, such as titles.
+    """
     if isinstance(column.dtype, pl.List | pl.Array):
         column = column.explode(empty_as_null=False)
     if column.dtype != pl.String:
         return column.dtype.is_numeric() or column.dtype == pl.Boolean
     text = column.str.strip_chars()
-    text = text.filter(text != "")
+    text = text.filter(~text.str.to_lowercase().is_in(_GAPS))
     number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return len(text) > 0 and (is_truth_values(text) or 2 * number.null_count() <= len(text))
+    return len(text) > 0 and (is_truth_values(text) or not number.null_count())
 
 
 def is_truth_values(text: pl.Series) -> bool:

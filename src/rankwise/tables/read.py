@@ -34,7 +34,14 @@ from rankwise.tables.parquet import Wanted
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import check_finite, check_numeric, check_ranks, checked_ids, empty_table
+from rankwise.tables.validation import (
+    check_finite,
+    check_numeric,
+    check_ranks,
+    checked_ids,
+    empty_table,
+    may_be_missing,
+)
 
 __all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
 
@@ -94,12 +101,13 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     if table.frame.is_empty():
         raise empty_table(table)
     for column in NUMBERS:
-        if column in table.frame.columns and column in table.columns:  # else only called so
-            values = table.frame[column]
-            if role != "interactions":
-                check_finite(values, column, table)
-            elif values.dtype != pl.Null:  # rows are split without their ratings, which filters check
-                check_numeric(values, column, table)
+        if column not in table.frame.columns or column not in table.columns:
+            continue  # only called so
+        values = table.frame[column]
+        if not may_be_missing(table.role, column):
+            check_finite(values, column, table)
+        elif values.dtype != pl.Null:  # splits and training need no ratings; filters that do check them
+            check_numeric(values, column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
         check_ranks(rank, table)

@@ -13,12 +13,13 @@ from rankwise.tables.delimited import malformed
 from rankwise.tables.files import RawFile
 from rankwise.tables.frames import NUMBERS, is_truth_values, whole
 from rankwise.tables.table import Table
-from rankwise.tables.validation import EXACT, check_exact
+from rankwise.tables.validation import EXACT, check_exact, may_be_missing
 
 __all__ = ["IDS", "from_text"]
 
 IDS = ("user", "item")
 """The columns that hold ids."""
+_DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
 
 def from_text(table: Table, raw: RawFile) -> Table:
@@ -36,7 +37,8 @@ def from_text(table: Table, raw: RawFile) -> Table:
         elif column in NUMBERS:
             out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
             if out.schema[column] == pl.String:
-                out = out.with_columns(_numbers(raw, out[column], name, missing=table.role == "interactions"))
+                missing = may_be_missing(table.role, column)
+                out = out.with_columns(_numbers(raw, out[column], name, missing=missing))
         elif column == "timestamp":  # a number, or a date as text, which splits can read
             for dtype in (pl.Int64, pl.Float64):
                 times = out[column].cast(dtype, strict=False)
@@ -109,9 +111,20 @@ def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, probl
 
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
-            return malformed(f"column {name!r} {problem}", raw.name, number, line)
+            hint = _hint(raw, str(column[int(bad.arg_true()[0])] or ""))
+            return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
     row = int(bad.arg_true()[0])
     return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
+
+
+def _hint(raw: RawFile, text: str) -> str | None:
+    """Return how to read a file whose numbers have a decimal comma; None for other text."""
+    if re.match(_DECIMAL_COMMA, text.strip()) is None:
+        return None
+    hint, separator = "numbers have a decimal point: write 1234.5 for 1234,5 and for 1.234,5", raw.format.separator
+    if "." in text or separator == ",":  # which Polars does not read
+        return hint
+    return f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, decimal_comma=True)"
 
 
 def _is_empty(text: str) -> bool:

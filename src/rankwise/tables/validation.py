@@ -10,6 +10,7 @@ import polars as pl
 
 from rankwise.core.texts import plain_texts
 from rankwise.errors import ColumnError, EmptyError, IdError, ScoreError
+from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Table
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "check_was_read",
     "checked_ids",
     "empty_table",
+    "may_be_missing",
     "not_finite",
     "null_ids",
     "unreadable",
@@ -101,6 +103,11 @@ def _narrow(ids: pl.Series, where: str) -> pl.Series:
         return ids.cast(pl.Int64)
     except pl.exceptions.PolarsError as error:
         raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
+
+
+def may_be_missing(role: TableRole, column: str) -> bool:
+    """Whether a number may be missing: no metric reads the ratings of training, nor does a split."""
+    return role == "interactions" or (role == "train" and column == "relevance")
 
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:

@@ -234,7 +234,7 @@ def _remove(values: Any, place: Place) -> None:
 def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
     if config.split is None:
         return None
-    rule = config.split.model_dump(exclude={"time_unit"})
+    rule = config.split.model_dump(exclude={"time_unit", "time_format"})
     splitter: Splitter | None = mistakes.tried(("split",), lambda: from_dict(rule))
     if splitter is not None and not isinstance(splitter, SingleSplitter):
         mistakes.add(

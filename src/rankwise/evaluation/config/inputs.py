@@ -86,7 +86,10 @@ class Inputs:
         assert experiment.splitter is not None
         self._say("splitting the interactions …")
         made = experiment.splitter.split(
-            self._source(source, "interactions"), columns=experiment.settings.columns, time_unit=split.time_unit
+            self._source(source, "interactions"),
+            columns=experiment.settings.columns,
+            time_unit=split.time_unit,
+            time_format=split.time_format,
         )
         target = self.out / "split"
         with new_folder(target) as part:

@@ -59,7 +59,7 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if experiment.splitter is not None:
         assert config.split is not None
         values["split"] = _plain(experiment.splitter.to_dict()) | (
-            {} if config.split.time_unit is None else {"time_unit": config.split.time_unit}
+            config.split.model_dump(include={"time_unit", "time_format"}, exclude_none=True)
         )
     values["systems"] = {
         name: _source(experiment, system, folder)

@@ -140,6 +140,7 @@ class Split(BaseModel):
         description="The rule."
     )
     time_unit: TimeUnit | None = Field(default=None, description="Unit of numeric timestamps.")
+    time_format: str | None = Field(default=None, description="Format of dates, such as %d/%m/%Y.")
 
 
 _TEXT = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?:    .*\n?)+)", re.MULTILINE)

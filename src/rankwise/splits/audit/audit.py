@@ -64,6 +64,7 @@ def audit(
     stages: Mapping[str, Any] | None = None,
     columns: Columns | None = None,
     time_unit: TimeUnit | None = None,
+    time_format: str | None = None,
     limits: Limits | None = None,
 ) -> Audit:
     """Check a split for leakage and common mistakes: L1 to L21, each with a verdict and a number.
@@ -99,6 +100,9 @@ def audit(
         The column of each role, if its name is not recognised.
     time_unit : {"s", "ms", "us", "ns"}, optional
         The unit of numeric timestamps; by default guessed from their magnitude.
+    time_format : str, optional
+        The format of dates that are written as text or as whole numbers, such as ``"%d/%m/%Y"``;
+        needed where several formats fit the rows of all parts.
     limits : Limits, default=Limits()
         The thresholds above which checks warn.
 
@@ -131,6 +135,7 @@ def audit(
         "vocabulary": vocabulary,
         "runs": None if runs is None else _read_frame(runs, "runs"),
         "time_unit": time_unit,
+        "time_format": time_format,
     }
     parts = read_parts(
         {"train": train, "test": test, "validation": validation, "lists": recommendations, "candidates": candidates},
@@ -140,6 +145,7 @@ def audit(
         stages=stages,
         columns=columns,
         time_unit=time_unit,
+        time_format=time_format,
         extra=extra,
     )
     return Audit(tuple(check(parts) for check in _CHECKS))

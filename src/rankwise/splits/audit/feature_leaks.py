@@ -59,7 +59,7 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
     role = "user" if "user" in features.frame.columns else "item"
     if not parts.has_times:
         raise ColumnError("features with timestamps need test rows with timestamps")
-    times = read_times(features, parts.extra.get("time_unit"))
+    times = read_times(features, parts.extra.get("time_unit"), parts.extra.get("time_format"))
     names = [name for name in features.frame.columns if name not in ("_at", "_first")]
     timed = features.frame.select(names).with_columns(_at=pl.Series(times.values))
     first = parts.test.group_by(role).agg(_first=pl.col("time").min() / parts.per_second)

@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.core.choices import Claim
 from rankwise.core.vocabulary import whole_numbers
 from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.splits.dates import shared_format
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.splits.times import TimeUnit, read_times
@@ -164,6 +165,7 @@ def read_parts(
     stages: Mapping[str, Any] | None,
     columns: Columns | None,
     time_unit: TimeUnit | None,
+    time_format: str | None,
     extra: Mapping[str, Any],
 ) -> Parts:
     """Return all tables, read from any source, with the same ids and the same unit of time."""
@@ -172,7 +174,7 @@ def read_parts(
         raise ParameterError("limits is a Limits(…)", found=repr(limits))
     if stages is not None and not isinstance(stages, Mapping):
         raise ParameterError("stages come as {name: table}", found=repr(stages))
-    opened = _open(sources, dict(stages or {}), columns, time_unit)
+    opened = _open(sources, dict(stages or {}), columns, time_unit, time_format)
     unknown = next((name for name in opened.stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
@@ -184,7 +186,7 @@ def read_parts(
     }
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
-    frames, per_second = _in_one_unit(tables, time_unit or opened.unit)
+    frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
     return Parts(
         frames["train"],
         frames["test"],
@@ -223,15 +225,22 @@ class _Opened:
     stages: dict[str, Any]
     claim: Claim | None = None
     unit: TimeUnit | None = None
+    time_format: str | None = None
     filtered_before: bool = False
 
 
-def _open(sources: dict[str, Any], stages: dict[str, Any], columns: Columns | None, unit: TimeUnit | None) -> _Opened:
+def _open(
+    sources: dict[str, Any],
+    stages: dict[str, Any],
+    columns: Columns | None,
+    unit: TimeUnit | None,
+    time_format: str | None,
+) -> _Opened:
     """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
     whole = sources.get("train")
     # Path.is_dir raises where a path is too long.
     if isinstance(whole, str | Path) and os.path.isdir(whole):  # noqa: PTH112
-        whole = read(whole, columns=columns, time_unit=unit)
+        whole = read(whole, columns=columns, time_unit=unit, time_format=time_format)
     if isinstance(whole, Folds):
         raise ParameterError(
             "an audit is of one split", found=repr(whole), hint="one after the other: folds[0], or DIR/0"
@@ -258,19 +267,28 @@ def _open(sources: dict[str, Any], stages: dict[str, Any], columns: Columns | No
         claim = None
     unit = None if times is None or times.is_date else times.unit
     before = bool(whole.rule.get("filters")) and whole.rule.get("filter_on") == "all"
-    return _Opened({**sources, **main}, stages, claim, unit, before)
+    time_format = None if times is None else times.time_format
+    return _Opened({**sources, **main}, stages, claim, unit, time_format, before)
 
 
-def _in_one_unit(tables: dict[str, Table], unit: TimeUnit | None) -> tuple[dict[str, pl.DataFrame], float | None]:
+def _in_one_unit(
+    tables: dict[str, Table], unit: TimeUnit | None, time_format: str | None
+) -> tuple[dict[str, pl.DataFrame], float | None]:
     """Return the tables with times in the same unit, and ticks per second."""
     frames, clocks = {}, {}
+    if time_format is None:
+        cards = [table.split for table in tables.values() if table.split is not None and "time" in table.split]
+        time_format = next((card["time"]["format"] for card in cards if "format" in card["time"]), None)
+    if time_format is None:
+        timed = [table.frame for table in tables.values() if "timestamp" in table.frame.columns]
+        time_format = shared_format(frame["timestamp"] for frame in timed)
     for name, table in tables.items():
         ids = [table.frame[role] for role in PAIR]
         frame = table.frame.with_columns(
             whole_numbers(column) if column.dtype.is_integer() else column for column in ids
         )
         if "timestamp" in frame.columns:
-            clocks[name] = read_times(table, unit)
+            clocks[name] = read_times(table, unit, time_format)
             frame = frame.drop("timestamp").with_columns(time=pl.Series(clocks[name].values))
         frames[name] = frame
     fractions = any(times.values.dtype.kind == "f" for times in clocks.values())
