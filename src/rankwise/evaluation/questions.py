@@ -22,12 +22,13 @@ from rankwise.evaluation.wanted import chosen_for, requested
 from rankwise.measures.kinds import Accumulated
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike
+from rankwise.results.group_columns import WEIGHT
 from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 
 __all__ = ["joined", "questions", "several_questions", "whole_settings"]
 
-_COMMON = ("user", "n_relevant", "list_length", "label")
+_COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
 
 
 def questions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -62,6 +63,19 @@ class Protocol:
         by = f", by {self.by}" if self.by not in ("", "uniform") else ""
         replacement = ", with replacement" if self.replacement else ""
         return f"sampled (m={self.negatives}{seed}{by}{replacement})"
+
+    @classmethod
+    def of_label(cls, label: str) -> Self | None:
+        """Return what a label says of a sample; None for text that is no label.
+
+        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)")
+        Protocol(candidates='sampled', negatives=100, seed=42, by='popularity', replacement=False, ...)
+        """
+        match = re.fullmatch(r"sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label)
+        if match is None:
+            return None
+        negatives, seed, by, replacement = match.groups()
+        return cls("sampled", int(negatives), None if seed is None else int(seed), by or "", replacement is not None)
 
     def write(self) -> str:
         """Return the protocol as text: equal text for equal protocols."""
