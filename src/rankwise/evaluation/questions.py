@@ -179,6 +179,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         **first,
         "settings": settings,
         "jackknife": None if None in dealt else "+".join(dealt),
+        "unweighted": [*first["unweighted"], *second["unweighted"]],
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
         "rules": first["rules"] | _exceptions(first["settings"], second),

@@ -105,8 +105,8 @@ class Settings:
     without_list: WithoutList = _option(
         "skip",
         "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
-        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0. Accuracy metrics of '
-        "these users are 0 either way.",
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
+        "whose best value is 0. Accuracy metrics of these users are 0 either way.",
     )
     ties: Ties | None = _option(
         None,
@@ -171,7 +171,7 @@ class Settings:
     weights: str | Mapping[Any, float] | None = _option(
         None,
         "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
-        "sum over items (coverage, Gini, REO, …) cannot be weighted.",
+        "sum over items (coverage, Gini, REO, …) are not weighted, which the notes of the result say.",
         metavar="COLUMN",
         type="str or mapping",
         hash=False,

@@ -163,6 +163,7 @@ class Summary:
                 "ties": "+".join(merged.ties),
                 "catalogue": _catalogue_in_words(self.settings, facts),
             },
+            "unweighted": [] if self.settings.weights is None else self.plan.unweighted,
             "convention": None if self.settings.convention is None else self.settings.convention.to_dict(),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
