@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-__all__ = ["PASSED", "Protocol"]
+__all__ = ["INFERRED", "PASSED", "Protocol"]
 
+INFERRED = "negatives, to judge by the lists"
+"""Candidates of lists that came from a table and look like relevant items among sampled negatives."""
 PASSED = "those passed with the scores"
 """Candidates that came beside scores: nothing says how they were chosen."""
 
@@ -62,7 +64,8 @@ class Protocol:
         seed = "" if self.seed is None else f", seed={self.seed}"
         by = f", by {self.by}" if self.by not in ("", "uniform") else ""
         replacement = ", with replacement" if self.replacement else ""
-        return f"sampled (m={self.negatives}{seed}{by}{replacement})"
+        inferred = "looks " if self.candidates == INFERRED else ""
+        return f"{inferred}sampled (m={self.negatives}{seed}{by}{replacement})"
 
     @classmethod
     def of_label(cls, label: str) -> Self | None:
@@ -71,11 +74,14 @@ class Protocol:
         >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)")
         Protocol(candidates='sampled', negatives=100, seed=42, by='popularity', replacement=False, ...)
         """
-        match = re.fullmatch(r"sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label)
+        match = re.fullmatch(
+            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label
+        )
         if match is None:
             return None
-        negatives, seed, by, replacement = match.groups()
-        return cls("sampled", int(negatives), None if seed is None else int(seed), by or "", replacement is not None)
+        inferred, negatives, seed, by, replacement = match.groups()
+        candidates = "sampled" if inferred is None else INFERRED
+        return cls(candidates, int(negatives), None if seed is None else int(seed), by or "", replacement is not None)
 
     def write(self) -> str:
         """Return the protocol as text: equal text for equal protocols."""
