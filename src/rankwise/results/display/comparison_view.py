@@ -55,7 +55,10 @@ def _verdict(row: Mapping[str, Any]) -> str:
     """Return the verdict with its qualification: the detectable difference, or the margin."""
     verdict, detectable = str(row["verdict"]), row["minimum_detectable"]
     if verdict == "undecided":
-        return verdict if _missing(detectable) else f"{verdict} (detectable: {number(detectable)})"
+        if _missing(detectable):
+            return verdict
+        size = "nothing is detectable here" if math.isinf(detectable) else f"detectable: {number(detectable)}"
+        return f"{verdict} ({size})"
     if verdict != "equivalent" and row["within_margin"]:
         verdict += ", within the margin"
     return verdict if row["primary"] else f"{verdict} (exploratory)"
