@@ -127,8 +127,8 @@ class TestResult:
 class Differences:
     """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
 
-    ``paired`` is False if x alone was given; ``known`` are the moments, and ``sides`` x and y with what other pairs have asked of them, if
-    they were computed for many pairs at once.
+    ``paired`` is False if x alone was given; ``known`` are the moments, and ``sides`` x and y with
+    what other pairs have asked of them, if they were computed for many pairs at once.
     """
 
     x: Floats
