@@ -21,7 +21,6 @@ CELLS = [
     "arp@2",
     "novelty@2",
     "intra_list_diversity(distance=jaccard)@2",
-    "calibration_error@2",
     "overlap@2",
     "serendipity(form=history,relevance=none,similarity=features)@2",
     "serendipity(relevance=none)@2",
@@ -56,16 +55,14 @@ def test_other_measures_are_as_they_were():
 
 
 def test_a_list_without_a_value_stays_without_one():
-    """Bob has a list and no category in it; dan has no list."""
-    items = {"item": ["x", "y"], "categories": ["a", ""]}
+    """Bob has a list and no baseline list; dan has no list."""
     found = rw.evaluate(
         {"ann": ["x"], "bob": ["y"]},
         {"ann": {"x"}, "bob": {"y"}, "dan": {"x"}},
-        "calibration_error@1",
-        train={"ann": ["x"]},
-        items=items,
+        "overlap@1",
+        baseline={"ann": ["x"], "eve": ["y"]},
         without_list="zero",
-    ).per_user["calibration_error@1"]
+    ).per_user["overlap@1"]
     assert math.isnan(found[1])
     assert found[2] == 0.0
 
@@ -74,6 +71,17 @@ def test_users_without_a_list_of_whom_no_history_is_known():
     """In serendipity their sums are NaN twice over, and they count 0 all the same."""
     cell = "serendipity(form=history,relevance=none,similarity=features)@2"
     assert result("zero").per_user[cell].to_list()[2:] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("measure", ["calibration_error@2", "duplicate_rate", "repeated@2"])
+def test_a_missing_list_is_no_perfect_one(measure):
+    with pytest.raises(ParameterError, match="0 is the best value") as error:
+        result("zero", ["arp@2", measure])
+    assert f"evaluate {measure.partition('@')[0]}" in str(error.value)
+    alone = result("skip", [measure])  # as the hint says
+    assert alone.per_user[measure].is_nan().to_list() == [False, False, True, True]
+    with pytest.raises(ParameterError, match="0 is the best value"):
+        rw.Evaluator(measure, truth=TRUTH, train=TRAIN, items=ITEMS, without_list="zero")
 
 
 def test_it_is_carried_and_compared():
@@ -87,7 +95,7 @@ def test_it_is_carried_and_compared():
 EVERY = [
     str(cls() if cls.cutoff == "none" else cls(3))
     for cls in registry.every()
-    if getattr(cls, "defined_for", None) == "list"
+    if getattr(cls, "defined_for", None) == "list" and cls.higher_is_better is not False
 ]
 
 

@@ -79,6 +79,15 @@ def test_weights_of_users_are_refused():
         rw.evaluate({1: [1]}, {1: {1}}, "quantile@1", weights={1: 2.0})
 
 
+def test_metrics_that_weights_do_not_change_are_named():
+    lists, truth = {1: [1, 3], 2: [4]}, {1: {1, 2}, 2: {1}}
+    cells = ["ndcg@2", "gini@2", "catalog_coverage@2"]
+    weighted, plain = (rw.evaluate(lists, truth, cells, weights=w) for w in ({1: 1.0, 2: 3.0}, None))
+    assert [weighted[cell] == plain[cell] for cell in cells] == [False, True, True]
+    assert "users weighted, except in gini@2, catalog_coverage@2" in weighted.notes[-2]
+    assert "weighted" not in plain.notes[-2]
+
+
 def test_an_interval_says_where_it_is_too_narrow():
     lists, truth = {u: [u % 3] for u in range(40)}, {u: {0} for u in range(40)}
     result = rw.evaluate(lists, truth, ["worst(ndcg)@1", "geometric_mean(ndcg)@1"], jackknife=8)

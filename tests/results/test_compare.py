@@ -281,7 +281,7 @@ def test_few_users_that_differ_are_flagged():
     assert row["p"] == 0.25
     assert "only 3 pairs differ" in row["flags"]
     assert row["verdict"] == "undecided"
-    assert np.isnan(row["minimum_detectable"])  # no outcome of 3 signs is significant at 0.05
+    assert row["minimum_detectable"] == np.inf  # no outcome of 3 signs is significant at 0.05
 
 
 def test_exports():

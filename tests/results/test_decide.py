@@ -214,12 +214,64 @@ def test_a_guardrail_stands_once():
         rw.decide(pair(n=50), success="ndcg@5", guardrails={"recall@5": "1%", "Recall@5": 0.9})
 
 
+def cold_and_warm(n=400):
+    """Two results: the baseline has no hits among cold users, the system gains there."""
+    rng, users = np.random.default_rng(2), np.arange(n)
+    cold = users % 2 == 1
+    old = np.where(cold, 0.0, 0.5)
+    new = old + np.where(cold, 0.4 * (rng.random(n) < 0.1), 0.02)
+    frames = (
+        pl.DataFrame({"user": users, "ndcg@5": values, "group(kind)": np.where(cold, "cold", "warm")})
+        for values in (old, new)
+    )
+    return dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+
+
+def test_what_is_better_is_within_a_share_of_a_baseline_of_0():
+    decision = rw.decide(cold_and_warm(), success="ndcg@5", guardrails={"ndcg@5": "5%"}, slices="kind")
+    assert decision.outcome == "ship", decision.reasons
+    cold = next(row for row in decision.checks.iter_rows(named=True) if row["group"] == "cold")
+    assert (cold["users"], cold["margin"], cold["outcome"], cold["shown"]) == (200, 0.0, "passed", "better")
+    assert cold["p"] < 0.05  # of the test that decides, not of the margin
+    assert "passed: better" in repr(decision)
+
+
+def test_0_against_0_asks_for_an_absolute_margin():
+    results = cold_and_warm()
+    warm_gain = results["old"].per_user.with_columns(
+        pl.when(pl.col("group(kind)") == "warm").then(0.6).otherwise(0.0).alias("ndcg@5")
+    )
+    results["new"] = rw.from_per_user(warm_gain)
+    rule = {"success": "ndcg@5", "slices": "kind"}
+    decision = rw.decide(results, guardrails={"ndcg@5": "5%"}, **rule)
+    assert decision.outcome == "hold"
+    assert "ndcg@5 in kind=cold (+0.0000); 5% of a baseline of 0 is no margin" in " ".join(decision.reasons)
+    assert "nan" not in repr(decision)
+    assert rw.decide(results, guardrails={"ndcg@5": 0.05}, **rule).outcome == "ship"  # as the reason says
+
+
+def test_a_slice_without_any_value_has_no_difference():
+    results = {
+        name: rw.from_per_user(
+            r.per_user.with_columns(
+                pl.when(pl.col("group(kind)") == "cold").then(float("nan")).otherwise(pl.col("ndcg@5")).alias("ndcg@5")
+            )
+        )
+        for name, r in cold_and_warm().items()
+    }
+    decision = rw.decide(results, success="ndcg@5", guardrails={"ndcg@5": 0.1}, slices="kind")
+    assert "ndcg@5 in kind=cold (no user has a value)" in " ".join(decision.reasons)
+    assert "nan" not in repr(decision)
+
+
 def test_a_share_of_nothing_is_no_margin():
     zero = {
         name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5"))) for name, r in pair(n=50).items()
     }
-    with pytest.raises(ParameterError, match="a share of a baseline of 0"):
-        rw.compare(zero, measures=["recall@5"], margin="1%")
+    row = rw.compare(zero, measures=["recall@5"], margin="1%").table.row(0, named=True)
+    assert not row["within_margin"]
+    assert row["p_non_inferior"] == row["p_equivalence"] == 1.0
+    assert [flag for flag in row["flags"] if flag.startswith("1% of a baseline of 0 is no margin")]
 
 
 def test_a_report_is_about_the_systems_of_its_decision():

@@ -1,13 +1,83 @@
-"""Tables of per-user values, as other tools write them."""
+"""Tables of per-user values: as other tools write them, and as an evaluation wrote them."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import ColumnError
+from rankwise.errors import ColumnError, MeasureError
+from rankwise.results.per_user import open_result
+
+TRUTH = {user: {user % 7, 9} for user in range(60)}
+LISTS = {user: [9, user % 7] if user % 3 else [user % 5, 9] for user in TRUTH}
+WEIGHTS = {user: 0.1 + (user * 37 % 11) for user in TRUTH}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "json"])
+def test_weights_come_back_with_the_values(tmp_path, form):
+    weighted = rw.evaluate(LISTS, TRUTH, ["ndcg@2", "recall@1"], weights=WEIGHTS)
+    path = tmp_path / f"users.{form}"
+    getattr(weighted.per_user, f"write_{form}")(path)
+    back = open_result(path)
+    assert dict(back) == dict(weighted)
+    assert set(back.kinds.values()) == {"weighted mean"}
+    assert any("users weighted by column 'weight'" in note for note in back.notes)
+    assert dict(rw.evaluate(LISTS, TRUTH, "ndcg@2")) != dict(back)
+
+
+def test_users_without_a_value_have_no_weight():
+    table = pl.DataFrame({"user": ["a", "b", "c"], "ndcg@5": [1.0, 0.0, None], "weight": [1.0, 3.0, 100.0]})
+    assert rw.from_per_user(table)["ndcg@5"] == 0.25
+
+
+@pytest.mark.parametrize("weight", [[1.0, -2.0], [1.0, None], [1.0, float("inf")], ["x", "y"]])
+def test_a_weight_is_a_number_of_0_or_more(weight):
+    with pytest.raises(ColumnError, match="weight"):
+        rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@5": [0.5, 1.0], "weight": weight}))
+
+
+def test_a_sum_over_users_comes_back_as_a_sum():
+    result = rw.evaluate(LISTS, TRUTH, "true_positives@2")
+    back = rw.from_per_user(result.per_user)
+    assert (dict(back), back.kinds) == (dict(result), result.kinds)
+
+
+def test_a_metric_that_is_no_mean_over_users_is_named():
+    scores = {user: {item: 3.0 + item % 2 for item in (1, 2, 3)} for user in range(9)}
+    ratings = {user: {item: 1 + (user + item) % 5 for item in (1, 2, 3)[: 1 + user % 3]} for user in range(9)}
+    result = rw.evaluate(scores, ratings, "rmse")
+    back = rw.from_per_user(result.per_user)
+    assert back["rmse"] != result["rmse"]
+    assert [note for note in back.notes if note.startswith("check: ") and "rmse" in note]
+
+
+def test_the_label_of_sampled_candidates_comes_back():
+    table = pl.DataFrame({"user": [1, 2], "ndcg@5": [0.5, 1.0], "label": ["sampled (m=100, seed=42)"] * 2})
+    back = rw.from_per_user(table)
+    assert back.label == "sampled (m=100, seed=42)"
+    assert "sampled (m=100, seed=42)" in repr(back)
+    with pytest.raises(ColumnError, match="one label"):
+        rw.from_per_user(table.with_columns(pl.Series("label", ["sampled (m=100)", "sampled (m=50)"])))
+
+
+def test_results_without_a_common_metric_are_told_apart_from_weighted_ones():
+    at_3, at_5 = (rw.evaluate(LISTS, TRUTH, f"ndcg@{k}") for k in (3, 5))
+    with pytest.raises(MeasureError, match="no metric in common") as error:
+        rw.compare(at_3, at_5)
+    assert "cut-offs and parameters" in str(error.value)
+    assert "jackknife" not in str(error.value)
+    weighted = rw.evaluate(LISTS, TRUTH, "ndcg@5", weights=WEIGHTS)
+    with pytest.raises(MeasureError, match="can be compared") as error:
+        rw.compare(weighted, weighted)
+    assert "its mean is weighted (evaluate with jackknife=64)" in str(error.value)
+    other = {user: [9] for user in TRUTH}
+    pair = [rw.evaluate(lists, TRUTH, "ndcg@5", weights=WEIGHTS, jackknife=16) for lists in (LISTS, other)]
+    row = rw.compare(*pair).table.row(0, named=True)  # as the hint says
+    assert np.isfinite([row["low"], row["high"]]).all()
+
 
 VALUES = pd.DataFrame({"user": [7, 5, 9], "ndcg@10": [0.5, 1.0, 0.25]})
 

@@ -31,10 +31,10 @@ def test_identical_systems(test, n):
     assert "identical" in found.flags
 
 
-def test_identical_systems_have_no_effect_and_no_width():
-    interval = stats.t_interval(X, X)
-    assert (interval.low, interval.high) == (0, 0)
-    assert stats.bootstrap(X, X).high == 0
+def test_identical_systems_have_no_effect_and_no_known_interval():
+    for interval in (stats.t_interval(X, X), stats.bootstrap(X, X)):
+        assert np.isnan([*interval]).all()
+        assert "no variation: the interval is not known" in interval.flags
     assert stats.effect(X, X).d_z == 0
     assert stats.paired_t_of_all(np.stack([X, X], axis=1)).p[0, 1] == 1
     assert (stats.tukey(np.stack([X, X, X], axis=1)) == 1).all()
@@ -90,7 +90,15 @@ def test_ties_by_rounding_are_ties():
 def test_intervals_of_constants():
     for method in ("percentile", "basic", "bca", "studentised"):
         found = stats.bootstrap(np.full(30, 0.7), method=method)
-        assert (found.low, found.high) == (0.7, 0.7)
+        assert np.isnan([*found]).all()
+    ones, cluster = np.full(30, 0.7), np.arange(30) // 3
+    others = [stats.t_interval(ones), stats.clustered(ones, cluster), stats.finite_population(ones, 90)]
+    others += [stats.jackknife(0.7, ones), stats.two_level(np.full((3, 9), 0.7)).interval]
+    for found in others:
+        assert np.isnan([*found]).all(), found.method
+        assert "no variation: the interval is not known" in found.flags
+    census = stats.finite_population([0.5, 1.0, 0.0], 3)  # the mean of all users is known
+    assert (census.low, census.high) == (0.5, 0.5)
 
 
 def test_p_is_never_0():
@@ -338,7 +346,9 @@ def test_what_a_second_reader_broke():
 def test_lift_of_values_that_do_not_vary_has_its_digits():
     """Products of means that cancel each other would leave half of the digits."""
     pairs = differences(np.full(40, 0.1 + 0.2), np.full(40, 0.1))
-    assert lift_interval(pairs, confidence=0.95) == pytest.approx((2.0, 2.0, 2.0), rel=1e-14)
+    lift, *limits = lift_interval(pairs, confidence=0.95)
+    assert lift == pytest.approx(2.0, rel=1e-14)
+    assert np.isnan(limits).all()  # differences that do not vary say nothing about unseen ones
 
 
 def test_more_users_than_there_are_people_are_none():

@@ -111,8 +111,8 @@ class Options:
     without_list: WithoutList = declare_option(
         "skip",
         "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
-        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0. Accuracy metrics of '
-        "these users are 0 either way.",
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
+        "whose best value is 0. Accuracy metrics of these users are 0 either way.",
         choices=WithoutList,
         agreement="per_metric",
     )
@@ -194,7 +194,7 @@ class Options:
     weights: str | Mapping[Any, float] | None = declare_option(
         None,
         "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
-        "sum over items (coverage, Gini, REO, …) cannot be weighted.",
+        "sum over items (coverage, Gini, REO, …) are not weighted, which the notes of the result say.",
         metavar="COLUMN",
         type="str or mapping",
         hash=False,

@@ -15,7 +15,7 @@ from rankwise.core.measured import Measured
 from rankwise.core.partial_columns import UserSum
 from rankwise.core.row_sets import Needs
 from rankwise.core.user_rules import EVERYONE, UserRule, UserRules
-from rankwise.errors import MeasureError
+from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.item_sums import ItemSum
 from rankwise.measures.kinds import Accumulated, OfParts, PerUser, Pooled
 from rankwise.measures.measure import Measure
@@ -160,6 +160,26 @@ class Plan:
                     found=f"population {population!r} beside {evaluated!r}",
                     hint="evaluate it in a separate call, or all with rankwise.evaluate",
                 )
+
+    def check_missing_lists(self) -> None:
+        """Raise if a missing list would count as the best value of a metric."""
+        for leaf, rule in self.leaf_rules.items():
+            of_lists = isinstance(leaf, PerUser | Pooled) and leaf.defined_for == "list"
+            if of_lists and rule.without_list == "zero" and leaf.higher_is_better is False:
+                raise ParameterError(
+                    f"0 is the best value of {leaf}, and would reward lists that are missing",
+                    found='without_list="zero"',
+                    hint=f'evaluate {leaf} in a call of its own, with without_list="skip"',
+                )
+
+    @property
+    def unweighted(self) -> list[str]:
+        """The metrics that users' weights do not change, because they sum over items."""
+        return [
+            str(measure)
+            for measure in self.measures
+            if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
+        ]
 
     def measure(self, block: Block) -> Measured:
         """Compute everything that the measures need of a block, in its array library."""

@@ -22,12 +22,13 @@ from rankwise.evaluation.wanted import chosen_for, requested
 from rankwise.measures.kinds import Accumulated
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike
+from rankwise.results.group_columns import WEIGHT
 from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 
 __all__ = ["joined", "questions", "several_questions", "whole_settings"]
 
-_COMMON = ("user", "n_relevant", "list_length", "label")
+_COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
 
 
 def questions(
@@ -178,6 +179,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         **first,
         "settings": settings,
         "jackknife": None if None in dealt else "+".join(dealt),
+        "unweighted": [*first["unweighted"], *second["unweighted"]],
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],
         "own_definitions": first["own_definitions"] | second["own_definitions"],

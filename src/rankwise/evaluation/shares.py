@@ -19,7 +19,7 @@ from rankwise.evaluation.totals import UserColumns, fold, kinds_of_values, value
 from rankwise.evaluation.user_table import UserTable
 from rankwise.evaluation.user_totals import UserTotals, add_groups
 from rankwise.measures.measure import ValueKind
-from rankwise.results.group_columns import group_column
+from rankwise.results.group_columns import WEIGHT, group_column
 
 __all__ = ["EvaluatedUsers", "UserShare"]
 
@@ -141,13 +141,14 @@ class EvaluatedUsers:
         return int(digest_of([self.frame["user"], self.groups[JACKKNIFE]]), 16)
 
     def values(self) -> pl.DataFrame:
-        """Return one row per user: counts, groups, and every value that is defined per user."""
+        """Return one row per user: counts, weight, groups, and every value that is defined per user."""
         frame = self.frame[["user", "n_relevant", "list_length"]]
         groups = [
             groups.cast(pl.String).alias(group_column(by)) for by, groups in self.groups.items() if by != JACKKNIFE
         ]
-        values = values_of_users(self.plan.measures, self.columns)
-        return frame.hstack([*groups, *(pl.Series(name, each) for name, each in values.items())])
+        values, weights = values_of_users(self.plan.measures, self.columns), self.columns.weights
+        weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
+        return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
 
 
 def _is(groups: pl.Series, name: str | None) -> Any:

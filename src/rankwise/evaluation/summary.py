@@ -33,7 +33,7 @@ from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
 from rankwise.tables.table import Table
 
-__all__ = ["Summary", "catalogue", "check_not_empty", "summarise"]
+__all__ = ["Summary", "catalogue", "check_not_empty", "labelled", "summarise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,26 +65,22 @@ class Summary:
     def result(self, per_user: pl.DataFrame) -> Result:
         """Return the result, with a table of the users' values."""
         protocol = Protocol.read(self.merged.protocol)
-        slices = self._slices()
-        if protocol is not None and protocol.sampled:  # no frame of values without its label
-            label = pl.lit(protocol.label).alias("label")
-            per_user = per_user.with_columns(label)
-            slices = None if slices is None else slices.with_columns(label)
         provenance = self._provenance() | {
             "candidates": None if protocol is None else protocol.to_dict(),
             "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
-        return Result(
+        result = Result(
             replicates=self._replicates(),
             measures=self.plan.measures,
             values=Values(self._totals(self.share.everyone, self.items)),
             kinds=self.share.kinds,
             per_user=per_user,
             counts={**self._counts(), **self.catalogue_counts},
-            slices=slices,
+            slices=self._slices(),
             diagnostics={} if self.items is None else _diagnostics(self.plan, self.items),
             provenance=provenance,
         )
+        return labelled(result)
 
     def _totals(
         self, users: UserTotals, items: CatalogueSums | None, measures: tuple[Measure, ...] | None = None
@@ -175,6 +171,7 @@ class Summary:
                 "ties": "+".join(merged.ties),
                 "catalogue": _catalogue_in_words(self.settings, facts),
             },
+            "unweighted": [] if self.settings.weights is None else self.plan.unweighted,
             "convention": None if convention is None else convention.to_dict(),
             "own_definitions": {} if convention is None else convention.own_definitions(self.plan.measures),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
@@ -185,6 +182,15 @@ class Summary:
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
+
+
+def labelled(result: Result) -> Result:
+    """Return a result whose frames of values have the label of sampled candidates, if they were sampled."""
+    if not result.label:
+        return result
+    label = pl.lit(result.label).alias("label")
+    slices = None if result.slices is None else result.slices.with_columns(label)
+    return replace(result, per_user=result.per_user.with_columns(label), slices=slices)
 
 
 def summarise(

@@ -133,7 +133,10 @@ def _add_sums(
                 columns = users.sums(measure, at)
                 weights = 1 if users.weights is None else users.weights
                 weights = weights if users.inside is None else weights * users.inside
-                sums[cell] = tuple(ExactTotal.of(column * weights) for column in columns)
+                sums[cell] = tuple(
+                    ExactTotal.of_products(column, weights) if measure.cancels else ExactTotal.of(column * weights)
+                    for column in columns
+                )
             else:
                 sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
 
@@ -208,8 +211,7 @@ class _Reader:
         if isinstance(measure, OverUsers):
             return self._over_users(measure, cell)
         if isinstance(measure, Pooled) and not measure.mean_of_users:
-            sums = tuple(np.asarray(part.value) for part in self.users.sums[cell])
-            return Values(float(measure.pool(sums, self.catalogue_size)))
+            return Values(measure.pool_totals(self.users.sums[cell], self.catalogue_size))
         if isinstance(measure, Composed) and measure.of == "means":
             parts = [self.value(part, at) for part in measure.parts]
             if any(part is None for part in parts):

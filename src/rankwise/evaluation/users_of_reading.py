@@ -115,8 +115,7 @@ def value_and_users(measure: Measure, rule: UserRule, parts: Sequence[UsersOfRea
     first, *others = [users.sums(measure, rule) for users in parts]
     total = sum(others, start=first)
     if isinstance(measure, Pooled):
-        values = tuple(np.asarray(one.value) for one in total.sums)
-        return float(measure.pool(values, 0)), total.users
+        return measure.pool_totals(total.sums, 0), total.users
     unknown = rule.undefined == "nan" and _of_relevance(measure)
     if (
         unknown

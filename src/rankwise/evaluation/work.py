@@ -191,7 +191,7 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
     )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, reference.by_role)
-    assert plan.leaf_rules  # raises where a part would have two rules
+    plan.check_missing_lists()  # raises as well where a part would have two rules
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
     about["catalogue"] = settings.catalogue

@@ -19,8 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from rankwise.core.arrays import Array
 from rankwise.core.block import Block, Cutoffs
+from rankwise.core.exact_total import ExactTotal
 from rankwise.core.facts import Groups
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.input_kinds import Input
@@ -136,6 +139,13 @@ class Pooled(Measure):
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the value for sums: of each user, or of any number of users together."""
         raise MeasureError(f"{self.name} does not define the value of its sums")
+
+    cancels: ClassVar[bool] = False
+    """Whether the value subtracts large sums from each other, so that their terms must not be rounded."""
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the value for the exact sums of any number of users."""
+        return float(self.pool(tuple(np.asarray(total.value) for total in totals), catalogue_size))
 
     @property
     def mean_of_users(self) -> bool:

@@ -7,12 +7,14 @@ without one. :math:`\hat r` is the score, :math:`r` the rating (the relevance of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.core.block import Block
+from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ScoreError
 from rankwise.measures.arithmetic import divide, or_nan
 from rankwise.measures.kinds import Pooled, Sums
@@ -168,18 +170,25 @@ class R2(_OfScores):
     0.5
     """
 
+    cancels = True
+
     def sums(self, block: Block, k: int) -> Sums:
-        """Return number, rating, squared rating and squared error, each of shape (U,)."""
+        """Return number, squared error, and the centred sums of ratings, each of shape (U,)."""
         rows = block.judged
-        ones = namespace(rows.truth).ones_like(rows.truth)
-        error = (rows.truth - rows.score) ** 2
-        return _sums(block, rows.user, ones, rows.truth, rows.truth**2, error)
+        n, error = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth), (rows.truth - rows.score) ** 2)
+        return n, error, *_centred_sums(block, rows.user, rows.truth, n)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the coefficient, NaN where the ratings do not vary."""
-        n, total, squares, error = sums
-        variation = squares - divide(total**2, n)
-        return or_nan(1.0 - divide(error, variation), variation > _noise(squares))
+        """Return the coefficient of each user, NaN where the ratings do not vary."""
+        n, error, *ratings = sums
+        variation, varies = _variation(n, ratings)
+        return or_nan(1.0 - divide(error, variation), varies)
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the coefficient over all users, NaN where the ratings do not vary."""
+        n, error, *ratings = totals
+        variation = _exact_variation(n, ratings)
+        return 1.0 - error.value / variation if variation else math.nan
 
 
 @measure(
@@ -210,24 +219,77 @@ class ExplainedVariance(_OfScores):
     1.0
     """
 
+    cancels = True
+
     def sums(self, block: Block, k: int) -> Sums:
-        """Return number, rating, error and the squares of both, each of shape (U,)."""
+        """Return number, and the centred sums of ratings and of errors, each of shape (U,)."""
         rows = block.judged
-        error = rows.truth - rows.score
-        ones = namespace(error).ones_like(error)
-        return _sums(block, rows.user, ones, rows.truth, rows.truth**2, error, error**2)
+        (n,) = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
+        ratings, errors = (_centred_sums(block, rows.user, x, n) for x in (rows.truth, rows.truth - rows.score))
+        return n, *ratings, *errors
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the share explained, NaN where the ratings do not vary."""
-        n, total, squares, error, squared_error = sums
-        variation = squares - divide(total**2, n)
-        unexplained = squared_error - divide(error**2, n)
-        return or_nan(1.0 - divide(unexplained, variation), variation > _noise(squares))
+        """Return the share explained of each user, NaN where the ratings do not vary."""
+        n, *rest = sums
+        variation, varies = _variation(n, rest[:_CENTRED])
+        unexplained, differs = _variation(n, rest[_CENTRED:])
+        unexplained = namespace(unexplained).where(differs, unexplained, namespace(unexplained).zeros_like(unexplained))
+        return or_nan(1.0 - divide(unexplained, variation), varies)
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the share explained over all users, NaN where the ratings do not vary."""
+        n, *rest = totals
+        variation, unexplained = (_exact_variation(n, some) for some in (rest[:_CENTRED], rest[_CENTRED:]))
+        return 1.0 - unexplained / variation if variation else math.nan
 
 
-def _noise(squares: Array) -> Array:
-    """Return the variation that rounding alone may leave of these sums of squares."""
-    return 1e-12 * squares
+_CENTRED = 6  # sums that `_centred_sums` returns
+_NOISE = 1e-12  # variation, relative to the squares around the centre, that rounding alone may leave
+
+
+def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
+    r"""Return sums of each user's values around a centre of the user, arrays of shape (U,).
+
+    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits
+    cancel if the mean is large. With :math:`d = x - c`, for a centre c near the user's mean,
+
+    .. math:: \sum x = \sum d + nc, \quad \sum x^2 = \sum d^2 + 2 c \sum d + n c^2
+
+    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and
+    exact totals of the terms give the variance over any users as if their values were at hand.
+    """
+    xp = namespace(x)
+    (total,) = _sums(block, user, x)
+    centre = _leading(divide(total, n), 18)
+    d = x - xp.take(centre, user)
+    deviations, squares = _sums(block, user, d, d**2)
+    high = _leading(deviations, 26)
+    return deviations, squares, n * centre, n * centre**2, centre * high, centre * (deviations - high)
+
+
+def _leading(x: Array, bits: int) -> Array:
+    """Return numbers rounded to their leading bits (Dekker's splitting)."""
+    shifted = x * (2.0 ** (53 - bits) + 1.0)
+    return shifted - (shifted - x)
+
+
+def _variation(n: Array, centred: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the sum of squares around the mean of each user, and where it is more than rounding."""
+    deviations, squares, *_ = centred
+    variation = squares - divide(deviations**2, n)
+    return variation, variation > _NOISE * squares
+
+
+def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
+    """Return the sum of squares around the mean over all users; 0 if it is only rounding."""
+    if not n.units:
+        return 0.0
+    if any(total.beyond for total in centred):
+        return math.nan
+    deviations, squares, centres, of_centres, *products = (total.exact for total in centred)
+    whole = squares + of_centres + 2 * sum(products)
+    variation = float(whole - (deviations + centres) ** 2 / n.exact)
+    return variation if variation > _NOISE * float(squares) else 0.0
 
 
 @measure(

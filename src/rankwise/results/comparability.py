@@ -248,11 +248,7 @@ def common_cells(
         names = [measures] if isinstance(measures, str) else names
         cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
     if not cells:
-        raise MeasureError(
-            "the results have no measure in common that users have values of",
-            found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
-            hint=means_only or "measures of all lists together need evaluate(…, jackknife=64)",
-        )
+        raise _nothing_in_common(results, not_compared, means_only)
     means = [cell for cell in cells if first.is_mean_of_users(cell)]
     main = "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
     if primary is not None:
@@ -262,6 +258,24 @@ def common_cells(
         if reasons[cell] is not None:
             raise MeasureError(f"{cell} cannot be compared: {reasons[cell]}")
     return cells, main, not_compared
+
+
+def _nothing_in_common(
+    results: Mapping[str, Result], reasons: Mapping[str, str], means_only: str | None
+) -> MeasureError:
+    """Return the error for results without a value that can be compared."""
+    shared = [cell for cell in reasons if all(cell in result.values for result in results.values())]
+    if shared:
+        return MeasureError(
+            "no metric that the results have in common can be compared",
+            found="; ".join(f"{cell}: {reasons[cell]}" for cell in shared[:6]),
+            hint=means_only or "values that are not plain means over users are compared by evaluate(…, jackknife=64)",
+        )
+    return MeasureError(
+        "the results have no metric in common",
+        found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
+        hint="evaluate every model with the same metrics: cut-offs and parameters are part of them",
+    )
 
 
 def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None) -> str | None:
@@ -277,4 +291,7 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
     undefined = [name for name, result in results.items() if math.isnan(result.values[cell])]
     if undefined:
         return f"it is NaN in {', '.join(undefined)}"
-    return f"it is not a mean over users ({means_only or 'evaluate with jackknife=64'})"
+    what = "its mean is weighted"
+    if all(result.kinds.get(cell) != "weighted mean" for result in results.values()):
+        what = "it is not a mean over users"
+    return f"{what} ({means_only or 'evaluate with jackknife=64'})"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.results.margins import Margin, margin_of, size_of
-from rankwise.results.pair_rows import blank_row
+from rankwise.results.margins import Margin, margin_flags, margin_of, size_of
+from rankwise.results.pair_rows import blank_row, detectable
 from rankwise.stats.differences import differences, t_is_valid
 from rankwise.stats.power import minimum_detectable
 from rankwise.stats.two_level import Variance, deviation_of, over_data_sets
@@ -50,7 +50,7 @@ def _row(
     deviation = deviation_of(np.array(gaps))
     size = size_of(margin, before)
     users = [row["users"] for row in rows]
-    flags = [*found.interval.flags, *([] if main else ["exploratory"])]
+    flags = [*found.interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
     if size is not None and not t_is_valid(differences(gaps)):
         # Rare losses on other data sets have not been seen.
         flags.append("margin not tested over so few data sets")
@@ -78,7 +78,9 @@ def _row(
         "users": sum(users),
         "users_dropped": sum(row["users_dropped"] for row in rows),
         "dropped_because": "",
-        "minimum_detectable": minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan),
+        "minimum_detectable": detectable(
+            minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan), rows[0].get("_largest", math.inf)
+        ),
         "data_sets": k,
         "tau": found.tau,
         "flags": flags,

@@ -19,7 +19,7 @@ from rankwise.results.compare import compare
 from rankwise.results.comparison import Comparison
 from rankwise.results.decision import CHECKS, Decision, Outcome
 from rankwise.results.group_columns import group_column, groups_of_users
-from rankwise.results.margins import size_of
+from rankwise.results.margins import margin_flags, size_of
 from rankwise.results.pair_rows import blank_row
 from rankwise.results.plain_design import check_plain_design
 from rankwise.results.result import Result
@@ -327,8 +327,10 @@ def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[st
         "role": role,
         "p": p,
         "outcome": outcome,
+        "shown": None,
         "margin": None,
         "users_needed": None,
+        "caveats": [],
     }
 
 
@@ -338,6 +340,7 @@ def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     adjusted = adjust([row["p"] for row in whole], "holm")
     return [
         _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
+        | {"shown": "better" if p < rule.alpha and _gains(row) else None}
         for row, p in zip(whole, adjusted, strict=True)
     ]
 
@@ -351,12 +354,15 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str,
     checks = []
     for row in rows:
         if row["measure"] in rule.guardrails:
-            p = row["p_non_inferior"]
-            better = row["p"] < rule.alpha and _gains(row)  # all the more it is no worse
-            shown = better or p < rule.alpha
+            better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
+            within = row["p_non_inferior"] < rule.alpha
+            p = row["p"] if better and not within else row["p_non_inferior"]
+            shown = better or within
             check = _check(row, "guardrail", p, "passed" if shown else "not shown")
+            check["shown"] = "within margin" if within else "better" if better else None
             margin = rule.guardrails[row["measure"]]
             check["margin"] = size_of(margin, row["mean_baseline"])
+            check["caveats"] = margin_flags(margin, row["mean_baseline"])
             check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
             checks.append(check)
     return checks
@@ -364,7 +370,7 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str,
 
 def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | None:
     """Return the users that show a guardrail, with a power shared among all guardrails."""
-    gap = (row["difference"] if row["up"] else -row["difference"]) + (margin or math.nan)
+    gap = (row["difference"] if row["up"] else -row["difference"]) + (math.nan if margin is None else margin)
     deviation = row["difference"] / row["d_z"] if row["d_z"] else math.nan
     power = 1 - 0.2 / len(rule.guardrails)
     users = users_to_show(gap, deviation, rule.alpha, power=power)
@@ -385,7 +391,7 @@ def _deterioration(
         worse = p < rule.alpha and not _gains(row)
         place = (row["measure"], row["by"], row["group"])
         if worse and place not in harmless:
-            found.append(_check(row, "deterioration", float(p), "failed"))
+            found.append(_check(row, "deterioration", float(p), "failed") | {"shown": "worse"})
         elif row["measure"] in rule.deterioration:
             tested = "passed" if p == p and row["users"] > 1 else "not shown"
             found.append(_check(row, "deterioration", float(p), tested))
@@ -397,7 +403,8 @@ def _outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
 
     def said(check: Mapping[str, Any]) -> str:
         inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
-        return f"{check['measure']}{inside} ({check['difference']:+.4f})"
+        size = f"{check['difference']:+.4f}" if check["users"] else "no user has a value"
+        return f"{check['measure']}{inside} ({size})"
 
     worse = [check for check in checks if check["outcome"] == "failed"]
     if worse:
@@ -410,6 +417,7 @@ def _outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
         needed = check["users_needed"]
         more = "" if needed is None else f"; about {needed:,} users would show it"
         what = "within its margin" if check["role"] == "guardrail" else "no worse"
+        more += "".join(f"; {caveat}" for caveat in check["caveats"])
         reasons.append(f"not shown to be {what}: {said(check)}{more}")
     if better and not open_:
         rails = any(check["role"] == "guardrail" for check in checks)

@@ -33,6 +33,7 @@ CHECKS: dict[str, Any] = {
     "margin": pl.Float64,
     "p": pl.Float64,
     "outcome": pl.String,
+    "shown": pl.String,
     "users_needed": pl.Int64,
 }
 
@@ -51,7 +52,8 @@ class Decision:
     checks : polars.DataFrame
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
         difference with its interval, margin, the p-value that decides, ``outcome`` (passed,
-        failed, not shown), and for guardrails the number of users needed.
+        failed, not shown), what that p-value has ``shown`` (better, within margin, worse; null if
+        nothing), and for guardrails the number of users needed.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -97,11 +99,11 @@ class Decision:
                 f"{row['role']}: {row['measure']}",
                 _slice(row),
                 f"{row['users']:,}",
-                f"{row['difference']:+.4f}",
+                f"{row['difference']:+.4f}" if row["users"] else "–",
                 f"{number(row['low'])} to {number(row['high'])}",
                 number(row["margin"]),
                 p_value(row["p"]),
-                Marked(row["outcome"], "bold" if row["outcome"] == "failed" else ""),
+                Marked(_outcome(row), "bold" if row["outcome"] == "failed" else ""),
             ]
             for row in self.checks.iter_rows(named=True)
         ]
@@ -121,6 +123,11 @@ class Decision:
 
     def _repr_html_(self) -> str:
         return html(self.view)
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    """Return the outcome of a check, with what its p-value has shown."""
+    return row["outcome"] if row["shown"] is None else f"{row['outcome']}: {row['shown']}"
 
 
 def _slice(row: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from rankwise.results.align_users import Aligned
 from rankwise.results.family import Pairs, largest_difference
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
-from rankwise.results.pair_rows import check_groups_left_out, make_row, row_of_all_lists
+from rankwise.results.pair_rows import check_groups_left_out, detectable, make_row, row_of_all_lists
 from rankwise.stats.clusters import cluster_error, jackknife_error
 from rankwise.stats.differences import Differences, Floats, Interval, TestResult, t_is_valid
 from rankwise.stats.effects import cliffs_delta, fieller
@@ -136,9 +136,9 @@ class DesignPairs(Pairs):
         """Return columns over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
-        unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds) or wide > largest
+        unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds)
         found: dict[str, Any] = {
-            "minimum_detectable": math.nan if unknown else wide,
+            "minimum_detectable": math.nan if unknown else detectable(wide, largest),
             "users_needed": None,
             "_error": variance.error,
         }

@@ -16,7 +16,7 @@ from rankwise.errors import ParameterError
 from rankwise.results.align_users import Aligned, align_users
 from rankwise.results.group_columns import groups_of_users
 from rankwise.results.intervals import range_of
-from rankwise.results.margins import Margin, margin_of, size_of
+from rankwise.results.margins import Margin, margin_flags, margin_of, size_of
 from rankwise.results.pair_rows import jackknife_row, make_row
 from rankwise.results.result import Result
 from rankwise.stats.all_pairs import max_t, tukey
@@ -67,10 +67,13 @@ class Pairs:
         else:
             rows = self._rows_of_means(cell, aligned)
         margin = margin_of(self.margin, cell)
-        flags = ["margin not tested"] if aligned is None and margin is not None else []
-        flags += [] if main else ["exploratory"]
+        exploratory = [] if main else ["exploratory"]
         for row in rows:
-            row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *flags]}
+            if aligned is not None:
+                caveats = margin_flags(margin, row["mean_baseline"])
+            else:
+                caveats = [] if margin is None else ["margin not tested"]
+            row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *caveats, *exploratory]}
         if main and aligned is not None and self.correction == "tukey":
             set_adjusted(rows, self._by_tukey(aligned))
         elif main and aligned is not None and self.correction == "max_t":

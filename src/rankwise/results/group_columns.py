@@ -14,6 +14,7 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = [
+    "WEIGHT",
     "group_column",
     "group_names",
     "groups_in",
@@ -21,8 +22,12 @@ __all__ = [
     "mean_of",
     "read_group_column",
     "shared_groups",
+    "sum_of",
     "within",
 ]
+
+WEIGHT = "weight"
+"""The column of per-user values that holds the users' weights, where users are weighted."""
 
 
 def group_column(by: str) -> str:
@@ -119,7 +124,16 @@ def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame
     return pl.concat([f.select("user", group_column(by)) for f in frames]).unique("user")
 
 
-def mean_of(values: pl.Series) -> float:
-    """Return the mean of users' values, except those of users who have none."""
-    defined = values.drop_nans()
-    return ExactTotal.of(defined.to_numpy()).value / len(defined) if len(defined) else math.nan
+def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
+    """Return the mean of users' values, except those of users who have none, with their weights."""
+    if weights is None:
+        defined = values.drop_nans()
+        return ExactTotal.of(defined.to_numpy()).value / len(defined) if len(defined) else math.nan
+    size = ExactTotal.of(weights.filter(values.is_not_nan()).to_numpy()).value
+    return sum_of(values, weights) / size if size else math.nan
+
+
+def sum_of(values: pl.Series, weights: pl.Series | None = None) -> float:
+    """Return the sum of users' values, except those of users who have none, times their weights."""
+    terms = values if weights is None else values * weights
+    return ExactTotal.of(terms.filter(values.is_not_nan()).to_numpy()).value

@@ -12,7 +12,7 @@ from rankwise.errors import ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.values import check_above_zero
 
-__all__ = ["Margin", "check_margin", "margin_of", "margins_by_cell", "size_of"]
+__all__ = ["Margin", "check_margin", "margin_flags", "margin_of", "margins_by_cell", "size_of"]
 
 Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
@@ -46,21 +46,25 @@ def margin_of(margin: Margin, cell: str) -> float | str | None:
 def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
     """Return a margin as a number; a share is one of the baseline's mean.
 
-    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of(None, 0.5)
-    (0.01, 0.1, None)
+    A share of 0 is 0: no loss is allowed, so only a better system is within it.
 
-    Raises
-    ------
-    ParameterError
-        If a share is asked for of a mean of 0.
+    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0), size_of(None, 0.5)
+    (0.01, 0.1, 0.0, None)
     """
     if not isinstance(margin, str):
         return margin
-    if baseline_mean == 0:
-        raise ParameterError(
-            "a margin cannot be a share of a baseline of 0",
-            found=f"margin={margin!r}",
-            hint="pass a number, or margins by measure",
-        )
     size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
     return None if math.isnan(size) else size
+
+
+def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
+    """Return the caveat of a margin that is a share of a baseline of 0.
+
+    >>> margin_flags("2%", 0.0)
+    ['2% of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin']
+    >>> margin_flags("2%", 0.5), margin_flags(0.1, 0.0)
+    ([], [])
+    """
+    if not isinstance(margin, str) or baseline_mean != 0:
+        return []
+    return [f"{margin} of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin"]

@@ -24,6 +24,7 @@ __all__ = [
     "COLUMNS",
     "blank_row",
     "check_groups_left_out",
+    "detectable",
     "jackknife_row",
     "make_row",
     "row_of",
@@ -179,21 +180,33 @@ def row_of(
         "users_dropped": dropped[0] - n,
         "dropped_because": dropped[1],
         "users_not_zero": pairs.not_zero,
-        "minimum_detectable": _detectable(pairs, alpha / tests),
+        "minimum_detectable": _detectable(pairs, alpha / tests, largest),
         "p_equivalence": math.nan if same is None else same.p,
         "p_non_inferior": math.nan if no_worse is None else no_worse.p,
         "users_needed": None if no_worse is None else no_worse.users_needed,
         "flags": flags,
         "_better": better,
         "_error": pairs.error,
+        "_largest": largest,
     }
 
 
-def _detectable(pairs: PairStatistics, alpha: float) -> float:
-    """Return the difference found with power 0.8; NaN if too few pairs differ for any outcome."""
-    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
+def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
+    """Return the difference found with power 0.8; NaN if differences do not vary.
+
+    It is infinite if nothing can be detected: too few pairs differ for any outcome to be
+    significant, or the difference is larger than the range of the values allows.
+    """
+    if not pairs.deviation > 0:
         return math.nan
-    return minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation
+    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
+        return math.inf
+    return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
+
+
+def detectable(difference: float, largest: float) -> float:
+    """Return a minimum detectable difference; infinite if it is larger than values allow."""
+    return math.inf if difference > largest else difference
 
 
 def check_groups_left_out(cell: str, results: Mapping[str, Result]) -> None:

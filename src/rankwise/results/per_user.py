@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,16 @@ import polars as pl
 
 from rankwise.core.arguments import check_path
 from rankwise.errors import ColumnError, FileError, RankwiseError
-from rankwise.measures.measure import Measure
+from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
-from rankwise.results.group_columns import mean_of, read_group_column
+from rankwise.results.group_columns import WEIGHT, mean_of, read_group_column, sum_of
 from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 from rankwise.results.saving import load
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.frames import from_arrow, typed, whole
+from rankwise.tables.protocol import Protocol
 
 __all__ = ["from_per_user", "open_result"]
 
@@ -35,6 +37,7 @@ def from_per_user(source: Any) -> Result:
         where a user has no value. In columns named like metrics (``ndcg@10``) it is known whether
         higher is better, in others it is not; columns like ``group(country)`` hold groups of users.
         Numbers of rows, as pandas writes its index, are left out, which the result says.
+        With a column ``weight`` values are weighted means, as those of the evaluation that wrote it.
 
     Returns
     -------
@@ -43,7 +46,8 @@ def from_per_user(source: Any) -> Result:
     Raises
     ------
     ColumnError
-        If there is no column of users, a duplicate user, no numeric column, or one without a name.
+        If there is no column of users, a duplicate user, no numeric column, one without a name, or
+        a user without a weight of 0 or more.
 
     Examples
     --------
@@ -69,7 +73,7 @@ def from_per_user(source: Any) -> Result:
     measures: list[Measure] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
-        if name in ("user", "label", *_USER_COLUMNS, *groups) or not number:
+        if name in ("user", "label", WEIGHT, *_USER_COLUMNS, *groups) or not number:
             continue
         measure = _measure(name)
         cell = name if measure is None else measure.cells[0]
@@ -87,21 +91,63 @@ def from_per_user(source: Any) -> Result:
     ]
     numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell) for name, cell in cells.items()]
     texts = [pl.col(name).cast(pl.String) for name in groups]
-    per_user = frame.sort("user").select("user", *user_columns, *texts, *numbers)
-    values = Values({cell: mean_of(per_user[cell]) for cell in cells.values()})
+    weight = [pl.col(WEIGHT).cast(pl.Float64)] if _weighted(frame, where) else []
+    label = [pl.col("label")] if (protocol := _protocol(frame, where)) is not None else []
+    per_user = frame.sort("user").select("user", *user_columns, *weight, *texts, *numbers, *label)
+    weights = per_user[WEIGHT] if weight else None
+    sums = {cell for measure in measures for cell in measure.cells if measure.value_kind == "sum"}
+    values = Values({c: (sum_of if c in sums else mean_of)(per_user[c], weights) for c in cells.values()})
     provenance = {
-        "settings": {"measures": [str(measure) for measure in measures]},
+        "settings": {"measures": [str(measure) for measure in measures]} | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},
+        "candidates": None if protocol is None else protocol.to_dict(),
+        "doubts": _not_means(measures),
     }
-    return Result(
-        tuple(measures),
-        values,
-        per_user,
-        {"users": len(per_user)},
-        None,
-        provenance,
-        kinds=dict.fromkeys(values, "mean"),
-    )
+    kinds: dict[str, ValueKind] = {c: "sum" if c in sums else "weighted mean" if weight else "mean" for c in values}
+    return Result(tuple(measures), values, per_user, {"users": len(per_user)}, None, provenance, kinds=kinds)
+
+
+def _weighted(frame: pl.DataFrame, where: str) -> bool:
+    """Return whether there are weights; raise if a user has none, or they have no sum."""
+    if WEIGHT not in frame.columns:
+        return False
+    weights = frame[WEIGHT]
+    if not weights.dtype.is_numeric():
+        raise ColumnError(
+            "the weights of users are numbers", where=f"{where}, column {WEIGHT!r}", found=f"{weights.dtype}"
+        )
+    numbers = weights.cast(pl.Float64).fill_null(float("nan"))
+    wrong = frame.filter(~(numbers.is_finite() & (numbers >= 0)))
+    if len(wrong):
+        raise ColumnError(
+            "every user needs a weight of 0 or more",
+            where=f"{where}, column {WEIGHT!r}, user {wrong['user'][0]!r}",
+            found=f"{wrong[WEIGHT][0]} ({len(wrong)} such users)",
+            hint="leave the column out, or rename it, if it holds no weights of users",
+        )
+    return True
+
+
+def _protocol(frame: pl.DataFrame, where: str) -> Protocol | None:
+    """Return the sample of candidates that the column ``label`` of an evaluation names, if any."""
+    if "label" not in frame.columns or frame.schema["label"] != pl.String:
+        return None
+    labels = frame["label"].unique(maintain_order=True).to_list()
+    if len(labels) > 1:
+        raise ColumnError(
+            "the users of one result have one label",
+            where=f"{where}, column 'label'",
+            found=", ".join(map(repr, labels[:3])),
+        )
+    return Protocol.of_label(labels[0]) if labels and labels[0] is not None else None
+
+
+def _not_means(measures: Sequence[Measure]) -> list[str]:
+    """Return a warning about metrics whose values are no means over users in an evaluation."""
+    others = [str(measure) for measure in measures if measure.value_kind not in ("mean", "sum")]
+    if not others:
+        return []
+    return [f"the mean over users is not what an evaluation gives for {', '.join(others)}: it pools or weights users"]
 
 
 def _is_row_number(column: pl.Series, where: str) -> bool:

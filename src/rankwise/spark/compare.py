@@ -22,7 +22,7 @@ from rankwise.results.comparability import check_digests, check_questions, commo
 from rankwise.results.compare import correct_rows, pairs_of
 from rankwise.results.comparison import Comparison
 from rankwise.results.family import check_zero, largest_difference
-from rankwise.results.margins import Margin, margin_of, margins_by_cell, size_of
+from rankwise.results.margins import Margin, margin_flags, margin_of, margins_by_cell, size_of
 from rankwise.results.pair_rows import row_of
 from rankwise.results.ranks import ranks_of_pairs
 from rankwise.results.result import Result
@@ -248,7 +248,7 @@ def _row(
     users, undefined, dropped, filled = sums.users[cell]
     aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
     first = next(iter(results.values()))
-    known = sums.pairs[cell, *pair]
+    known, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
     tested = t_test(known)
     if known.n < MANY:
         few = f"t of fewer than {MANY} users"
@@ -265,11 +265,11 @@ def _row(
         tested,
         (alone, together),
         alpha=alpha,
-        margin=size_of(margin_of(margins, cell), known.means[1]),
+        margin=size_of(margin, known.means[1]),
         better=first.direction(cell),
         tests=tests or others,
         dropped=(users, aligned.reasons),
         largest=largest,
     )
-    flags = [*row["flags"], *([] if tests else ["exploratory"])]
+    flags = [*row["flags"], *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"])]
     return {**row, "group": None, "primary": tests is not None, "flags": flags}

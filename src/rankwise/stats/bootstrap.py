@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import MANY, Floats, Interval, Missing, differences
+from rankwise.stats.differences import MANY, UNVARIED, Floats, Interval, Missing, differences
 from rankwise.stats.paired import t_interval
 from rankwise.stats.resampling import projections
 from rankwise.stats.values import check_level, numbers
@@ -89,6 +89,7 @@ def bootstrap(
     Returns
     -------
     Interval
+        Its limits are NaN if the values do not vary, or are fewer than two.
 
     See Also
     --------
@@ -107,8 +108,8 @@ def bootstrap(
     pairs = differences(x, y, missing=missing)
     n, mean, flags, name = pairs.n, pairs.mean, pairs.flags, f"bootstrap ({method})"
     if n < 2 or not pairs.deviation:  # nothing varies: all resamples are equal
-        limit = math.nan if n < 2 else mean
-        return Interval(mean, limit, limit, confidence, name, n, flags)
+        unvaried = () if n < 2 else (UNVARIED,)
+        return Interval(mean, math.nan, math.nan, confidence, name, n, (*flags, *unvaried))
     centred = pairs.d - mean
     columns = np.stack([np.ones(n), centred, centred**2], axis=1)
     totals = projections(columns, n_resamples, kind="weights", seed=seed, threads=threads)

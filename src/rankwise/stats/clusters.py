@@ -43,7 +43,8 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     Returns
     -------
     Interval
-        ``n`` is the number of clusters.
+        ``n`` is the number of clusters. The limits are NaN if clusters do not vary, are fewer than
+        two, or one has more than 80 % of the rows.
 
     References
     ----------
@@ -129,6 +130,8 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
     Returns
     -------
     Interval
+        Its limits are NaN if the values do not vary, unless all N users were evaluated: the mean is
+        known then, and both limits are the mean.
     """
     check_level("confidence", confidence)
     check_count(population=population)
@@ -139,16 +142,12 @@ def finite_population(values: Any, population: int, *, confidence: float = 0.95)
             "a population holds at least the users who were evaluated, two or more, none NaN",
             found=f"{n} values, {int(np.isnan(data).sum())} NaN, population {population}",
         )
+    method, flags = "finite population t", ("valid for these users, not for future ones",)
+    mean = float(data.mean())
+    if n == population:
+        return Interval(mean, mean, mean, confidence, method, n, flags)
     error = float(data.std(ddof=1)) / math.sqrt(n) * math.sqrt(1 - n / population)
-    return t_around(
-        float(data.mean()),
-        error,
-        n - 1,
-        confidence=confidence,
-        method="finite population t",
-        n=n,
-        flags=("valid for these users, not for future ones",),
-    )
+    return t_around(mean, error, n - 1, confidence=confidence, method=method, n=n, flags=flags)
 
 
 def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> Interval:
@@ -172,7 +171,7 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     Returns
     -------
     Interval
-        ``n`` is the number of groups.
+        ``n`` is the number of groups. The limits are NaN if the value is the same without any group.
 
     Examples
     --------

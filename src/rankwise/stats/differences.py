@@ -10,12 +10,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.moments import Moments, moments_of_pairs, paired_differences
+from rankwise.stats.moments import DIGITS, Moments, moments_of_pairs, paired_differences
 from rankwise.stats.values import Floats, Side, column
 
 __all__ = [
     "LEAST",
     "MANY",
+    "UNVARIED",
     "Differences",
     "Floats",
     "Interval",
@@ -40,6 +41,7 @@ FEW = 30
 """Pairs that differ below which the spread of differences is not known well enough for t."""
 MANY = 1000
 """Pairs from which t is as good as resampling, and tests of the median mislead about the mean."""
+UNVARIED = "no variation: the interval is not known"
 SKEWED = 25
 """Tests of means need more than so many times the squared skewness of pairs (Cochran's rule)."""
 
@@ -125,8 +127,8 @@ class TestResult:
 class Differences:
     """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
 
-    ``known`` are the moments, and ``sides`` x and y with what other pairs have asked of them, if
-    they were computed for many pairs at once.
+    ``paired`` is False if x alone was given; ``known`` are the moments, and ``sides`` x and y with
+    what other pairs have asked of them, if they were computed for many pairs at once.
     """
 
     x: Floats
@@ -134,6 +136,7 @@ class Differences:
     omitted: int = 0
     sides: tuple[Side, Side] | None = None
     known: Moments | None = None
+    paired: bool = True
 
     @cached_property
     def _sides(self) -> tuple[Side, Side]:
@@ -222,6 +225,8 @@ class PairStatistics(Protocol):
     """The interface of pairs for tests: of `Differences`, or of the sums in `PairSums`."""
 
     @property
+    def paired(self) -> bool: ...  # noqa: D102
+    @property
     def n(self) -> int: ...  # noqa: D102
     @property
     def omitted(self) -> int: ...  # noqa: D102
@@ -262,17 +267,18 @@ def caveats(pairs: PairStatistics) -> tuple[str, ...]:
     """Return the caveats of a test of these pairs."""
     flags = []
     if pairs.omitted:
-        flags.append(f"{pairs.omitted} pairs with a missing value omitted")
+        flags.append(f"{pairs.omitted} {'pairs with a missing value' if pairs.paired else 'missing values'} omitted")
     if pairs.n < 2:
-        flags.append("fewer than two pairs")
+        flags.append("fewer than two pairs" if pairs.paired else "fewer than two values")
     elif not pairs.nonzero:
         flags.append("identical")
     elif not pairs.deviation:
         flags.append("zero variance")
     elif pairs.nonzero < FEW:
-        flags.append(f"only {pairs.nonzero} pairs differ")
+        flags.append(f"only {pairs.nonzero} {'pairs differ' if pairs.paired else 'values are not 0'}")
     if too_skewed(pairs):
-        flags.append("too few pairs for the skewness of differences: p and interval approximate")
+        skewed = "pairs for the skewness of differences" if pairs.paired else "values for their skewness"
+        flags.append(f"too few {skewed}: p and interval approximate")
     return tuple(flags)
 
 
@@ -308,8 +314,9 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
             hint="align both by user first",
         )
     gaps = np.isnan(first) | np.isnan(second)
+    paired = y is not None
     if not gaps.any():
-        return Differences(first, second)
+        return Differences(first, second, paired=paired)
     if missing not in ("error", "omit"):
         raise ParameterError("missing must be one of error, omit", found=f"missing={missing!r}")
     if missing == "error":
@@ -319,7 +326,7 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
             found=f"{int(gaps.sum())} such pairs of {len(gaps)}",
             hint='missing="omit" drops them, and adds a flag',
         )
-    return Differences(first[~gaps], second[~gaps], int(gaps.sum()))
+    return Differences(first[~gaps], second[~gaps], int(gaps.sum()), paired=paired)
 
 
 def never_zero(p: Any) -> float:
@@ -349,6 +356,12 @@ def t_around(
     n: int,
     flags: tuple[str, ...] = (),
 ) -> Interval:
-    """Return the t interval of an estimate; NaN limits without degrees of freedom."""
+    """Return the t interval of an estimate; NaN limits without degrees of freedom, or variation.
+
+    A sample that does not vary says nothing about the spread of unseen values: its interval is not
+    [estimate, estimate], but unknown.
+    """
     half = t_quantile((1 + confidence) / 2, freedom) * error if freedom > 0 else float("nan")
+    if freedom > 0 and error <= DIGITS * abs(estimate):
+        half, flags = float("nan"), (*flags, UNVARIED)
     return Interval(estimate, estimate - half, estimate + half, confidence, method, n, flags)

@@ -223,10 +223,13 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
-    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN.
+    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN, as they
+    are if the differences do not vary.
     """
     if pairs.n < 2:
         return math.nan, math.nan, math.nan
+    if not pairs.deviation:
+        return pairs.mean / pairs.means[1] if pairs.means[1] else math.nan, math.nan, math.nan
     quantile = t_quantile((1 + confidence) / 2, pairs.n - 1)
     return fieller(pairs.means, pairs.mean, pairs.covariance / pairs.n, quantile)
 

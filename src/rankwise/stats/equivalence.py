@@ -83,17 +83,20 @@ def equivalence(
     >>> equivalence([0.0] * 30, [0.0] * 30, margin=0.05, largest=1.0).p  # no user was hit at all
     0.2146
     """
+    check_above_zero("margin", margin)
     return equivalence_of(differences(x, y, missing=missing), margin=margin, alpha=alpha, largest=largest)
 
 
 def equivalence_of(pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf) -> Equivalence:
-    """Test whether two means differ by less than a margin, from pairs or their sums."""
+    """Test whether two means differ by less than a margin, from pairs or their sums.
+
+    A margin of 0, which is a share of a baseline of 0, is never shown.
+    """
     from scipy.stats import t
 
     check_level("alpha", alpha)
     if alpha >= 0.5:
         raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
-    check_above_zero("margin", margin)
     method = "two one-sided t tests"
     if pairs.n < 2:
         p = math.nan

@@ -80,6 +80,7 @@ def non_inferiority(
     >>> found.shown, found.users_needed
     (False, 486)
     """
+    check_above_zero("margin", margin)
     pairs = differences(x, y, missing=missing)
     return non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest)
 
@@ -87,11 +88,13 @@ def non_inferiority(
 def non_inferiority_of(
     pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf, higher_is_better: bool = True
 ) -> NonInferiority:
-    """Test it for pairs or their sums; small values may be the good ones."""
+    """Test it for pairs or their sums; small values may be the good ones.
+
+    With a margin of 0, which is a share of a baseline of 0, it is shown of better systems only.
+    """
     from scipy.stats import t
 
     check_level("alpha", alpha)
-    check_above_zero("margin", margin)
     side = 1 if higher_is_better else -1
     if pairs.n < 2:
         p = math.nan

@@ -75,6 +75,11 @@ class PairSums:
         return PairSums(largest=max(self.largest, other.largest), **sums)
 
     @property
+    def paired(self) -> bool:
+        """Whether these are pairs, not values of one system."""
+        return True
+
+    @property
     def means(self) -> tuple[float, float]:
         """The means of x and of y; NaN without pairs."""
         if not self.n:

@@ -112,6 +112,7 @@ def t_interval(x: Any, y: Any = None, *, confidence: float = 0.95, missing: Miss
     Returns
     -------
     Interval
+        Its limits are NaN if the values do not vary, or are fewer than two.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import LEAST, Floats, Interval, never_zero, t_around
+from rankwise.stats.differences import LEAST, UNVARIED, Floats, Interval, never_zero, t_around
 from rankwise.stats.moments import DIGITS
 from rankwise.stats.paired import smallest_p
 from rankwise.stats.values import check_level, column, numbers
@@ -178,7 +178,7 @@ class TwoLevel:
     Attributes
     ----------
     interval : Interval
-        The confidence interval of the mean over seeds and users.
+        The confidence interval of the mean over seeds and users; NaN limits without variation.
     p : float
         The two-sided p-value of a mean of 0.
     variance_of_seeds, variance_of_users : float
@@ -255,9 +255,8 @@ def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float 
     users = users - systems[1].mean(axis=0) if len(systems) > 1 else users
     variance, mean = variance_of_means(users, systems), float(users.mean())
     if not variance.total > 0:
-        flat = t_around(
-            mean, 0.0, 1, confidence=confidence, method="two-level t", n=len(users), flags=("zero variance",)
-        )
+        flags = ("zero variance", UNVARIED)
+        flat = Interval(mean, math.nan, math.nan, confidence, "two-level t", len(users), flags)
         return TwoLevel(flat, 1.0 if mean == 0 else math.nan, 0.0, 0.0, None)
     return TwoLevel(
         variance.interval(mean, confidence=confidence, n=len(users)),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-__all__ = ["PASSED", "Protocol"]
+__all__ = ["INFERRED", "PASSED", "Protocol"]
 
+INFERRED = "negatives, to judge by the lists"
+"""Candidates of lists that came from a table and look like relevant items among sampled negatives."""
 PASSED = "those passed with the scores"
 """Candidates that came beside scores: nothing says how they were chosen."""
 
@@ -65,7 +68,24 @@ class Protocol:
         power = "" if self.power == 1 else f"^{self.power:g}"
         by = f", by {self.by}{power}" if self.by not in ("", "uniform") else ""
         replacement = ", with replacement" if self.replacement else ""
-        return f"sampled (m={self.negatives}{seed}{by}{replacement})"
+        inferred = "looks " if self.candidates == INFERRED else ""
+        return f"{inferred}sampled (m={self.negatives}{seed}{by}{replacement})"
+
+    @classmethod
+    def of_label(cls, label: str) -> Self | None:
+        """Return what a label says of a sample; None for text that is no label.
+
+        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)")
+        Protocol(candidates='sampled', negatives=100, seed=42, by='popularity', replacement=False, ...)
+        """
+        match = re.fullmatch(
+            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label
+        )
+        if match is None:
+            return None
+        inferred, negatives, seed, by, replacement = match.groups()
+        candidates = "sampled" if inferred is None else INFERRED
+        return cls(candidates, int(negatives), None if seed is None else int(seed), by or "", replacement is not None)
 
     def write(self) -> str:
         """Return the protocol as text: equal text for equal protocols."""

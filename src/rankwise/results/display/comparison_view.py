@@ -55,7 +55,10 @@ def _verdict(row: Mapping[str, Any]) -> str:
     """Return the verdict with its qualification: the detectable difference, or the margin."""
     verdict, detectable = str(row["verdict"]), row["minimum_detectable"]
     if verdict == "undecided":
-        return verdict if _missing(detectable) else f"{verdict} (detectable: {number(detectable)})"
+        if _missing(detectable):
+            return verdict
+        size = "nothing is detectable here" if math.isinf(detectable) else f"detectable: {number(detectable)}"
+        return f"{verdict} ({size})"
     if verdict != "equivalent" and row["within_margin"]:
         verdict += ", within the margin"
     return verdict if row["primary"] else f"{verdict} (exploratory)"
@@ -107,9 +110,9 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     for row in table.iter_rows(named=True):
         for flag in row["flags"]:
             if flag not in ("exploratory", "of all lists together"):
-                caveats.setdefault(flag, {})[f"{row['measure']}, {_pair(row)}"] = None
+                caveats.setdefault(flag, {})[f"{_measure(row, settings)}, {_pair(row)}"] = None
         if row["dropped_because"]:
-            caveats.setdefault(row["dropped_because"], {})[row["measure"]] = None
+            caveats.setdefault(row["dropped_because"], {})[_measure(row, settings)] = None
     lines = [f"{_listed(list(where))}: {flag}" for flag, where in caveats.items()]
     more_notes = [f"… and {len(lines) - 12} more notes"] if len(lines) > 12 else []
     return notes + _labels(settings) + lines[:12] + more_notes

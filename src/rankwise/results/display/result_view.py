@@ -151,8 +151,9 @@ def footnote(
     rules = [_convention_rule(provenance), _relevance_rule(settings, inputs), _order_rule(settings, inputs)]
     notes += [_exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()]
     if settings.get("weights") is not None:
-        weights = settings["weights"]
-        rules.append("users weighted" + ("" if weights == "given" else f" by column {weights!r}"))
+        weights, unweighted = settings["weights"], provenance.get("unweighted")
+        text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
+        rules.append(text + (f", except in {', '.join(unweighted)}" if unweighted else ""))
     if candidates is not None:
         rules.append(f"candidates: {candidates}")
     if split:

@@ -109,7 +109,8 @@ def _undecided(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
     if same == len(rows):
         return f"All {same} pairs are equivalent on {measure} within the margin."
     found = [row["minimum_detectable"] for row in rows if not _missing(row["minimum_detectable"])]
-    would = _would_find(max(found)) if found else ""
+    apart = any(map(math.isinf, found)) and any(map(math.isfinite, found))  # no one number is true of all
+    would = _would_find(max(found)) if found and not apart else ""
     equivalent = f", and {same} are equivalent within the margin" if same else ""
     return (
         f"Nothing can be claimed on {measure}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
@@ -124,6 +125,8 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, measure: str) -> 
 
 
 def _would_find(difference: float) -> str:
+    if math.isinf(difference):
+        return " No difference that is possible would be found with a probability of 80 %."
     return f" A difference of {number(difference)} or more would be found with a probability of 80 %."
 
 
