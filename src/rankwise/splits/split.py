@@ -174,8 +174,7 @@ class Split:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
         if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(typed(table.frame, ["relevance"]))
-            if kind == "truth":
-                check_finite(table.frame["relevance"], "relevance", table)
+            check_finite(table.frame["relevance"], "relevance", table)
         card = self.card if kind == "truth" else None
         return replace(table, is_text=whole.is_text, split=card)
 
