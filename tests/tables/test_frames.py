@@ -239,10 +239,10 @@ def test_trec_files_in_the_place_of_each_other(tmp_path):
     qrels.write_text("q1 0 d1 1\nq1 0 d2 0\n")
     run.write_text("q1 Q0 d2 1 0.9 me\nq1 Q0 d1 2 0.5 me\n")
     assert rw.evaluate(run, qrels, "mrr")["mrr"] == 0.5
-    with pytest.raises(InputError, match="this file holds relevance judgements") as raised:
+    with pytest.raises(InputError, match="this table holds relevance judgements") as raised:
         rw.evaluate(qrels, qrels, "mrr")
     assert "swapped" in raised.value.hint
-    with pytest.raises(InputError, match=r"this file holds ranked lists \(a run\), and is passed as the truth"):
+    with pytest.raises(InputError, match=r"this table holds ranked lists \(a run\), and is passed as the truth"):
         rw.evaluate(run, run, "mrr")
 
 
@@ -262,3 +262,11 @@ def test_numbers_beside_a_mixed_column_keep_their_type():
     plain = readable_columns(rated, "truth").schema
     mixed = readable_columns(rated.assign(note=["a", 1]), "truth").drop("note").schema
     assert mixed == plain
+
+
+def test_a_table_of_judgements_is_no_run():
+    qrels = pl.DataFrame({"query": [1, 1], "iteration": [0, 0], "doc": [5, 6], "relevance": [1, 0]})
+    with pytest.raises(InputError, match="this table holds relevance judgements") as raised:
+        rw.evaluate(qrels, {1: {5}}, "recall@1")
+    assert "swapped" in str(raised.value)
+    assert rw.evaluate({1: [5]}, qrels, "recall@1")["recall@1"] == 1

@@ -24,6 +24,8 @@ __all__ = [
     "as_table",
     "from_arrow",
     "from_frame",
+    "holds_qrels",
+    "holds_run",
     "in_one_piece",
     "is_truth_values",
     "readable_columns",
@@ -233,6 +235,8 @@ def from_frame(
     columns = recognise(frame.columns, role, given, source)
     could = could_decide(asks, role, columns, given)
     could = [name for name in could if _holds_numbers(frame[name])]
+    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in could):
+        raise holds_qrels(role, source, frame.columns)
     if could:
         raise undecided(role, could, source)
     chosen = {column: frame[name] for column, name in columns.items()}
@@ -257,6 +261,25 @@ def from_frame(
         if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
     return as_table(out, role, source, layout, columns, unread=tuple(others))
+
+
+def holds_qrels(role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    """Return the error for relevance judgements, as TREC writes them, in the place of ranked lists."""
+    return _swapped("relevance judgements (qrels)", role, source, names)
+
+
+def holds_run(source: str, names: Iterable[str]) -> InputError:
+    """Return the error for ranked lists, as TREC writes them, in the place of the ground truth."""
+    return _swapped("ranked lists (a run)", "truth", source, names)
+
+
+def _swapped(holds: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    return InputError(
+        f"this table holds {holds}, and is passed as the {role}",
+        where=source,
+        found=f"columns {', '.join(names)}",
+        hint="are the recommendations and the ground truth swapped?",
+    )
 
 
 def _holds_numbers(column: pl.Series) -> bool:

@@ -24,6 +24,8 @@ from rankwise.tables.frames import (
     NUMBERS,
     as_table,
     from_frame,
+    holds_qrels,
+    holds_run,
     in_one_piece,
     readable_columns,
     series_as_frame,
@@ -280,14 +282,10 @@ def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
 def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
     layout = raw.format.name
-    if (layout == "trec qrels" and role in RANKED) or (layout == "trec run" and role == "truth"):
-        holds = "relevance judgements (qrels)" if role in RANKED else "ranked lists (a run)"
-        raise InputError(
-            f"this file holds {holds}, and is passed as the {role}",
-            where=raw.name,
-            found=f"lines of {', '.join(raw.format.columns)}",
-            hint="are the recommendations and the ground truth swapped?",
-        )
+    if layout == "trec qrels" and role in RANKED:
+        raise holds_qrels(role, raw.name, raw.format.columns)
+    if layout == "trec run" and role == "truth":
+        raise holds_run(raw.name, raw.format.columns)
     table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
     unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
