@@ -17,7 +17,6 @@ def test_the_tables_of_the_page(movietweetings, capsys):
     said = capsys.readouterr().out
     page = PAGE.read_text(encoding="utf-8")
     blocks = [part.split("\n```")[0] for part in page.split("```text\n")[1:]]
-    assert len(blocks) == 4
-    for block in blocks:
-        assert block in said
+    printed = [block for block in blocks if block in said]  # the block of another program is not among them
+    assert (len(printed), len(blocks)) == (4, 5)
     assert said.splitlines()[-1] in page

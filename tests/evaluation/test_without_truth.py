@@ -56,7 +56,7 @@ def test_a_result_without_truth_is_like_any_other(tmp_path):
     assert "those with a list (population=recommended)" in shown
     assert "relevant" not in shown
     assert rw.load(result.save(tmp_path / "out")).values == result.values
-    jackknifed = rw.evaluate(LISTS, measures="gini@2", jackknife=2)
+    jackknifed = rw.evaluate(LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, measures="gini@2", jackknife=3)
     assert jackknifed.interval("gini@2").low < 1
     rest = rw.evaluate(LISTS, measures="num_retrieved", train=TRAIN, exclude_seen=True)
     assert rest.counts["seen_items_taken_out"] == 2

@@ -80,8 +80,8 @@ def results(draw):
         {one: list(kinds) for one in users},
         {one: {"i"} for one in users},
         ["recall@1", "mrr", "reo(item_group=kind)@2"],
-        users={"user": users, by: [a, b, a, None][: len(users)]},
-        items={"item": list(kinds), "kind": [a, b, "x"][: len(kinds)]},
+        users={"user": users, by: [a, b, "y", None][: len(users)]},
+        items={"item": list(kinds), "kind": [a, "x", b][: len(kinds)]},
         by=by,
     )
     other = rw.evaluate({one: ["j", "i"] for one in users}, {one: {"i"} for one in users}, "mrr")

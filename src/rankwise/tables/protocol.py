@@ -75,8 +75,8 @@ class Protocol:
     def of_label(cls, label: str) -> Self | None:
         """Return what a label says of a sample; None for text that is no label.
 
-        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)")
-        Protocol(candidates='sampled', negatives=100, seed=42, by='popularity', replacement=False, ...)
+        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)").negatives
+        100
         """
         match = re.fullmatch(
             r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label

@@ -66,7 +66,7 @@ REFUSED = [
         "comparison: {primary: 'stratified(of=recall,average=weights)@7'}",
         "cannot be compared",
     ),
-    ("measures: [gini@7]", "", "no measure in common that users have values of"),
+    ("measures: [gini@7]", "", "no metric that the results have in common can be compared"),
     (
         "metrics: [MRR], top_k: 7, validation_metric: Gini@7",
         "",
