@@ -42,8 +42,8 @@ _NOTHING = np.uint64(0x9E3779B97F4A7C15)
 """The word of a missing value."""
 FINALISER = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 """Shifts and factors of the hash of a row, before a last shift of 31."""
-_PART = 1 << 16  # rows whose words are made at a time
-_FEW_PARTS = 64  # that take less time than another thread
+_PART = 1 << 18  # rows whose words are made at a time
+_FEW_PARTS = 1  # that take less time than another thread
 
 
 def added(digests: Iterable[int]) -> int:
