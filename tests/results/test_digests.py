@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.core.digests import added, column_words, id_words, number_words, row_digest
+from rankwise.core.digests import added, column_words, digest_in_parts, id_words, number_words, row_digest
 from rankwise.core.texts import id_numbers
 from rankwise.errors import ParameterError
 
@@ -201,3 +201,13 @@ def test_a_result_that_does_not_say_its_truth_is_compared_with_a_note():
     comparison = rw.compare({"ours": result, "theirs": table})
     assert "Not known to have the same ground truth: theirs" in str(comparison)
     assert "Not known" not in str(rw.compare(result, result))
+
+
+def test_a_table_of_many_parts_has_one_digest_on_any_number_of_threads():
+    n = (1 << 19) + 5
+    ids, items = pl.Series(np.arange(n) % 977), pl.Series(np.arange(n) % 131)
+
+    def words(rows):
+        return [id_words(ids[rows]), id_words(items[rows]), None]
+
+    assert {digest_in_parts(n, words, threads) for threads in (1, 2, 5)} == {row_digest(words(slice(0, n)))}
