@@ -31,8 +31,10 @@ def command(path: str, columns: dict[str, Any], format_: str) -> None:
     """
     from rankwise.core.view import as_json
     from rankwise.tables.on_disk import is_folder
+    from rankwise.tables.parts import is_table_folder
 
-    facts = _of_folder(Path(path), columns) if is_folder(path) else _of_file(path, columns)
+    is_other = is_folder(path) and not is_table_folder(path)
+    facts = _of_folder(Path(path), columns) if is_other else _of_file(path, columns)
     first_rows = facts.pop("first rows", [])
     if format_ == "json":
         click.echo(as_json(facts), nl=False)
@@ -97,8 +99,10 @@ def _of_result(folder: Path) -> dict[str, Any]:
 
 def _of_file(path: str, columns: dict[str, Any]) -> dict[str, Any]:
     from rankwise.tables.files import read_file
+    from rankwise.tables.on_disk import is_folder
+    from rankwise.tables.parts import read_parts
 
-    raw = read_file(path)
+    raw = read_parts(path) if is_folder(path) else read_file(path)
     return {
         "file": raw.name,
         "format": str(raw.format),

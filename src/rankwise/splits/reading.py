@@ -21,6 +21,7 @@ from rankwise.tables.columns import ROLES, Columns, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.formats import Format
 from rankwise.tables.on_disk import file_hash, is_folder
+from rankwise.tables.parts import is_table_folder
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -103,7 +104,7 @@ def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> t
 
     ``columns`` are those of the evaluation; in a split they may name the relevance.
     """
-    if isinstance(truth, str | Path) and is_folder(truth):
+    if isinstance(truth, str | Path) and is_folder(truth) and not is_table_folder(truth):
         truth = read(truth)
     if isinstance(truth, Folds):
         raise ParameterError(

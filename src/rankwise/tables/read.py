@@ -31,8 +31,9 @@ from rankwise.tables.frames import (
     series_as_frame,
 )
 from rankwise.tables.in_memory import from_mapping, from_rows, refuse_tuples, rows_of
-from rankwise.tables.on_disk import file_state
+from rankwise.tables.on_disk import file_state, is_folder
 from rankwise.tables.parquet import Wanted
+from rankwise.tables.parts import is_list_of_paths, read_parts
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
@@ -54,7 +55,8 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     Parameters
     ----------
     source : object
-        A `Ranking` or `Ranks`, a path (``-`` for standard input), any table with the Arrow
+        A `Ranking` or `Ranks`, a path (``-`` for standard input), a folder or list of paths of
+        Parquet files, a dataset of PyArrow, any table with the Arrow
         PyCapsule interface (Polars, pandas, PyArrow, DuckDB), rows or whole lists, a mapping by
         user, a list of (user, item) or (user, item, number) tuples or of records, a pandas Series
         by user, ranx's Run or Qrels, a dense array with one row per user, or a SciPy sparse
@@ -170,12 +172,12 @@ def read_tables(
 
 
 def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progress: bool | None) -> Table:
+    wanted = None if role in KEEP_OTHERS else wanted_by(role, given)
+    if is_list_of_paths(source, role) or (isinstance(source, str | Path) and is_folder(source)):
+        return from_file(read_parts(source, wanted=wanted, progress=progress), role, given)
     if isinstance(source, str | Path):
         raw = read_file(
-            source,
-            numbers=None if role in KEEP_OTHERS else _numbers_of(role, given),
-            wanted=None if role in KEEP_OTHERS else wanted_by(role, given),
-            progress=progress,
+            source, numbers=None if role in KEEP_OTHERS else _numbers_of(role, given), wanted=wanted, progress=progress
         )
         table = from_file(raw, role, given)
         return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
@@ -187,6 +189,8 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progres
             source = source.to_list()
         else:
             source, given = series_as_frame(source, role, given)
+    if library == "pyarrow" and hasattr(source, "scanner"):
+        return _from_dataset(source, role, given, wanted)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
@@ -206,6 +210,16 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progres
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
+
+
+def _from_dataset(source: Any, role: TableRole, given: Mapping[str, str | None], wanted: Wanted | None) -> Table:
+    """Return the table of a dataset of PyArrow, of which only the columns that are needed are read."""
+    schema = readable_columns(source.schema.empty_table(), role).schema
+    chosen = schema if wanted is None else wanted(schema)
+    names = [name for name in schema if name in chosen]
+    frame = readable_columns(source.scanner(columns=names).to_table(), role)
+    table = from_frame(frame, role, given, role, "pyarrow dataset")
+    return replace(table, unread=unread_of(table, names, [*schema]))
 
 
 def _cells_of(source: Any) -> dict[Any, Any]:

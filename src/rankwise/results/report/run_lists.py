@@ -17,7 +17,7 @@ from rankwise.results.display.shown import ShownResult
 from rankwise.results.report.blocks import reason
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import Columns, TableRole
-from rankwise.tables.on_disk import file_hash
+from rankwise.tables.parts import table_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -141,9 +141,9 @@ def _read_again(result: ShownResult, role: TableRole) -> Table:
     ask = f"pass {role}="
     if digest is None:
         raise MeasureError(f"{role} came from memory, and a result does not keep it", hint=ask)
-    if not path.is_file():
+    if not path.exists():
         raise MeasureError(f"the file of {role} is not there any more: {path}", hint=ask)
-    if file_hash(path) != digest:
+    if table_hash(path) != digest:
         raise MeasureError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
     columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
     return read_table(str(path), role, columns or None)
