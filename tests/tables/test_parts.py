@@ -108,7 +108,7 @@ def test_numbers_with_leading_zeros_stay_text(tmp_path):
 
 def test_a_saved_split_stays_a_split_and_is_no_table(tmp_path):
     rows = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 6], "timestamp": [1, 4, 2, 5]})
-    rw.splits.GlobalTime(test=0.5).split(rows).save(tmp_path / "split")
+    rw.splits.GlobalTime(share=0.5).split(rows).save(tmp_path / "split")
     lists = {1: [6], 2: [6]}
     assert rw.evaluate(lists, tmp_path / "split", "hit_rate@1").values
     with pytest.raises(FileError, match="holds a split"):
