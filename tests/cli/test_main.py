@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -175,3 +176,23 @@ def test_errors_name_options(tmp_path):
     assert (done.returncode, "with --duplicates first" in done.stderr) == (3, True)
     done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "novelty@2")
     assert done.stderr.endswith("hint:  pass --train FILE\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_of_another_encoding_shows_what_it_can():
+    import pty
+
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "rankwise", "measures", "ndcg"]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    with subprocess.Popen(command, stdout=child, stderr=subprocess.PIPE, env=environment) as process:
+        os.close(child)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone when the command ends
+            while part := os.read(parent, 1 << 16):
+                shown += part
+        assert process.stderr.read() == b""
+    os.close(parent)
+    assert process.returncode == 0
+    assert b"Normalised DCG" in shown
+    assert b"?" in shown

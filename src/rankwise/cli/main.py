@@ -113,6 +113,7 @@ def _run(arguments: list[str]) -> int:
     Click's own ``main`` is not used because it exits by itself when the output breaks.
     """
     _open_closed_streams()
+    _replace_on_terminals(sys.stdout)
     ctx = None
     try:
         if _COMPLETION in os.environ:
@@ -191,6 +192,15 @@ def _open_closed_streams() -> None:
     sys.stdin = sys.stdin or null.open()
     sys.stdout = sys.stdout or null.open()
     sys.stderr = sys.stderr or null.open("w")
+
+
+def _replace_on_terminals(stream: TextIO) -> None:
+    """Show a terminal of another encoding a question mark where it lacks a character.
+
+    In files and pipes this would lose data: there it stays an error, with the way out.
+    """
+    if stream.isatty() and isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
 
 
 def _discard_unwritten(*streams: TextIO) -> None:
