@@ -110,7 +110,7 @@ def test_foreign_text_is_text_in_every_medium():
     assert "&lt;i&gt;*x*&lt;/i&gt; $1_000" in html(view)
     assert "<td style" in html(view)
     assert "<b>1</b><sup>a,b</sup>" in html(view)
-    assert r"| a\|b \<i\>\*x\*\</i\> $1_000  \[0m | " in markdown(view).splitlines()[2]
+    assert r"| a\|b \<i\>\*x\*\</i\> \$1_000  \[0m | " in markdown(view).splitlines()[2]
     assert markdown(view).splitlines()[2].endswith(" **1**<sup>a,b</sup> |")
     assert r"a\textbar{}b $<$i$>$*x*$<$/i$>$ \$1\_000\quad [0m & " in latex(view)
     assert r" \textbf{1}$^{a,b}$ \\" in latex(view)

@@ -38,7 +38,7 @@ __all__ = [
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
 Style: TypeAlias = Literal["", "bold", "underlined"]
-_MARKUP = re.compile(r"[\\|<>*`~#&!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
+_MARKUP = re.compile(r"[\\|<>*`~#&$!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
 _FORMULA = r"^\s*[=+\-@＝＋－＠]"  # spreadsheets take full-width signs as well
 _NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
 _JOINER = "\u2060"  # WORD JOINER: a character of width 0

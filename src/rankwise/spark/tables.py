@@ -130,13 +130,13 @@ def read_spark(
     """
     if isinstance(source, str | Path):
         return _at_path(spark, str(source), role, columns)
-    if hasattr(source, "as_spark"):  # a split of a Spark table
-        table: SparkTable = source.as_spark(role)
-        return table
     if is_spark(source):
         if repeatable:
             _check_repeatable(source, role)
         return _named(source, role, columns)
+    if hasattr(source, "as_spark"):  # a split of a Spark table: a table of Connect has any attribute
+        table: SparkTable = source.as_spark(role)
+        return table
     local = read_table(source, role, columns)
     ordered = {"rank", "score"} & set(local.frame.columns)
     if role in ("recommendations", "baseline") and not ordered:  # rows are in order here
