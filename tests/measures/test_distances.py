@@ -124,3 +124,10 @@ def test_a_custom_distance_is_summed_without_its_diagonal():
     assert sums(distance, np.array([[[1.0], [3.0]], [[0.0], [5.0]]])).tolist() == [14, 14]
     with pytest.raises(rw.RankwiseError, match=r"(?s)ild: .*shape \(3,\) for n = 3"):
         sums(CustomDistance(lambda x: x[:, 0], "ild"), np.zeros((1, 3, 2)))
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e200, 1e160, 1.0, 1e-160, 1e-200, 1e-300])
+def test_the_length_of_a_vector_does_not_change_its_cosine(scale):
+    lists = np.array([[[1.0, 0.0], [1.0, 1.0]]]) * scale
+    expected = 2 * (1 - math.sqrt(0.5))
+    assert sums(CosineDistance(), lists)[0] == pytest.approx(expected, rel=1e-12)

@@ -131,6 +131,11 @@ def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:
 def unit_vectors(vectors: Array) -> Array:
     """Return vectors scaled to length 1, shape (n, d); zero vectors stay zero."""
     xp = namespace(vectors)
+    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
+    one = xp.ones_like(largest)
+    # Squares of such values would overflow or vanish; powers of two change no digit of a result.
+    factor = xp.where(largest > 2.0**500, one * 2.0**-600, xp.where(largest < 2.0**-500, one * 2.0**600, one))
+    vectors = vectors * factor
     length = xp.sqrt(xp.sum(vectors * vectors, axis=1, keepdims=True))
     return vectors / xp.where(length > 0, length, 1.0)
 
