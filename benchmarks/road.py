@@ -25,7 +25,7 @@ from timing import Line, in_turns, markdown, ratio, write_bytecode
 import peers
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.evaluation.digests import digest_of_truth
+from rankwise.evaluation.summary import digest_of_truth
 from rankwise.tables.read import read_table
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import ColumnError, MeasureError
 from rankwise.results.per_user import open_result
+from rankwise.tables.protocol import Protocol
 
 TRUTH = {user: {user % 7, 9} for user in range(60)}
 LISTS = {user: [9, user % 7] if user % 3 else [user % 5, 9] for user in TRUTH}
@@ -111,3 +112,10 @@ def test_a_column_of_values_without_a_name_is_refused(tmp_path):
 
 def test_a_metric_called_index_that_repeats_is_a_metric():
     assert rw.from_per_user(pl.DataFrame({"user": [1, 2], "index": [0.5, 0.5]}))["index"] == 0.5
+
+
+@pytest.mark.parametrize("power", [1.0, 0.75, 2.5, 1e-05])
+@pytest.mark.parametrize("replacement", [True, False])
+def test_every_part_of_a_label_is_read(power, replacement):
+    protocol = Protocol("sampled", 100, 42, "popularity", replacement, power=power)
+    assert Protocol.of_label(protocol.label) == protocol

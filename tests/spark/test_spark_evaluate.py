@@ -68,7 +68,7 @@ def check_same(one, there):
     for ours, theirs in ((one.slices, there.slices), (one.replicates, there.replicates)):
         assert (ours is None) == (theirs is None)
         assert ours is None or ours.equals(theirs, null_equal=True)
-    for name in ("settings", "measures", "facts", "groups", "jackknife", "split", "candidates"):
+    for name in ("settings", "measures", "facts", "groups", "jackknife", "split", "candidates", "digests"):
         assert there.provenance[name] == one.provenance[name], name
     rows = {role: card["rows"] for role, card in there.provenance["inputs"].items()}
     assert rows == {role: card["rows"] for role, card in one.provenance["inputs"].items()}

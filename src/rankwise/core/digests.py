@@ -19,7 +19,7 @@ import polars as pl
 from rankwise.core import kernels
 from rankwise.core.hashing import combined, hash_of_text
 from rankwise.core.texts import id_numbers, plain_texts
-from rankwise.core.threads import each
+from rankwise.core.threads import default_threads, each
 
 __all__ = [
     "FINALISER",
@@ -27,6 +27,7 @@ __all__ = [
     "added",
     "column_words",
     "digest_in_parts",
+    "digest_of_rows",
     "id_words",
     "number_words",
     "row_digest",
@@ -37,7 +38,8 @@ __all__ = [
 
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """One number of 64 bits for each row: its value, or a hash of it."""
-_START = hash_of_text("seed 0")  # where `combined` starts
+_START = hash_of_text("seed 0")
+"""Where the hash of a row starts: any number would do."""
 _NOTHING = np.uint64(0x9E3779B97F4A7C15)
 """The word of a missing value."""
 FINALISER = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
@@ -157,18 +159,17 @@ def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
     return int(hashes.sum(dtype=np.uint64))
 
 
-def column_words(column: pl.Series) -> Words:
-    """Return a word for each value of a column that holds no ids: numbers, or text.
+def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
+    """Return the digest of users, items and a column of numbers, of which each is 1 if there is no such column."""
+    user, item = frame["user"], frame["item"]
+    values = frame[number].to_numpy() if number in frame.columns else None
 
-    Text is taken for numbers if all of it is: a file holds one where a table in memory has the other.
-    """
-    column = plain_texts(column)
-    if column.dtype == pl.String:
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() > column.null_count():
-            missing = column.is_null().to_numpy()
-            return np.where(missing, _NOTHING, text_words(column.fill_null("").to_list()))
-        column = number
-    if column.dtype.is_temporal():
-        column = column.to_physical()
-    return number_words(column.cast(pl.Float64).to_numpy())
+    def words(rows: slice) -> list[Words | None]:
+        return [id_words(user[rows]), id_words(item[rows]), None if values is None else number_words(values[rows])]
+
+    return digest_in_parts(len(user), words, default_threads())
+
+
+def column_words(column: pl.Series) -> Words:
+    """Return a word for each number of a column, which a file may hold as text; other text is missing."""
+    return number_words(plain_texts(column).cast(pl.Float64, strict=False).to_numpy())

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.digests import (
-    Words,
     column_words,
-    digest_in_parts,
+    digest_of_rows,
     id_words,
     number_words,
     row_digest,
@@ -22,7 +21,6 @@ from rankwise.core.digests import (
 )
 from rankwise.core.facts import Fact, FactKind, Groups
 from rankwise.core.ragged import Ints
-from rankwise.core.threads import default_threads
 from rankwise.encoding import fact_arrays as build
 from rankwise.encoding.fact_columns import Found, Matrix, Named, find, read_categories, read_features, read_groups
 from rankwise.encoding.id_space import IdSpace
@@ -180,7 +178,8 @@ class FactTables:
         known = self.train_groups.get(fact.column) if fact.kind == "user_group" else None
         return None if known is None else known.table
 
-    def _roles(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
+    def tables_of(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
+        """Return the tables that a fact comes from."""
         return _roles(fact, () if self._made(fact) is None else (fact.column,))
 
     def for_users(self, tables: Mapping[TableRole, Table]) -> FactTables:
@@ -193,7 +192,7 @@ class FactTables:
     @property
     def coded(self) -> list[TableRole]:
         """The tables whose ids must be in the vocabularies."""
-        kinds = {kind for fact in self.wanted for kind in self._roles(fact)}
+        kinds = {kind for fact in self.wanted for kind in self.tables_of(fact)}
         return sorted(kinds)
 
     def by_code(self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool) -> dict[Fact[Any], object]:
@@ -240,16 +239,14 @@ class FactTables:
         return {fact.column: self._groups(fact).names for fact in wanted}
 
     def digest(self, fact: Fact[Any]) -> int:
-        """Return the digest of the rows of its table that a fact is made of: ids, and what is read of them.
+        """Return the digest of what a fact is made of, beside training: the ids and values of its table.
 
         Categories, groups and vectors count as they are read, in whatever form they are written.
         """
         if fact.kind == "baseline":
             return _digest_of_lists(self.tables["baseline"])
         role = "item" if fact.kind in _OF else "user"
-        if self._made(fact) is not None or _TABLES[fact.kind][-1] == "train":
-            return digest_of_interactions(self.tables["train"])
-        table = self.tables[_TABLES[fact.kind][-1]]
+        table = self.tables[self.tables_of(fact)[-1]]
         if fact.kind == "features":
             matrix: Matrix = self._item_column(fact, table)
             words = [number_words(np.ascontiguousarray(column)) for column in matrix.vector.T]
@@ -372,13 +369,7 @@ class FactTables:
 
 def digest_of_interactions(table: Table) -> int:
     """Return the digest of the users and items of a table, and of which rows models are trained on."""
-    user, item = table.frame["user"], table.frame["item"]
-    trained = table.frame[TRAINED].to_numpy() if TRAINED in table.frame.columns else None
-
-    def words(rows: slice) -> list[Words | None]:
-        return [id_words(user[rows]), id_words(item[rows]), None if trained is None else number_words(trained[rows])]
-
-    return digest_in_parts(len(user), words, default_threads())
+    return digest_of_rows(table.frame, TRAINED)
 
 
 def _digest_of_lists(table: Table) -> int:

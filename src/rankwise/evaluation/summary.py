@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
+from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
+from rankwise.core.facts import Fact
 from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
-from rankwise.encoding.fact_tables import FactTables
+from rankwise.encoding.fact_tables import FactTables, digest_of_interactions
 from rankwise.errors import EmptyError, IdError, InputError
-from rankwise.evaluation.digests import digest_of_truth, digests_of_tables
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -31,9 +32,9 @@ from rankwise.results.named_values import Values
 from rankwise.results.result import Result
 from rankwise.tables.align import matching
 from rankwise.tables.protocol import Protocol
-from rankwise.tables.table import Table
+from rankwise.tables.table import Table, is_absent
 
-__all__ = ["Summary", "catalogue", "check_not_empty", "labelled", "summarise"]
+__all__ = ["Summary", "catalogue", "check_not_empty", "digest_of_truth", "digests_of_tables", "labelled", "summarise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +145,12 @@ class Summary:
         counted = self.facts.counted
         by_user = None if counted is None else False
         shared = digests_of_tables(self.settings, self.plan, self.facts, self.user_table, by_user=by_user)
-        truth = {} if self.truth is None else digest_of_truth(self.truth)
-        digests = {**truth, **shared, **self.merged.digests, **({} if counted is None else counted.digests)}
+        digests = {
+            **digest_of_truth(self.truth),
+            **shared,
+            **self.merged.digests,
+            **({} if counted is None else counted.digests),
+        }
         return dict(sorted(digests.items()))
 
     def _provenance(self) -> dict[str, Any]:
@@ -182,6 +187,47 @@ class Summary:
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
+
+
+def digest_of_truth(truth: Table | None) -> dict[str, int]:
+    """Return the digest of a ground truth, if there is one; a missing relevance is 1, as metrics take it."""
+    return {} if truth is None or is_absent(truth) else {"truth": digest_of_rows(truth.frame, "relevance")}
+
+
+def digests_of_tables(
+    settings: Settings, plan: Plan, facts: FactTables, user_table: UserTable, *, by_user: bool | None = None
+) -> dict[str, int]:
+    """Return the digest of what metrics read of each table beside the ground truth.
+
+    What only groups users into slices is left out: it moves no value of all users. With ``by_user``
+    True or False only the tables that have rows by user are taken, or only those that have none.
+    """
+    read = [fact for fact in facts.wanted if any(fact in metric.reads.facts for metric in plan.every)]
+    digests: dict[str, int] = {}
+    if by_user is not False and _reads_training(settings, plan, facts, read):
+        digests["train"] = digest_of_interactions(facts.tables["train"])
+    if user_table.weights is not None and by_user in (None, isinstance(settings.weights, str)):
+        frame = user_table.weights.frame
+        digests["weights"] = row_digest([id_words(frame["user"]), column_words(frame["weight"])])
+    if by_user is not True and plan.needs_catalogue and settings.catalogue == "items" and "items" in facts.tables:
+        digests["items"] = row_digest([id_words(facts.tables["items"].frame["item"])])
+    for fact in sorted(read):
+        tables = facts.tables_of(fact)
+        if tables != ("train",) and by_user in (None, "items" not in tables):
+            digests[str(fact)] = facts.digest(fact)
+    return digests
+
+
+def _reads_training(settings: Settings, plan: Plan, facts: FactTables, read: Iterable[Fact[Any]]) -> bool:
+    """Whether there are training interactions, and metrics or options read them."""
+    if "train" not in facts.tables:
+        return False
+    seen = settings.catalogue == "train" or "items" not in facts.tables  # every item seen is the catalogue
+    return (
+        settings.exclude_seen
+        or (plan.needs_catalogue and seen)
+        or any("train" in facts.tables_of(fact) for fact in read)
+    )
 
 
 def labelled(result: Result) -> Result:

@@ -34,14 +34,13 @@ from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.evaluation.digests import digest_of_truth, digests_of_tables
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.plain_settings import plain_settings, settings_of
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.preconditions import check_catalogue, check_exact, check_piece
 from rankwise.evaluation.run import run
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import summarise
+from rankwise.evaluation.summary import digest_of_truth, digests_of_tables, summarise
 from rankwise.evaluation.user_table import UserTable
 from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
@@ -258,7 +257,7 @@ def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) ->
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, encoded)]
-    digests = {} if piece.truth is None else digest_of_truth(piece.truth)
+    digests = digest_of_truth(piece.truth)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
         digests |= digests_of_tables(job.settings, job.plan, job.facts, job.user_table, by_user=True)
         encoded = replace(encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={})

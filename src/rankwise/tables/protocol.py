@@ -75,17 +75,23 @@ class Protocol:
     def of_label(cls, label: str) -> Self | None:
         """Return what a label says of a sample; None for text that is no label.
 
-        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity)").negatives
-        100
+        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity^0.75)").power
+        0.75
         """
         match = re.fullmatch(
-            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+))?(, with replacement)?\)", label
+            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+)(?:\^(\S+?))?)?(, with replacement)?\)", label
         )
         if match is None:
             return None
-        inferred, negatives, seed, by, replacement = match.groups()
-        candidates = "sampled" if inferred is None else INFERRED
-        return cls(candidates, int(negatives), None if seed is None else int(seed), by or "", replacement is not None)
+        inferred, negatives, seed, by, power, replacement = match.groups()
+        return cls(
+            "sampled" if inferred is None else INFERRED,
+            int(negatives),
+            None if seed is None else int(seed),
+            by or "",
+            replacement is not None,
+            power=float(power or 1),
+        )
 
     def write(self) -> str:
         """Return the protocol as text: equal text for equal protocols."""
