@@ -1,7 +1,7 @@
 """Who may import whom, and that nothing imports in a circle.
 
-Everything is computed from the code: imports inside functions and for type checkers count like
-any other. The face (``__init__``) loads what it exports late, and stands above all rooms.
+Everything is computed from the code: imports inside functions, for type checkers and by string count
+like any other. The face (``__init__``) loads what it exports late, and stands above all packages.
 """
 
 from __future__ import annotations
@@ -86,7 +86,12 @@ EXTRAS = {
     "yaml": "evaluation/config/",
 }
 """Libraries of the extras plot, report and config, with the files that may import them."""
+METHODS = "rankwise.results.methods"
+"""The only module that imports from above: typed methods of results that draw, report and log them."""
+BY_STRING = {"rankwise.cli.main", "rankwise.measures.registry"}
+"""Modules that import others of rankwise by their names: commands, and the families of metrics."""
 FILES = sorted(SOURCE.rglob("*.py"))
+LOADERS = {"import_module", "__import__"}
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
 
@@ -134,7 +139,7 @@ def test_who_imports_whom(path):
     room = room_of(module_of(path))
     for name in imports(path):
         assert name.split(".")[0] not in HEAVY - ENGINES.get(room, set())
-        if name.startswith("rankwise.") and room in ALLOWED and room_of(name) != room:
+        if room in ALLOWED and room_of(name) not in (room, "") and name.startswith("rankwise.") and module_of(path) != METHODS:
             assert room_of(name) in ALLOWED[room], f"{path.name} imports {name}"
 
 
@@ -160,9 +165,27 @@ def test_evaluating_loads_no_extra():
 
 def test_no_file_imports_in_a_circle():
     levels(
-        {module: imports(path) & MODULES.keys() for module, path in MODULES.items() if module != "rankwise"}
-        | {"rankwise": set()}
+        {module: imports(path) & MODULES.keys() for module, path in MODULES.items()}
+        | {"rankwise": set(), METHODS: set()}
     )
+
+
+def test_methods_import_from_above_only_when_they_are_called():
+    tree = ast.parse(MODULES[METHODS].read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            assert not (getattr(node, "module", None) or "").startswith("rankwise.")
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_no_file_imports_by_string(path):
+    """Nothing hides an import from these tests."""
+    if module_of(path) in {"rankwise", *BY_STRING}:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOADERS:
+            names = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            assert not any("rankwise" in str(name) for name in names)
 
 
 def test_every_package_has_its_row():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankwise import splits as splits
     from rankwise import stats as stats
     from rankwise.convention.convention import Convention as Convention
-    from rankwise.convention.known import conventions as conventions
+    from rankwise.convention.convention import conventions as conventions
     from rankwise.core.partial import Partial as Partial
     from rankwise.errors import RankwiseError as RankwiseError
     from rankwise.evaluation.across import across_conventions as across_conventions
@@ -99,7 +99,7 @@ _HOME_OF = {
     "compare": "rankwise.results.compare",
     "compute_metrics": "rankwise.functional.rated_lists",
     "Decision": "rankwise.results.decision",
-    "conventions": "rankwise.convention.known",
+    "conventions": "rankwise.convention.convention",
     "correct": "rankwise.evaluation.corrections",
     "curve": "rankwise.evaluation.curves",
     "decide": "rankwise.results.decide",

@@ -22,7 +22,7 @@ def command(name: str | None) -> int:
     A convention is a named set of choices that reproduces a library's values: how nDCG is defined,
     which users are evaluated, how ties are broken. `rankwise evaluate --convention NAME` uses it.
     """
-    from rankwise.convention.known import conventions, find
+    from rankwise.convention.convention import conventions, find
     from rankwise.core.view import plain
 
     if name is None:

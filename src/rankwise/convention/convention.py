@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
+from rankwise.convention.builtin import BUILT_IN
 from rankwise.convention.entry import ENTRY_CHOICES, Entry, check_choices, merged
-from rankwise.convention.known import find
 from rankwise.convention.language import ConventionLanguage
 from rankwise.core.choices import (
     CatalogueRule,
@@ -26,7 +26,7 @@ from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.measure import Measure, show_value
 from rankwise.measures.parsing import parse_text, several_measures
 
-__all__ = ["CHOICES", "Convention"]
+__all__ = ["CHOICES", "Convention", "conventions", "find"]
 
 CHOICES: dict[str, Any] = {
     **ENTRY_CHOICES,
@@ -299,8 +299,7 @@ class Convention:
                 "a convention is its name, a rankwise.Convention or a mapping",
                 found=f"{given!r} ({type(given).__name__})"[:120],
             )
-        found: Convention = find(given)
-        return found
+        return find(given)
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Self:
@@ -328,3 +327,41 @@ def _in_full(measure: Measure) -> str:
     at = text[len(str(measure @ ())) :]
     values = ",".join(f"{name}={show_value(value)}" for name, value in measure.parameters.items())
     return f"{measure.name}({values}){at}" if values else text
+
+
+@cache
+def _built_in(name: str) -> Convention:
+    return Convention(**BUILT_IN[name])
+
+
+def conventions() -> dict[str, Convention]:
+    """Return the built-in conventions by name: rankwise's own, and those of other libraries.
+
+    Returns
+    -------
+    dict of str to Convention
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> list(rw.conventions())[0]
+    'default'
+    """
+    return {name: _built_in(name) for name in BUILT_IN}
+
+
+def find(name: str) -> Convention:
+    """Return a built-in convention by name.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such convention.
+    """
+    if not isinstance(name, str) or name.lower() not in BUILT_IN:
+        raise ParameterError(
+            "there is no such convention",
+            found=repr(name)[:80],
+            hint=nearest(str(name), BUILT_IN) or f"one of {', '.join(BUILT_IN)}",
+        )
+    return _built_in(name.lower())

@@ -15,7 +15,7 @@ from rankwise.measures.parsing import parse_text
 from rankwise.measures.read import parse
 from rankwise.measures.registry import key
 
-__all__ = ["ENTRY_CHOICES", "Entry", "as_here", "check_choices", "merged"]
+__all__ = ["ENTRY_CHOICES", "Entry", "check_choices", "merged"]
 
 ENTRY_CHOICES: dict[str, Any] = {
     "population": Population,
@@ -183,12 +183,3 @@ def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, 
         if other is not None and entry.choices != other.choices:
             out[place] = replace(entry, **{name: getattr(other, name) for name in ENTRY_CHOICES})
     return out
-
-
-def as_here(names: str) -> dict[str, str]:
-    """Return measures that a library has as rankwise has them, from names with blanks between.
-
-    >>> as_here("recall mrr")
-    {'recall': 'recall', 'mrr': 'mrr'}
-    """
-    return {name: name for name in names.split()}

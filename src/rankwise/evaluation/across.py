@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.convention.known import conventions as known_conventions
+from rankwise.convention.convention import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
 from rankwise.errors import ParameterError, UsageError
 from rankwise.evaluation.definition import Definition

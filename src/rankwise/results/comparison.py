@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,11 @@ from rankwise.core.view import Format, export, finite, html, plain
 from rankwise.errors import MeasureError
 from rankwise.results.comparison_folder import read_comparison, write_comparison
 from rankwise.results.display.comparison_view import pair_view, system_view
+from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.pair_rows import COLUMNS
-from rankwise.results.plots.plots import ComparisonPlots
 from rankwise.results.ranks import RANKS
-from rankwise.results.report.make import make_report
-from rankwise.results.report.page import Report
 from rankwise.results.result import Result
 from rankwise.results.systems import Systems
-from rankwise.tables.columns import Columns
 
 __all__ = ["Comparison"]
 
@@ -74,14 +72,6 @@ class Comparison:
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
         table = pl.DataFrame(columns, schema=COLUMNS)
         return cls(table, systems.values(), {**settings, "labels": systems.labels}, dict(systems.results))
-
-    @property
-    def plot(self) -> ComparisonPlots:
-        """Charts: ``comparison.plot.differences()``, ``.gains(…)``, ``.pareto(…)``, ``.curve(…)``.
-
-        Install with ``pip install "rankwise[plot]"`` (Altair).
-        """
-        return ComparisonPlots(self.table, self.settings["primary"], self.results)
 
     @property
     def ranks(self) -> pl.DataFrame:
@@ -191,31 +181,11 @@ class Comparison:
             views=lambda: [system_view(self.table, self.settings)],
         )
 
-    def report(
-        self,
-        *,
-        title: str | None = None,
-        recommendations: Mapping[str, Any] | None = None,
-        truth: Any = None,
-        train: Any = None,
-        items: Any = None,
-        columns: Columns | None = None,
-        audit: Any = None,
-    ) -> Report:
-        """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
-        given = {"truth": truth, "train": train, "items": items}
-        return make_report(
-            self.results,
-            (self.table, self.settings),
-            title=title,
-            runs=recommendations,
-            given=given,
-            columns=columns,
-            audit=audit,
-        )
-
     def __repr__(self) -> str:
         return plain(pair_view(self.table, self.settings))
 
     def _repr_html_(self) -> str:
         return html(pair_view(self.table, self.settings))
+
+    plot = cached_property(comparison_plots)
+    report = report_comparison

@@ -18,19 +18,17 @@ from rankwise.errors import MeasureError, MissingValueError, ParameterError, Usa
 from rankwise.measures.cell_labels import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
-from rankwise.results import trackers
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
+from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.named_values import Values, listed
-from rankwise.results.report.make import report_one
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
 from rankwise.tables.cards import in_words
 from rankwise.tables.protocol import Protocol
 
 if TYPE_CHECKING:  # what only some results are asked for is loaded when it is
     from rankwise.results.intervals import IntervalMethod
-    from rankwise.results.plots.plots import ResultPlots
     from rankwise.stats.differences import Interval
 
 __all__ = ["SCHEMA_VERSION", "Result"]
@@ -276,16 +274,6 @@ class Result(Mapping[str, float]):
         return pl.concat([self.scores, groups], how="diagonal")
 
     @property
-    def plot(self) -> ResultPlots:
-        """Charts: ``result.plot.curve("ndcg")``, ``.per_user("ndcg@10")``, ``.slices("ndcg@10")``.
-
-        Install with ``pip install "rankwise[plot]"`` (Altair).
-        """
-        from rankwise.results.plots.plots import ResultPlots
-
-        return ResultPlots(self)
-
-    @property
     def notes(self) -> list[str]:
         """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
@@ -347,5 +335,7 @@ class Result(Mapping[str, float]):
         write_folder(path, self.to_dict(), {n: f for n, f in frames.items() if f is not None})
         return path
 
-    report = report_one
-    log_mlflow, log_wandb = trackers.log_mlflow, trackers.log_wandb
+    plot = cached_property(result_plots)
+    report = report_result
+    log_mlflow = log_mlflow
+    log_wandb = log_wandb

@@ -20,7 +20,7 @@ from typing import Any
 
 from rankwise.core.view import finite
 from rankwise.errors import ParameterError, UsageError, printable
-from rankwise.results.display.shown import ShownResult
+from rankwise.results.result import Result
 
 __all__ = ["log_mlflow", "log_wandb", "metric_key"]
 
@@ -48,43 +48,8 @@ class _Scalars:
     """Values that are NaN or infinite, ``"mrr: nan"``: trackers treat them in different ways."""
 
 
-def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
-    """Log the result to MLflow: to the active run, or to a run that is started and ended.
-
-    - Metrics: every finite value, ``ndcg@10`` as ``ndcg_at_10``, ``map(normaliser=k)@10`` as
-      ``map normaliser:k_at_10`` and the cell ``reo@10[item_group=a]`` as
-      ``reo_at_10.item_group:a``; and every count as ``counts/users``. In a name with other
-      characters these are replaced, and a hash of the whole name is appended.
-    - Parameters: the metrics and all other settings as ``rankwise.measures``, ``rankwise.ties``
-      and so on; text as it is, other values as JSON.
-    - Tags: ``rankwise.version``; ``rankwise.label`` and ``rankwise.split`` if the result has them;
-      and ``rankwise.not_logged``, which counts and names the values that are NaN or infinite and
-      the settings that are too long for MLflow (6,000 characters).
-    - Artifacts: the folder ``rankwise`` as `Result.save` writes it: ``result.json`` with all
-      values and provenance, and the per-user values as Parquet; `rankwise.load` reads it. The
-      values of the groups of ``by`` are only in this folder.
-
-    Parameters
-    ----------
-    prefix : str, default=""
-        The prefix of all keys and of the folder, such as ``"test/"``; up to 40 characters. MLflow
-        parameters cannot be changed: a second result in the same run needs another prefix if its
-        settings differ.
-    artifacts : bool, default=True
-        Whether to log the saved result, whose per-user values contain the user ids.
-
-    Raises
-    ------
-    UsageError
-        If MLflow is not installed, or two values would have one key.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> result = rw.evaluate({"ann": [1, 3]}, {"ann": {3}}, "ndcg@2")
-    >>> with mlflow.start_run():  # doctest: +SKIP
-    ...     result.log_mlflow(prefix="test/")
-    """
+def log_mlflow(result: Result, prefix: str, artifacts: bool) -> None:
+    """Log a result to MLflow, as the method of `rankwise.Result` says."""
     scalars = _scalars(result, prefix)
     mlflow = _library("mlflow", "log_mlflow")
     metrics = list(scalars.metrics.items())
@@ -108,39 +73,8 @@ def log_mlflow(result: ShownResult, *, prefix: str = "", artifacts: bool = True)
                 mlflow.log_artifacts(str(folder), artifact_path=f"{prefix}rankwise")
 
 
-def log_wandb(result: ShownResult, *, prefix: str = "", artifacts: bool = True) -> None:
-    """Log the result to Weights & Biases: to the active run, or one that is started and ended.
-
-    - Summary: every finite value and count, under the keys of `log_mlflow`: ``ndcg_at_10``,
-      ``reo_at_10.item_group:a``, ``counts/users``. No step is added to the run's history.
-    - Config: under ``rankwise``, the metrics and all other settings as ``settings``; ``version``,
-      and ``label`` and ``split`` if the result has them; and ``not_logged``, a list of the values
-      that are NaN or infinite.
-    - Artifact: ``rankwise-<id of the run>``, of type ``rankwise-result``, whose folder ``rankwise``
-      is as `Result.save` writes it; `rankwise.load` reads it. The values of the groups of ``by``
-      are only in this folder.
-
-    Parameters
-    ----------
-    prefix : str, default=""
-        The prefix of all keys, of ``rankwise`` in the config and of the artifact, such as
-        ``"test/"``; up to 40 characters. W&B configs cannot be changed: a second result in the same
-        run needs another prefix.
-    artifacts : bool, default=True
-        Whether to log the saved result, whose per-user values contain the user ids.
-
-    Raises
-    ------
-    UsageError
-        If wandb is not installed, or two values would have one key.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> result = rw.evaluate({"ann": [1, 3]}, {"ann": {3}}, "ndcg@2")
-    >>> with wandb.init(project="films"):  # doctest: +SKIP
-    ...     result.log_wandb()
-    """
+def log_wandb(result: Result, prefix: str, artifacts: bool) -> None:
+    """Log a result to Weights & Biases, as the method of `rankwise.Result` says."""
     scalars = _scalars(result, prefix)
     wandb = _library("wandb", "log_wandb")
     config = {"settings": scalars.settings, **scalars.facts, "not_logged": scalars.not_logged}
@@ -179,7 +113,7 @@ def metric_key(name: str) -> str:
     return f"{'.'.join(plain)[:_LONGEST_KEY]}-{digest}"
 
 
-def _scalars(result: ShownResult, prefix: str) -> _Scalars:
+def _scalars(result: Result, prefix: str) -> _Scalars:
     """Return what is logged of a result; raise if two of its values would have one key."""
     if not _PREFIX.fullmatch(prefix):
         raise ParameterError("prefix takes up to 40 letters, digits, blanks and _-.:/", found=repr(prefix))
@@ -217,7 +151,7 @@ def _library(name: str, needed_by: str) -> Any:
 
 
 @contextmanager
-def _saved(result: ShownResult) -> Iterator[Path]:
+def _saved(result: Result) -> Iterator[Path]:
     """Save a result into a folder for as long as it takes to log it."""
     with TemporaryDirectory(prefix="rankwise-") as folder:
         yield result.save(Path(folder) / "rankwise")

@@ -16,8 +16,8 @@ import polars as pl
 from rankwise.core.view import number
 from rankwise.errors import MeasureError, printable
 from rankwise.results.display.p_values import named_p
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.plots.estimates import Estimate, Estimates
+from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
 __all__ = [
@@ -55,7 +55,7 @@ SLICES: dict[str, Any] = {"group": pl.String, "system": pl.String, "text": pl.St
 """The columns of a measure within groups."""
 
 
-def curves_of(results: Mapping[str, ShownResult]) -> dict[str, dict[int, str]]:
+def curves_of(results: Mapping[str, Result]) -> dict[str, dict[int, str]]:
     """Return the measures that any result has at two cut-offs or more: ``{name: {k: cell}}``."""
     curves: dict[str, dict[int, str]] = {}
     for result in results.values():
@@ -90,7 +90,7 @@ def pareto_frame(estimates: Estimates, y: str, xs: Sequence[str]) -> pl.DataFram
     return _frame(rows, "measure", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
 
 
-def groups_of(results: Mapping[str, ShownResult]) -> dict[str, list[tuple[str | None, int]]]:
+def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None, int]]]:
     """Return the groups of users and items that results have slices of, the largest first."""
     sizes: dict[str, dict[str | None, int]] = {}
     for result in results.values():

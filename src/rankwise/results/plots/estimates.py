@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.core.view import number
 from rankwise.errors import UsageError
-from rankwise.results.display.shown import ShownResult
+from rankwise.results.result import Result
 
 __all__ = ["Estimate", "Estimates"]
 
@@ -33,7 +33,7 @@ class Estimate:
 class Estimates:
     """The estimates of several results, kept after the first time they are asked for."""
 
-    def __init__(self, results: Mapping[str, ShownResult]) -> None:
+    def __init__(self, results: Mapping[str, Result]) -> None:
         self.results = results
         self._known: dict[tuple[object, ...], Estimate] = {}
         self._slices: dict[str, dict[tuple[object, object], dict[str, Any]]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ import polars as pl
 
 from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
 from rankwise.measures.read import parse
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.plots.chart_data import (
     curve_frame,
     curves_of,
@@ -22,6 +20,7 @@ from rankwise.results.plots.chart_data import (
     slice_frame,
 )
 from rankwise.results.plots.estimates import Estimates
+from rankwise.results.result import Result
 
 if TYPE_CHECKING:
     from rankwise.results.plots.charts import Chart
@@ -41,17 +40,18 @@ def charts() -> Any:
         If Altair is not installed.
     """
     try:
-        return importlib.import_module("rankwise.results.plots.charts")
+        import rankwise.results.plots.charts as charts
     except ImportError as error:
         raise UsageError(
             "charts are drawn with Altair", found=str(error), hint='pip install "rankwise[plot]"'
         ) from error
+    return charts
 
 
 class ResultPlots:
     """Charts of one result, as Altair charts: show them in a notebook, or ``save`` them."""
 
-    def __init__(self, result: ShownResult, name: str = "result") -> None:
+    def __init__(self, result: Result, name: str = "result") -> None:
         self._estimates = Estimates({name: result})
         self._name, self._result = name, result
 
@@ -116,7 +116,7 @@ class ResultPlots:
 class ComparisonPlots:
     """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them."""
 
-    def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, ShownResult]) -> None:
+    def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, Result]) -> None:
         self._table, self._primary, self._results = table, primary, results
 
     def differences(self, *measures: str) -> Chart:
@@ -168,7 +168,7 @@ class ComparisonPlots:
         """Draw metrics of all systems against the cut-off k, with 95 % confidence bands."""
         return _curve(Estimates(self._needed()), measures)
 
-    def _needed(self) -> Mapping[str, ShownResult]:
+    def _needed(self) -> Mapping[str, Result]:
         if not self._results:
             raise UsageError(
                 "this comparison was read from a file, which holds no results",

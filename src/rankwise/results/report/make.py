@@ -9,18 +9,18 @@ import polars as pl
 
 from rankwise.core.view import TableView
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.plain_design import check_plain_design
+from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 
 if TYPE_CHECKING:
     from rankwise.results.report.page import Report
 
-__all__ = ["make_report", "report_one"]
+__all__ = ["make_report"]
 
 
 def make_report(
-    results: Mapping[str, ShownResult],
+    results: Mapping[str, Result],
     comparison: tuple[pl.DataFrame, Mapping[str, Any]] | None,
     *,
     not_compared: str = "",
@@ -73,41 +73,7 @@ def make_report(
     return Report(heading, sections_of(material))
 
 
-def report_one(
-    result: ShownResult,
-    *,
-    title: str | None = None,
-    recommendations: Any = None,
-    truth: Any = None,
-    train: Any = None,
-    items: Any = None,
-    columns: Columns | None = None,
-    audit: Any = None,
-) -> Report:
-    """Return a page about this result alone; `rankwise.report` compares several.
-
-    Parameters
-    ----------
-    title : str, optional
-        The title of the page.
-    recommendations, truth, train, items : table or path, optional
-        The tables that the result was evaluated from, where they came from memory.
-    columns : mapping of str to str or None, optional
-        The columns of tables that are passed here, where their names are not recognised:
-        ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
-    audit : Audit, optional
-        What `rankwise.audit` found in the split.
-
-    Returns
-    -------
-    Report
-    """
-    runs = {} if recommendations is None else {"result": recommendations}
-    given = {"truth": truth, "train": train, "items": items}
-    return make_report({"result": result}, None, title=title, runs=runs, given=given, columns=columns, audit=audit)
-
-
-def _main(result: ShownResult, primary: str | None) -> str:
+def _main(result: Result, primary: str | None) -> str:
     """Return the primary measure of a single result: as asked, or as `rankwise.compare` chooses."""
     if primary is not None:
         return result.cell(primary)

@@ -13,9 +13,9 @@ import polars as pl
 from rankwise.core.view import TableView
 from rankwise.measures.describe import FAMILIES, Description
 from rankwise.measures.measure import Measure
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.plots.estimates import Estimates
 from rankwise.results.report.run_lists import Lists
+from rankwise.results.result import Result
 
 __all__ = ["Material"]
 
@@ -54,7 +54,7 @@ class Material:
     decision: TableView | None = None
 
     @property
-    def results(self) -> Mapping[str, ShownResult]:
+    def results(self) -> Mapping[str, Result]:
         """The results by name."""
         return self.estimates.results
 

@@ -13,7 +13,6 @@ from rankwise.core.view import Cell, Marked, TableView, number
 from rankwise.errors import MeasureError
 from rankwise.measures.measure import Measure
 from rankwise.results.display.comparison_view import pair_view, system_view
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.display.verdict import leader_first, verdict_sentences
 from rankwise.results.plots.chart_data import (
     curve_frame,
@@ -26,6 +25,7 @@ from rankwise.results.plots.chart_data import (
 from rankwise.results.plots.plots import charts
 from rankwise.results.report.blocks import Block, Figure, Folded, Grid, Missing, Notes, Text
 from rankwise.results.report.material import Material
+from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
 __all__ = [
@@ -66,7 +66,7 @@ def verdict(material: Material) -> list[Block]:
     return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
 
 
-def _said_by(material: Material, say: Callable[[ShownResult], Sequence[str]]) -> dict[str, str]:
+def _said_by(material: Material, say: Callable[[Result], Sequence[str]]) -> dict[str, str]:
     """Return the notes of all results, each once, with the names of the results that have it."""
     names: dict[str, list[str]] = {}
     for name, result in material.results.items():

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import MeasureError, RankwiseError
-from rankwise.results.display.shown import ShownResult
 from rankwise.results.report.blocks import reason
+from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import Columns, TableRole
 from rankwise.tables.parts import table_hash
@@ -33,7 +33,7 @@ class Lists:
     ``given`` has ``truth``, ``train`` and ``items`` of the caller, ``runs`` the lists by system.
     """
 
-    results: Mapping[str, ShownResult]
+    results: Mapping[str, Result]
     runs: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
     columns: Columns | None = None
@@ -128,12 +128,12 @@ class Lists:
         assert failed is not None
         raise failed
 
-    def _table(self, result: ShownResult, role: TableRole, given: Any) -> Table:
+    def _table(self, result: Result, role: TableRole, given: Any) -> Table:
         """Return a table as it was given, or read again from the file that the result names."""
         return _read_again(result, role) if given is None else read_table(given, role, self.columns)
 
 
-def _read_again(result: ShownResult, role: TableRole) -> Table:
+def _read_again(result: Result, role: TableRole) -> Table:
     card = result.provenance.get("inputs", {}).get(role)
     if card is None:
         raise MeasureError(f"the result was evaluated without {role}")

@@ -1,0 +1,695 @@
+"""The built-in conventions: plain mappings, of which `Convention` is made.
+
+Every line was found by running the library, and is held against it by ``tests/peers``. Names are
+the library's; where a name is also one of rankwise's, it means the library's measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+__all__ = ["BUILT_IN"]
+
+BuiltIn: TypeAlias = dict[str, Any]
+"""The parameters of a convention."""
+
+
+def as_here(names: str) -> dict[str, str]:
+    """Return measures that a library has as rankwise has them, from names with blanks between.
+
+    >>> as_here("recall mrr")
+    {'recall': 'recall', 'mrr': 'mrr'}
+    """
+    return {name: name for name in names.split()}
+
+
+_PLUS_ONE = "gain=exponential_plus_one"
+
+_REACHES = "the short head ends where it reaches the ratio; here it ends where it exceeds it"
+
+RECBOLE: BuiltIn = {
+    "name": "recbole",
+    "library": "RecBole 1.2.1",
+    "relevance": "any",
+    "note": "tied items are in the order of torch.topk: only GAUC and AUC are defined",
+    "measures": {
+        **as_here("precision recall map mrr hit_rate mae rmse arp log_loss"),
+        "hit": "hit_rate",
+        "ndcg": "ndcg(gain=binary)",
+        "gauc": "auc",
+        "auc": {"refused": "one AUC of all pairs of users and items together"},
+        "tailpercentage": {
+            "refused": "the share of recommendations among the tenth of the items with the fewest interactions"
+        },
+        "itemcoverage": "catalog_coverage(padding=1)",
+        "catalog_coverage": "catalog_coverage(padding=1)",
+        "averagepopularity": "arp",
+        "shannonentropy": "ratio(first=shannon_entropy,second=item_coverage)",
+        "shannon_entropy": "ratio(first=shannon_entropy,second=item_coverage)",
+        "gini": "gini(corrected=false,padding=1)",
+        "giniindex": "gini(corrected=false,padding=1)",
+        "logloss": "log_loss",
+    },
+}
+
+ELLIOT: BuiltIn = {
+    "name": "elliot",
+    "library": "Elliot 0.3.1",
+    "population": "both",
+    "list_population": "judged_both",
+    "relevance": "any",
+    "order_by": "score",
+    "ties": "input",
+    "catalogue": "train",
+    "note": "items that training does not have are taken out of the lists, and those below move up",
+    "measures": {
+        **as_here(
+            "precision recall f mrr hit_rate item_coverage user_coverage "
+            "user_coverage_at_n rsp bias_disparity bias_disparity_source "
+            "bias_disparity_recommendation"
+        ),
+        "ndcg": "ndcg(gain=exponential_plus_one)",
+        "nDCGRendle2020": "ndcg_binary",
+        "HR": "hit_rate",
+        "map": {"refused": "the mean of precision at every rank up to k, hit or not"},
+        "mar": {"refused": "the mean of recall at every rank up to k, hit or not"},
+        **{
+            name: {"measure": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
+            for name in ("mae", "mse", "rmse")
+        },
+        "lauc": "lauc(negatives=one_more)",
+        "gauc": "gauc(negatives=one_more)",
+        "auc": "auc(negatives=one_more)",
+        "num_retrieved": {"population": "both", "without_list": "zero"},
+        "efd": {
+            "measure": "efd(popularity=interactions)",
+            "note": "the library divides by the discounts down to the end of a short list",
+        },
+        "epc": {"measure": "epc", "note": "the library divides by the discounts down to the end of a short list"},
+        "gini": "complement(gini)",
+        "SEntropy": {
+            "measure": "shannon_entropy(log_base=2)",
+            "note": "in the library every user weighs the same, however short the list is",
+        },
+        "arp": "arp(denominator=length)",
+        "aplt": {"measure": "aplt(denominator=length)", "note": _REACHES},
+        "aclt": {"measure": "aclt", "note": _REACHES},
+        "pop_rsp": {"measure": "pop_rsp(denominator=available)", "note": _REACHES},
+        "user_mad_ranking": "user_mad_ranking(gain=exponential_plus_one)",
+        "user_mad_rating": {"population": "both"},
+        "item_mad_ranking": {
+            "measure": "item_mad_ranking(gain=exponential_plus_one,discount=none)",
+            "population": "both",
+        },
+        "pop_reo": {"measure": "pop_reo", "population": "both", "note": _REACHES},
+        "reo": {"population": "both"},
+        "DSC(beta=0.5)": "f(beta=0.5)",
+        "DSC(beta=2)": "f(beta=2)",
+        "srecall": {"refused": "categories of hits over the categories of the whole catalogue"},
+        "item_mad_rating": {"refused": "the score of a recommended item, counted 0 where it is not relevant"},
+    },
+}
+
+WARPREC: BuiltIn = {
+    "name": "warprec",
+    "library": "WarpRec 2.2.8",
+    "population": "truth",
+    "catalogue": "train",
+    "note": "computed in 32 bits; tied items are in random order; ground truth of items that training "
+    "does not have is left out",
+    "measures": {
+        **as_here(
+            "precision recall hit_rate f map mar mrr user_coverage num_retrieved "
+            "epc aclt aplt arp user_mad_rating ips_recall snips_recall ips_dcg "
+            "snips_dcg"
+        ),
+        "logloss": {"refused": "the mean of users' log losses, scores being logits"},
+        "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+        "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
+        "F1(beta=0.5)": "f(beta=0.5)",
+        "F1(beta=2)": "f(beta=2)",
+        "ndcg": f"ndcg({_PLUS_ONE})",
+        "nDCGRendle2020": "ndcg_binary",
+        "auc": "auc(negatives=one_more)",
+        "gauc": "gauc(negatives=one_more)",
+        "lauc": "lauc(negatives=one_more)",
+        **{name: f"{name}(average=users)" for name in ("mae", "mse", "rmse")},
+        **{
+            name: {"population": "judged"}
+            for name in (
+                "item_coverage",
+                "user_coverage_at_n",
+                "gini",
+                "shannon_entropy",
+                "pop_reo",
+                "reo",
+                "rsp",
+                "item_mad_rating",
+                "bias_disparity_source",
+                "bias_disparity_recommendation",
+                "bias_disparity",
+            )
+        },
+        "efd": "efd(popularity=interactions)",
+        "EFD[discounted]": "efd(popularity=interactions,relevance=discounted_plus_one)",
+        "EPC[discounted]": "epc(relevance=discounted_plus_one)",
+        "srecall": "srecall(of=hits)",
+        "pop_rsp": {"measure": "pop_rsp(denominator=available)", "population": "judged"},
+        "item_mad_ranking": {"measure": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged"},
+        "user_mad_ranking": f"user_mad_ranking({_PLUS_ONE})",
+        "ACLT[Pop50%]": "aclt(pop_ratio=0.5)",
+        "APLT[Pop50%]": "aplt(pop_ratio=0.5)",
+        "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5)", "population": "judged"},
+        "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
+        "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
+            f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
+        ),
+        "Hypervolume[Precision, Recall, nDCG][0.0, 0.0, 0.0][true, true, true]": (
+            f"hypervolume([precision,recall,ndcg({_PLUS_ONE})],nadir=[0,0,0])"
+        ),
+        "Hypervolume[nDCG, ARP][0.0, 50.0][true, false]": (
+            f"hypervolume([ndcg({_PLUS_ONE}),arp],nadir=[0,50],directions=[true,false])"
+        ),
+    },
+}
+
+WARPREC_1_4: BuiltIn = {
+    "name": "warprec-1.4",
+    "base": WARPREC["name"],
+    "library": "WarpRec 1.4.6",
+    "note": "computed in 32 bits; tied items are in the order of torch.topk; ground truth of items "
+    "that training does not have is left out",
+    "measures": {
+        "pop_reo": {"measure": "pop_reo(of=recommended)", "population": "judged"},
+        "pop_rsp": {"measure": "pop_rsp", "population": "judged"},
+        "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged"},
+        "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5)", "population": "judged"},
+        "bias_disparity_source": {"measure": "bias_disparity_source(interactions=truth)", "population": "judged"},
+        "bias_disparity": {"measure": "bias_disparity(interactions=truth)", "population": "judged"},
+        "rsp": {
+            "measure": "rsp",
+            "population": "judged",
+            "note": "the library estimates how many items of a group are available",
+        },
+        **{
+            name: {"measure": measure, "population": "all", "undefined": "zero"}
+            for name, measure in {
+                "f": "f",
+                "F1": "f",
+                "F1(beta=0.5)": "f(beta=0.5)",
+                "F1(beta=2)": "f(beta=2)",
+                "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+                "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
+            }.items()
+        },
+    },
+}
+
+_OF_LISTS = {"population": "recommended"}
+
+RECTOOLS: BuiltIn = {
+    "name": "rectools",
+    "library": "RecTools 0.19.0",
+    "relevance": "any",
+    "list_population": "recommended",
+    "measures": {
+        **as_here("precision recall f hit_rate mrr"),
+        "Precision(r_precision=True)": "recall(denominator=capped)",
+        "F1Beta": "f",
+        "F1Beta(beta=2)": "f(beta=2)",
+        "F1Beta(beta=0.5)": "f(beta=0.5)",
+        "Accuracy": {
+            "measure": "list_accuracy",
+            "note": "in a list shorter than k the library counts the missing items as misses",
+        },
+        "mcc": {"measure": "mcc", "note": "in a list shorter than k the library counts the missing items as misses"},
+        "map": "map(normaliser=relevant)",
+        "MAP(divide_by_k=True)": "map(normaliser=k)",
+        "ndcg": "ndcg(gain=binary,ideal=full)",
+        "NDCG(divide_by_achievable=True)": "ndcg(gain=binary)",
+        "NDCG(log_base=3)": "ndcg(gain=binary,ideal=full,log_base=3)",
+        "PartialAUC": "partial_auc",
+        "PAP": "partial_auc(positives=top)",
+        "MeanInvUserFreq": "novelty",
+        "CatalogCoverage": "item_coverage",
+        "CatalogCoverage(normalize=True)": "catalog_coverage",
+        "AvgRecPopularity": "arp(denominator=length)",
+        "IntraListDiversity(cosine of features)": "ild",
+        "serendipity": {"undefined": "zero", **_OF_LISTS},
+        "SufficientReco": "complement(unsatisfied(as_share=true))",
+        "UnrepeatedReco": "complement(duplicate_rate)",
+        "UnrepeatedReco(deep=True)": "complement(duplicate_rate)",
+        "CoveredUsers": {"measure": "user_coverage(as_share=true)", "population": "truth"},
+        "AvgRecPopularity(normalize=True)": {
+            "refused": "the mean popularity divided by the number of training interactions"
+        },
+        "SufficientReco(deep=True)": {"refused": "the number of items in the top k over k"},
+        "Intersection": {
+            "measure": "overlap",
+            "note": "the library counts 0 for a user without a list in the other run",
+        },
+    },
+}
+
+REPLAY: BuiltIn = {
+    "name": "replay",
+    "library": "RePlay 0.22.0 (pandas frames)",
+    "relevance": "any",
+    "list_population": "recommended",
+    "order_by": "score",
+    "ties": "item_desc",
+    "catalogue": "train",
+    "measures": {
+        **as_here("precision recall map mrr hit_rate"),
+        "ndcg": "ndcg(gain=binary)",
+        "HitRate": "hit_rate",
+        "Surprisal": "surprisal(denominator=k)",
+        "Unexpectedness": {
+            "measure": "unexpectedness(denominator=k)",
+            "note": "the order of tied items holds for the lists of the other run as well",
+        },
+        "RocAuc": {"refused": "the AUC inside the top k: 1 if all are hits, 0 without a hit"},
+        "CategoricalDiversity": {
+            "refused": "the number of distinct categories over k, of rows that an unstable sort of "
+            "the whole table orders"
+        },
+        "Novelty": {
+            "measure": "complement(repeated)",
+            "note": "the library averages over all training users, and counts 1 without a list",
+        },
+        "Coverage": "catalog_coverage",
+        **{
+            f"{name}(mode=Median)": f"quantile(of={measure},q=0.5)"
+            for name, measure in {
+                "Precision": "precision",
+                "Recall": "recall",
+                "HitRate": "hit_rate",
+                "MAP": "map",
+                "MRR": "mrr",
+                "NDCG": "ndcg(gain=binary)",
+            }.items()
+        },
+        "Surprisal(mode=Median)": {"measure": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS},
+        "Unexpectedness(mode=Median)": {
+            "measure": "quantile(of=unexpectedness(denominator=k),q=0.5)",
+            **_OF_LISTS,
+            "note": "the order of tied items holds for the lists of the other run as well",
+        },
+    },
+}
+
+RECOMMENDERS: BuiltIn = {
+    "name": "recommenders",
+    "library": "recommenders 1.2.1 (pandas functions)",
+    "relevance": "any",
+    "population": "both",
+    "list_population": "recommended",
+    "order_by": "score",
+    "ties": "input",
+    "measures": {
+        **as_here("precision recall"),
+        "rmse": {"population": "truth"},
+        "mae": {"population": "truth"},
+        "rsquared": {"measure": "r2", "population": "truth"},
+        "exp_var": {"measure": "explained_variance", "population": "truth"},
+        "logloss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth"},
+        "auc": {"refused": "one AUC of all pairs of users and items together"},
+        "r_precision_at_k": {
+            "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who have one"
+        },
+        "diversity": {"refused": "one minus the cosine similarity of items by the users who have both"},
+        "precision_at_k": "precision",
+        "recall_at_k": "recall",
+        "map_at_k": "map",
+        "map": "map(normaliser=relevant)",
+        "ndcg": {"measure": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k": {"measure": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k(discfun_type=log2)": {"measure": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k(score_type=raw)": {"measure": "ndcg", "population": "truth", "relevance": "positive"},
+        "ndcg_at_k(score_type=exp)": {
+            "measure": "ndcg(gain=exponential)",
+            "population": "truth",
+            "relevance": "positive",
+        },
+        "novelty": {
+            "measure": "novelty(popularity=interactions,cold=zero)",
+            "note": "the library takes the mean over all rows of the lists, not over users",
+        },
+        "catalog_coverage": {
+            "measure": "catalog_coverage",
+            "note": "the library counts recommended items that training does not have as well, "
+            "and divides by the number of training items: more than 1 is possible",
+        },
+        "distributional_coverage": "shannon_entropy(log_base=2)",
+        "diversity(item_sim_measure=item_feature_vector)": "ild(single=skip)",
+        "ild": "ild(single=skip)",
+        "serendipity": {"measure": "serendipity(form=history,relevance=none)", **_OF_LISTS},
+        "serendipity(item_sim_measure=item_feature_vector)": {
+            "measure": "serendipity(form=history,relevance=none,similarity=features)",
+            **_OF_LISTS,
+        },
+        "serendipity(col_relevance=relevance)": {
+            "measure": "serendipity(form=history)",
+            "undefined": "zero",
+            **_OF_LISTS,
+        },
+        "serendipity(item_sim_measure=item_feature_vector,col_relevance=relevance)": {
+            "measure": "serendipity(form=history,similarity=features)",
+            "undefined": "zero",
+            **_OF_LISTS,
+        },
+    },
+}
+
+LENSKIT: BuiltIn = {
+    "name": "lenskit",
+    "library": "LensKit 2026.3.0",
+    "relevance": "any",
+    "population": "both",
+    "list_population": "recommended",
+    "measures": {
+        **as_here("mrr hit_rate item_coverage num_retrieved popularity_quantile"),
+        "precision": {"measure": "precision(denominator=length)", "population": "recommended", "undefined": "zero"},
+        "recall": "recall(denominator=capped)",
+        "Hit": "hit_rate",
+        "RecipRank": "mrr",
+        "map": "map(normaliser=min_length)",
+        "AveragePrecision": "map(normaliser=min_length)",
+        "ndcg": "ndcg(gain=binary,discount=log)",
+        "NDCG(weight=LogRankWeight(offset=1))": "ndcg(gain=binary)",
+        "NDCG(weight=LogRankWeight(base=3))": "ndcg(gain=binary,discount=log)",
+        "NDCG(weight=GeometricRankWeight())": "rbp(p=0.85,normaliser=ideal)",
+        "NDCG(gain=rating)": "ndcg(discount=log)",
+        "NDCG(weight=LogRankWeight(offset=1),gain=rating)": "ndcg",
+        "dcg": "dcg(gain=binary,discount=log)",
+        "DCG(weight=LogRankWeight(offset=1))": "dcg(gain=binary)",
+        "DCG(gain=rating)": "dcg(discount=log)",
+        "DCG(weight=LogRankWeight(offset=1),gain=rating)": "dcg",
+        "rbp": "rbp(p=0.85)",
+        "RBP(patience=0.8)": "rbp(p=0.8)",
+        "MeanPopRank": "popularity_quantile",
+        "gini": "gini(corrected=false)",
+        "ListGini": "gini(corrected=false)",
+        "ExposureGini(weight=LogRankWeight(offset=1))": "gini(exposure=log,corrected=false)",
+        "ILS": "complement(ild(single=zero))",
+        "ListLength": "num_retrieved",
+        "UniqueItemCount": "item_coverage",
+        "ExposureGini": {"refused": "a Gini index of exposure that falls geometrically with rank"},
+        "category_entropy": {
+            "measure": "category_entropy(log_base=2)",
+            "note": "the library adds 1e-6 to every category before taking shares",
+        },
+        "RankBiasedEntropy": {"refused": "an entropy of categories weighted by rank"},
+        "rmse": {"population": "judged"},
+        "mae": {"population": "judged"},
+        "RMSE.global": {"measure": "rmse", "population": "judged"},
+        "MAE.global": {"measure": "mae", "population": "judged"},
+        "RMSE.mean": {"measure": "rmse(average=users)", "population": "judged"},
+        "MAE.mean": {"measure": "mae(average=users)", "population": "judged"},
+    },
+}
+
+REXMEX: BuiltIn = {
+    "name": "rexmex",
+    "library": "rexmex 0.1.3",
+    "relevance": "any",
+    "population": "both",
+    "list_population": "recommended",
+    "ties": "input",
+    "measures": {
+        **as_here("map personalization"),
+        "mean_average_precision_at_k": "map",
+        "mean_average_recall_at_k": "map(normaliser=relevant)",
+        "hits_at_k": "precision(denominator=length)",
+        "mean_reciprocal_rank": {"refused": "the mean of the reciprocal ranks of all relevant items"},
+        **{name: {"refused": "rounded to three decimals"} for name in ("item_coverage", "user_coverage")},
+        **{
+            name: {"refused": "a classification of all pairs, scores above 0.5 as positive"}
+            for name in (
+                "hit_rate",
+                "recall",
+                "precision",
+                "f1",
+                "fall_out",
+                "accuracy",
+                "roc_auc",
+                "average_precision",
+                "matthews_correlation_coefficient",
+                "balanced_accuracy",
+            )
+        },
+        "intra_list_similarity": {
+            "measure": "complement(ild)",
+            "note": "the library returns NaN as soon as one list has one item",
+        },
+        "novelty": {
+            "measure": "novelty",
+            "note": "the library gives an item that training does not have the probability 1e-10/N",
+        },
+    },
+}
+
+CORNAC: BuiltIn = {
+    "name": "cornac",
+    "library": "Cornac 3.0.1",
+    "ties": "pessimistic",
+    "note": "tied items are in the order of NumPy's argpartition: only MAP and AUC are defined",
+    "measures": {
+        **as_here("precision recall f mrr ncrr hit_rate"),
+        "FMeasure": "f",
+        "HitRatio": "hit_rate",
+        "ndcg": "ndcg(gain=binary)",
+        "map": {"measure": "lrap", "ties": "expected"},
+        "auc": "gauc",
+        **{
+            name: {"refused": "the error of predictions clipped to the range of training ratings"}
+            for name in ("mae", "mse", "rmse")
+        },
+    },
+}
+
+IMPLICIT: BuiltIn = {
+    "name": "implicit",
+    "library": "implicit 0.7.3",
+    "relevance": "any",
+    "measures": {
+        **as_here("map"),
+        "precision": "micro(of=recall(denominator=capped))",
+        "precision_at_k": "micro(of=recall(denominator=capped))",
+        "mean_average_precision_at_k": "map",
+        "ndcg": "ndcg(gain=binary)",
+        "ndcg_at_k": "ndcg(gain=binary)",
+        "auc": {
+            "measure": "gauc(seen=included)",
+            "note": "the library cuts lists at k, and fills short ones with misses",
+        },
+    },
+}
+
+SURPRISE: BuiltIn = {
+    "name": "surprise",
+    "library": "scikit-surprise 1.1.5",
+    "population": "judged",
+    "measures": {
+        **as_here("rmse mse mae"),
+        "fcp": {
+            "refused": "concordant pairs averaged over users who have one, discordant pairs over users who have one"
+        },
+    },
+}
+
+_SET_PRECISION = "precision(denominator=length)@1000000"
+_SET_F = "f(first=precision(denominator=length),second=recall{})@1000000"
+_BPREF = "bpref(negative_grades=unjudged)"
+_LEVELS = [f"{level / 10:.1f}" for level in range(11)]
+
+TREC_EVAL: BuiltIn = {
+    "name": "trec_eval",
+    "library": "trec_eval 9.0.8 through pytrec_eval-terrier 0.5.10",
+    "population": "judged_both",
+    "undefined": "zero",
+    "order_by": "score",
+    "ids": "text",
+    "score_precision": "float32",
+    "ties": "item_desc",
+    "measures": {
+        **as_here("precision recall mrr ndcg r_precision hit_rate"),
+        "bpref": _BPREF,
+        "map": "map(normaliser=relevant)",
+        "map_cut": "map(normaliser=relevant)",
+        "ndcg_cut": "ndcg",
+        "recip_rank": "mrr",
+        "Rprec": "r_precision",
+        "Rprec_mult_1.00": "r_precision",
+        "relative_P": "recall(denominator=capped)",
+        "set_P": _SET_PRECISION,
+        "set_recall": "recall",
+        "set_F": _SET_F.format(""),
+        "set_F.2.0": _SET_F.format(",beta=1.4142135623730951"),
+        "set_F.0.5": _SET_F.format(",beta=0.7071067811865476"),
+        "gm_map": "geometric_mean(of=map(normaliser=relevant))",
+        "gm_bpref": f"geometric_mean(of={_BPREF})",
+        "infAP": {"refused": "average precision inferred from a sample of judgements"},
+        "iprec": "iprec(rounding=trec_eval)",
+        "11pt_avg": "iprec(rounding=trec_eval)",
+        **{f"iprec_at_recall_{level}0": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
+        "num_rel_ret": "tp",
+        "num_q": "user_coverage",
+    },
+}
+
+IR_MEASURES: BuiltIn = {
+    "name": "ir_measures",
+    "base": TREC_EVAL["name"],
+    "library": "ir_measures 0.4.3",
+    "population": "judged",
+    "measures": {
+        "Bpref": _BPREF,
+        "RR": "mrr",
+        "RR@k": {"measure": "mrr", "ties": "item"},
+        "AP": "map(normaliser=relevant)",
+        "nDCG(dcg='exp-log2')": {
+            "measure": "ndcg(gain=exponential)",
+            "note": "the library rounds each user's value to five decimals",
+        },
+        "err": {"measure": "err(max_relevance=4)", "note": "the library rounds each user's value to five decimals"},
+        "SetP": _SET_PRECISION,
+        "SetR": "recall",
+        "SetF": _SET_F.format(""),
+        "SetF(beta=2.0)": _SET_F.format(",beta=1.4142135623730951"),
+        "SetF(beta=0.5)": _SET_F.format(",beta=0.7071067811865476"),
+        **{f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
+        "Judged": {"measure": "judged", "ties": "item", "without_list": "zero"},
+        "NumRelRet": "tp",
+        "NumQ": {"measure": "user_coverage", "population": "judged_both"},
+    },
+}
+
+RANX: BuiltIn = {
+    "name": "ranx",
+    "library": "ranx 0.3.21 with make_comparable",
+    "note": "tied items are in the order of the rows only in lists of up to 15 items",
+    "population": "judged",
+    "undefined": "zero",
+    "order_by": "score",
+    "ids": "text",
+    "ties": "input",
+    "measures": {
+        **as_here("precision recall f mrr hit_rate ndcg dcg r_precision"),
+        "hits": "cg(gain=binary)",
+        "rbp": {"refused": "rank-biased precision with grades as gains, which may exceed 1"},
+        "bpref": {
+            "refused": "bpref, NaN if nothing is judged irrelevant; a user with nothing relevant "
+            "changes the values of other users"
+        },
+        "f1": "f",
+        "map": "map(normaliser=relevant)",
+        "dcg_burges": "dcg(gain=exponential)",
+        "ndcg_burges": "ndcg(gain=exponential)",
+        **{
+            f"interpolated_precision_at_recall[{level}]": f"iprec(level={level},rounding=trec_eval)"
+            for level in _LEVELS
+        },
+    },
+}
+
+TORCHMETRICS: BuiltIn = {
+    "name": "torchmetrics",
+    "library": "TorchMetrics 1.9.0, all candidates of every user",
+    "note": "tied items are in the order of torch.topk and torch.sort: only nDCG and AUROC without a "
+    "cut-off are defined. Given lists alone, the library knows no other relevant items: recall, "
+    "nDCG and R-precision are then of the relevant items listed. In its precision, recall, MRR and "
+    "MAP an item with a score of 0 or below is never relevant, which is not imitated",
+    "population": "recommended",
+    "undefined": "zero",
+    "order_by": "score",
+    "score_precision": "float32",
+    "ties": "expected",
+    "measures": {
+        **as_here("precision recall mrr ndcg r_precision hit_rate"),
+        "map": "map(normaliser=hits)",
+        "RetrievalMAP": "map(normaliser=hits)",
+        "RetrievalPrecision": "precision",
+        "RetrievalPrecision(adaptive_k=True)": "precision(denominator=length)",
+        "RetrievalRecall": "recall",
+        "RetrievalHitRate": "hit_rate",
+        "RetrievalMRR": "mrr",
+        "RetrievalNormalizedDCG": "ndcg",
+        "RetrievalNormalizedDCG(binary target)": "ndcg(gain=binary)",
+        "RetrievalNormalizedDCG(aggregation=min)": "quantile(of=ndcg,q=0)",
+        "RetrievalNormalizedDCG(aggregation=max)": "quantile(of=ndcg,q=1)",
+        "RetrievalRPrecision": "r_precision",
+        "fallout": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
+        "RetrievalFallOut": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
+        **{
+            name: {"refused": "the AUC of the items given, 0 for a user without both classes"}
+            for name in ("RetrievalAUROC", "list_auc")
+        },
+    },
+}
+
+SKLEARN: BuiltIn = {
+    "name": "sklearn",
+    "library": "scikit-learn 1.9, all candidates of every user",
+    "population": "recommended",
+    "undefined": "zero",
+    "order_by": "score",
+    "ties": "expected",
+    "measures": {
+        **as_here("ndcg dcg"),
+        "ndcg_score": "ndcg",
+        "ndcg_score(binary)": "ndcg(gain=binary)",
+        "dcg_score": "dcg",
+        "dcg_score(log_base=3)": "dcg(log_base=3)",
+        "map": "lrap",
+        "average_precision_score": "lrap",
+        "average_precision_score(average=samples)": "lrap",
+        "label_ranking_average_precision_score": "lrap(without_relevant=one)",
+        "roc_auc_score": {"measure": "list_auc", "undefined": "skip"},
+        "auc": {"measure": "list_auc", "undefined": "skip"},
+        "log_loss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},
+        **{
+            name: {"measure": measure, "population": "all"}
+            for name, measure in {
+                "mse": "mse",
+                "rmse": "rmse",
+                "mae": "mae",
+                "r2": "r2",
+                "explained_variance": "explained_variance",
+                "mean_squared_error": "mse",
+                "root_mean_squared_error": "rmse",
+                "mean_absolute_error": "mae",
+                "r2_score": "r2",
+                "explained_variance_score": "explained_variance",
+            }.items()
+        },
+    },
+}
+
+_DEFAULT: BuiltIn = {"name": "default", "library": "rankwise"}
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    built_in["name"]: built_in
+    for built_in in (
+        _DEFAULT,
+        WARPREC,
+        WARPREC_1_4,
+        RECBOLE,
+        ELLIOT,
+        RECTOOLS,
+        REPLAY,
+        LENSKIT,
+        RECOMMENDERS,
+        REXMEX,
+        CORNAC,
+        IMPLICIT,
+        SURPRISE,
+        RANX,
+        TREC_EVAL,
+        IR_MEASURES,
+        TORCHMETRICS,
+        SKLEARN,
+    )
+}
+"""The parameters of every built-in convention, by name."""
