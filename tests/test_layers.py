@@ -139,7 +139,12 @@ def test_who_imports_whom(path):
     room = room_of(module_of(path))
     for name in imports(path):
         assert name.split(".")[0] not in HEAVY - ENGINES.get(room, set())
-        if room in ALLOWED and room_of(name) not in (room, "") and name.startswith("rankwise.") and module_of(path) != METHODS:
+        if (
+            room in ALLOWED
+            and room_of(name) not in (room, "")
+            and name.startswith("rankwise.")
+            and module_of(path) != METHODS
+        ):
             assert room_of(name) in ALLOWED[room], f"{path.name} imports {name}"
 
 
