@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import get_args
+from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.choices import TRAIN_GROUP_NAMES, TrainGroup
@@ -15,6 +16,9 @@ from rankwise.errors import ParameterError, nearest
 
 __all__ = [
     "WEIGHT",
+    "check_clusters",
+    "cluster_codes",
+    "cluster_flags",
     "group_column",
     "group_names",
     "groups_in",
@@ -28,6 +32,8 @@ __all__ = [
 
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
+_FEW_CLUSTERS = 10
+"""Clusters below which the variance between them is hardly known."""
 
 
 def group_column(by: str) -> str:
@@ -122,6 +128,37 @@ def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame
     """
     frames = shared_groups(tables, by).values()
     return pl.concat([f.select("user", group_column(by)) for f in frames]).unique("user")
+
+
+def check_clusters(clusters: object) -> None:
+    """Raise unless clusters of users are one column, or None for independent users."""
+    if not isinstance(clusters, str | None):
+        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
+
+
+def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
+    """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
+    found = users.to_frame("user").join(
+        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
+    )
+    column = clusters.columns[1]
+    without = found.filter(pl.col(column).is_null())
+    if len(without):
+        raise ParameterError(
+            f"some users have no cluster by {read_group_column(column)!r}",
+            found=f"user {without['user'][0]!r} ({len(without)} such users)",
+            hint="give every user a cluster: a user alone is one of its own",
+        )
+    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def cluster_flags(count: int, by: str) -> list[str]:
+    """Return the caveat of few clusters of users.
+
+    >>> cluster_flags(4, "household"), cluster_flags(40, "household")
+    (['only 4 clusters by household'], [])
+    """
+    return [f"only {count} clusters by {by}"] if count < _FEW_CLUSTERS else []
 
 
 def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
