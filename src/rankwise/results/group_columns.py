@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -15,6 +15,8 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = [
+    "HISTORY",
+    "RELEVANT_ITEMS",
     "WEIGHT",
     "check_clusters",
     "cluster_codes",
@@ -30,6 +32,10 @@ __all__ = [
     "within",
 ]
 
+HISTORY = "history"
+"""The groups of users with and without a training history, of ``warm_and_cold=True``."""
+RELEVANT_ITEMS = "relevant items"
+"""The slices of warm and of cold relevant items, which are ground truths and not groups of users."""
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
 _FEW_CLUSTERS = 10
@@ -58,7 +64,7 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
         raise ParameterError(
             f"the result has no groups of users by {by!r}",
             found=", ".join(known) or "no groups",
-            hint=nearest(str(by), known) or f"evaluate with {_table(by)}= and by={by!r}",
+            hint=_group_hint(str(by), known),
         )
     name = None if group is None else str(group)
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
@@ -75,8 +81,14 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
     return groups_in({"": per_user}, by)
 
 
-def _table(by: str) -> str:
-    return "train" if by in get_args(TrainGroup) else "users"
+def _group_hint(by: str, names: Iterable[str]) -> str:
+    """Return how results get the groups of users by ``by``, where they have those of other ``names``."""
+    if by == RELEVANT_ITEMS:
+        return "warm and cold relevant items are two ground truths: evaluate against each, and compare these results"
+    if by == HISTORY:
+        return "evaluate with train= and warm_and_cold=True"
+    table = "train" if by in get_args(TrainGroup) else "users"
+    return nearest(by, names) or f"evaluate with {table}= and by={by!r}"
 
 
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
@@ -101,9 +113,8 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
     frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
     known = [f.select("user", column) for f in frames.values() if column in f.columns]
     if not known:
-        raise ParameterError(
-            f"no result has groups of users by {by!r}", hint=f"evaluate with {_table(by)}= and by={by!r}"
-        )
+        names = {name for f in frames.values() for name in map(read_group_column, f.columns) if name is not None}
+        raise ParameterError(f"no result has groups of users by {by!r}", hint=_group_hint(by, names))
     groups = pl.concat(known).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
     if len(twice):
