@@ -233,7 +233,8 @@ def _pilot(
     size = None if margin is None else size_of(check_margin(margin), mean)
     name, needed, number = ("difference", difference, true) if margin is None else ("margin", margin, size)
     if not number or true is None:
-        raise ParameterError(f"a {name} is a number other than 0", found=f"{needed!r}, a baseline of {mean}")
+        hint = "a share of 0 is 0: pass a number" if isinstance(needed, str) else None
+        raise ParameterError(f"a {name} is a number other than 0", found=f"{needed!r}, a baseline of {mean}", hint=hint)
     side = -1 if better is False else 1
     shape = (1.0, 0.0) if other is None else (pairs.nonzero / pairs.n, pairs.skewness)
     return _Pilot(pairs.d, factor, side * true, size, equivalence, 2 if margin is None else fewest_for_t(*shape))
