@@ -97,3 +97,36 @@ def test_bad_input():
         rw.evaluate(lists, truth, "mrr", train={1: [5]}, users=users, warm_and_cold=True)
     with pytest.raises(ParameterError, match="chunk_rows"):
         rw.evaluate("x.parquet", truth, "mrr", train={1: [5]}, exclude_seen=True, chunk_rows=5)
+
+
+def test_warm_and_cold_relevant_items_are_compared_as_two_ground_truths():
+    """Slices of relevant items are no groups of users: the hint says what to do, and it works."""
+    truth = {user: {user % 3, 7} for user in range(40)}
+    train = {user: [0, 1, 2] for user in range(0, 40, 2)}
+    lists = {"a": {user: [7, 8] for user in truth}, "b": {user: [user % 3, 7] for user in truth}}
+    results = {
+        name: rw.evaluate(own, truth, "recall@2", train=train, warm_and_cold=True) for name, own in lists.items()
+    }
+    for go in (
+        lambda: rw.compare(results, by="relevant items"),
+        lambda: rw.decide(results, success="recall@2", slices="relevant items"),
+        lambda: results["a"].interval("recall@2", by="relevant items", group="warm"),
+    ):
+        with pytest.raises(ParameterError, match="two ground truths: evaluate against each, and compare"):
+            go()
+    for group, kept, gain in (("warm", {0, 1, 2}, 1.0), ("cold", {7}, 0.0)):
+        part = {user: own & kept for user, own in truth.items()}
+        row = rw.compare({name: rw.evaluate(own, part, "recall@2") for name, own in lists.items()})["b"]
+        assert row["difference"] == gain
+        shown = results["b"].slices.filter(by="relevant items", group=group)
+        assert row["mean_system"] == shown["recall@2"].item()
+
+
+def test_the_hint_for_users_with_a_history_works():
+    truth, train = {user: {user % 5} for user in range(20)}, {user: [9] for user in range(8)}
+    lists = {user: [0, 1] for user in truth}
+    plain = rw.evaluate(lists, truth, "recall@2", train=train)
+    with pytest.raises(ParameterError, match=r"evaluate with train= and warm_and_cold=True"):
+        rw.compare(plain, plain, by="history")
+    again = rw.evaluate(lists, truth, "recall@2", train=train, warm_and_cold=True)
+    assert rw.compare(again, again, by="history").table["users"].to_list() == [12, 8]

@@ -194,6 +194,68 @@ def test_power_of_a_comparison():
         rw.power(first, "recall@5", difference=0.0)
 
 
+def test_plans_read_shares_and_margins_as_comparisons_do():
+    rng = np.random.default_rng(5)
+    base = rng.beta(2, 6, 900)
+    frame = pl.DataFrame({"user": range(900), "ndcg@5": base, "rmse": base})
+    first = rw.from_per_user(frame)
+    second = rw.from_per_user(frame.with_columns(pl.col("ndcg@5", "rmse") + rng.normal(0, 0.03, 900)))
+    mean, plan = first["ndcg@5"], {"measure": "ndcg@5", "other": second}
+    for function in (rw.power, rw.sample_size):
+        assert function(first, difference="5%", **plan) == function(first, difference=mean * 0.05, **plan)
+        assert function(first, margin="3%", **plan) == function(first, margin=mean * 0.03, **plan)
+        loss = {"margin": "3%", "difference": "-1%", **plan}
+        assert function(first, **loss) == function(first, margin=mean * 0.03, difference=mean * -0.01, **plan)
+    spread = (second.per_user["ndcg@5"] - first.per_user["ndcg@5"]).std()
+    assert rw.power(first, margin=0.002, **plan) == pytest.approx(stats.power_of(900, 0, margin=0.002 / spread))
+    needed = [
+        int(rw.sample_size(first, margin=0.002, difference=d, equivalence=equivalence, **plan))
+        for d, equivalence in [(0.0005, False), (None, False), (0, False), (-0.0005, False), (None, True)]
+    ]
+    assert needed[0] < needed[1] == needed[2] < needed[3]
+    assert needed[4] > needed[1]
+    plan["measure"] = "rmse"  # lower is better: a gain in it is a loss
+    assert int(rw.sample_size(first, margin=0.002, difference=0.0005, **plan)) == needed[3]
+
+
+def test_planned_users_show_the_margin():
+    """A power of 0.8 in 400 samples has an error of 0.02; of few users that differ t needs more."""
+    rng = np.random.default_rng(8)
+
+    def draw(n):
+        old, differ = rng.beta(2, 5, n), rng.random(n) < 0.3
+        return old, np.where(differ, rng.beta(2, 5, n), old)
+
+    first, second = (rw.from_per_user(pl.DataFrame({"user": range(20_000), "ndcg@5": v})) for v in draw(20_000))
+    for margin, test, least, most in (
+        (0.02, stats.non_inferiority, 0.74, 0.86),
+        (0.02, stats.equivalence, 0.74, 0.86),
+        (0.08, stats.non_inferiority, 0.8, 1.0),
+    ):
+        equivalence = test is stats.equivalence
+        n = int(rw.sample_size(first, margin=margin, other=second, equivalence=equivalence))
+        shown = [test(*draw(n), margin=margin, largest=1.0).p < 0.05 for _ in range(400)]
+        assert least <= np.mean(shown) <= most
+
+
+def test_plans_that_are_refused():
+    frame = pl.DataFrame({"user": range(6), "ndcg@5": [0.1, 0.4, 0.3, 0.2, 0.6, 0.5], "overlap@5": [0.3, -0.3] * 3})
+    result = rw.from_per_user(frame)
+    for options, said in [
+        ({}, "pass difference=, the difference to detect, or margin="),
+        ({"difference": "5"}, "a difference is a number, or a share"),
+        ({"margin": "-5%"}, "a margin is a number, or a share"),
+        ({"margin": 0.0}, "margin must be above 0"),
+        ({"margin": 0.1, "difference": -0.1}, "a loss of the margin or more is never shown"),
+        ({"difference": 0.1, "equivalence": True}, "equivalence needs a margin"),
+        ({"measure": "overlap@5", "margin": "5%"}, "equivalence=True plans"),
+        ({"measure": "overlap@5", "margin": "5%", "equivalence": True}, "a share of 0 is 0: pass a number"),
+    ]:
+        with pytest.raises(ParameterError) as caught:
+            rw.sample_size(result, **options)
+        assert said in str(caught.value)
+
+
 def test_intervals_of_coverage_say_that_they_are_wide():
     """Of distinct items the jackknife gives 1.3 to 1.7 times the standard error, as simulated."""
     rng = np.random.default_rng(0)

@@ -100,6 +100,18 @@ def test_equivalence(values, shift, margin):
         assert found.equivalent == inside or found.p == pytest.approx(0.05, rel=1e-5)
 
 
+@pytest.mark.parametrize(("n", "effect", "margin"), [(12, 0.0, 0.6), (90, -0.1, 0.3), (90, 0.2, 0.1), (400, -0.4, 0.1)])
+def test_power_of_a_margin(n, effect, margin):
+    solver = TTestPower()
+    one_sided = [solver.power(margin + side * effect, n, 0.05, alternative="larger") for side in (1, -1)]
+    assert stats.power_of(n, effect, margin=margin) == pytest.approx(one_sided[0], abs=1e-9)
+    both = stats.power_of(n, effect, margin=margin, equivalence=True)
+    assert both == pytest.approx(max(sum(one_sided) - 1, 0), abs=1e-9)
+    if margin + effect > 0:
+        needed = stats.users_needed(effect, margin=margin, power=0.9)
+        assert needed == int(np.ceil(solver.solve_power(margin + effect, power=0.9, alpha=0.05, alternative="larger")))
+
+
 @pytest.mark.parametrize("n", [10, 50, 300])
 @pytest.mark.parametrize("effect", [0.1, 0.4, 1.0])
 def test_power(n, effect):

@@ -19,10 +19,11 @@ from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
 from rankwise.evaluation.summary import labelled
-from rankwise.evaluation.warm_cold import HISTORY, warm_and_cold_truth, with_history, with_item_slices
+from rankwise.evaluation.warm_cold import warm_and_cold_truth, with_history, with_item_slices
 from rankwise.evaluation.work import finish, prepare, work
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import MeasureLike
+from rankwise.results.group_columns import HISTORY
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks
 from rankwise.tables.on_disk import file_hash

@@ -9,17 +9,15 @@ from typing import TypeVar
 import polars as pl
 
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.results.group_columns import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.align import matching
 from rankwise.tables.seen import with_column
 from rankwise.tables.table import Table, Tables
 
-__all__ = ["HISTORY", "warm_and_cold_truth", "with_history", "with_item_slices"]
+__all__ = ["warm_and_cold_truth", "with_history", "with_item_slices"]
 
 _T = TypeVar("_T")
-
-HISTORY = "history"
-"""The column of users, and the name of their slices, that says who is warm and who is cold."""
 
 
 def with_history(tables: Tables) -> Tables:
@@ -61,7 +59,7 @@ def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_
             users, values = 0, dict.fromkeys(result.values, float("nan"))
         else:
             users, values = sliced.counts["users"], sliced.values
-        head = {"by": "relevant items", "group": group, "users": users}
+        head = {"by": RELEVANT_ITEMS, "group": group, "users": users}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
     filled = pl.exclude("by", "group", "users", "label").fill_null(float("nan"))

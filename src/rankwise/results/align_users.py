@@ -13,7 +13,7 @@ import polars as pl
 from rankwise.core.choices import Missing
 from rankwise.core.threads import default_threads, each
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.results.group_columns import read_group_column
+from rankwise.results.group_columns import cluster_codes
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, Floats
 from rankwise.stats.effects import Distribution, deltas_of_pairs
@@ -138,7 +138,7 @@ def align_users(
         )
     if clusters is None:
         return aligned
-    return replace(aligned, cluster=_cluster(users.filter(_kept(values, missing)), clusters))
+    return replace(aligned, cluster=cluster_codes(users.filter(_kept(values, missing)), clusters))
 
 
 def _joined(results: Mapping[str, Result], measure: str) -> tuple[pl.Series, Floats]:
@@ -161,22 +161,6 @@ def _joined(results: Mapping[str, Result], measure: str) -> tuple[pl.Series, Flo
         joined = joined.join(other, on="user", how="full", coalesce=True)
     joined = joined.sort("user")
     return joined["user"], joined.drop("user").to_numpy().astype(np.float64)
-
-
-def _cluster(users: pl.Series, clusters: pl.DataFrame) -> Any:
-    """Return the number of the cluster of each user."""
-    found = users.to_frame("user").join(
-        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
-    )
-    column = clusters.columns[1]
-    without = found.filter(pl.col(column).is_null())
-    if len(without):
-        raise ParameterError(
-            f"some users have no cluster by {read_group_column(column)!r}",
-            found=f"user {without['user'][0]!r} ({len(without)} such users)",
-            hint="give every user a cluster: a user alone is one of its own",
-        )
-    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _kept(values: Floats, missing: Missing) -> Any:

@@ -19,7 +19,7 @@ from rankwise.results.comparison import Comparison
 from rankwise.results.data_set_rows import rows_over_data_sets
 from rankwise.results.design_pairs import DesignPairs
 from rankwise.results.family import JOINT, Pairs, set_adjusted
-from rankwise.results.group_columns import group_column, groups_in, mean_of, shared_groups
+from rankwise.results.group_columns import check_clusters, group_column, groups_in, mean_of, shared_groups
 from rankwise.results.margins import Margin, margins_by_cell
 from rankwise.results.named_values import Values
 from rankwise.results.pair_rows import verdict
@@ -288,8 +288,7 @@ def check_options(
             found=f"test={test!r}",
             hint='test="auto"',
         )
-    if not isinstance(clusters, str | None):
-        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
+    check_clusters(clusters)
     if baseline is not None and baseline not in list(systems.names):
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
     if by is not None and systems.data_sets:

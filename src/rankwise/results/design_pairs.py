@@ -12,6 +12,7 @@ import numpy as np
 from rankwise.errors import InputError, MeasureError
 from rankwise.results.align_users import Aligned
 from rankwise.results.family import Pairs, largest_difference
+from rankwise.results.group_columns import cluster_flags
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.margins import margin_of, size_of
 from rankwise.results.pair_rows import check_groups_left_out, detectable, make_row, row_of_all_lists
@@ -26,8 +27,6 @@ __all__ = ["DesignPairs"]
 
 _FEW = 5
 """Seeds below which the variance between them is hardly known."""
-_FEW_CLUSTERS = 10
-"""Clusters below which the variance between them is hardly known."""
 _TEST = "two-level t"
 
 
@@ -123,8 +122,8 @@ class DesignPairs(Pairs):
     def _of_clusters(self, d: Differences, aligned: Aligned, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a row about clusters."""
         count = aligned.n_clusters
-        few = [f"only {count} clusters by {self.clusters}"] if count < _FEW_CLUSTERS else []
-        found: dict[str, Any] = {"clusters": count, "flags": [*row["flags"], *few]}
+        flags = [*row["flags"], *cluster_flags(count, str(self.clusters))]
+        found: dict[str, Any] = {"clusters": count, "flags": flags}
         x, y = (np.bincount(aligned.cluster, side).astype(np.float64) for side in (d.x, d.y))
         if not t_is_valid(Differences(x, y)):  # users that differ are no independent ones
             found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior") if not math.isnan(row[name])}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.choices import TRAIN_GROUP_NAMES, TrainGroup
@@ -14,7 +15,12 @@ from rankwise.core.exact_total import ExactTotal
 from rankwise.errors import ParameterError, nearest
 
 __all__ = [
+    "HISTORY",
+    "RELEVANT_ITEMS",
     "WEIGHT",
+    "check_clusters",
+    "cluster_codes",
+    "cluster_flags",
     "group_column",
     "group_names",
     "groups_in",
@@ -26,8 +32,14 @@ __all__ = [
     "within",
 ]
 
+HISTORY = "history"
+"""The groups of users with and without a training history, of ``warm_and_cold=True``."""
+RELEVANT_ITEMS = "relevant items"
+"""The slices of warm and of cold relevant items, which are ground truths and not groups of users."""
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
+_FEW_CLUSTERS = 10
+"""Clusters below which the variance between them is hardly known."""
 
 
 def group_column(by: str) -> str:
@@ -52,7 +64,7 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
         raise ParameterError(
             f"the result has no groups of users by {by!r}",
             found=", ".join(known) or "no groups",
-            hint=nearest(str(by), known) or f"evaluate with {_table(by)}= and by={by!r}",
+            hint=_group_hint(str(by), known),
         )
     name = None if group is None else str(group)
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
@@ -69,8 +81,14 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
     return groups_in({"": per_user}, by)
 
 
-def _table(by: str) -> str:
-    return "train" if by in get_args(TrainGroup) else "users"
+def _group_hint(by: str, names: Iterable[str]) -> str:
+    """Return how results get the groups of users by ``by``, where they have those of other ``names``."""
+    if by == RELEVANT_ITEMS:
+        return "warm and cold relevant items are two ground truths: evaluate against each, and compare these results"
+    if by == HISTORY:
+        return "evaluate with train= and warm_and_cold=True"
+    table = "train" if by in get_args(TrainGroup) else "users"
+    return nearest(by, names) or f"evaluate with {table}= and by={by!r}"
 
 
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
@@ -95,9 +113,8 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
     frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
     known = [f.select("user", column) for f in frames.values() if column in f.columns]
     if not known:
-        raise ParameterError(
-            f"no result has groups of users by {by!r}", hint=f"evaluate with {_table(by)}= and by={by!r}"
-        )
+        names = {name for f in frames.values() for name in map(read_group_column, f.columns) if name is not None}
+        raise ParameterError(f"no result has groups of users by {by!r}", hint=_group_hint(by, names))
     groups = pl.concat(known).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
     if len(twice):
@@ -122,6 +139,37 @@ def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame
     """
     frames = shared_groups(tables, by).values()
     return pl.concat([f.select("user", group_column(by)) for f in frames]).unique("user")
+
+
+def check_clusters(clusters: object) -> None:
+    """Raise unless clusters of users are one column, or None for independent users."""
+    if not isinstance(clusters, str | None):
+        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
+
+
+def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
+    """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
+    found = users.to_frame("user").join(
+        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
+    )
+    column = clusters.columns[1]
+    without = found.filter(pl.col(column).is_null())
+    if len(without):
+        raise ParameterError(
+            f"some users have no cluster by {read_group_column(column)!r}",
+            found=f"user {without['user'][0]!r} ({len(without)} such users)",
+            hint="give every user a cluster: a user alone is one of its own",
+        )
+    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def cluster_flags(count: int, by: str) -> list[str]:
+    """Return the caveat of few clusters of users.
+
+    >>> cluster_flags(4, "household"), cluster_flags(40, "household")
+    (['only 4 clusters by household'], [])
+    """
+    return [f"only {count} clusters by {by}"] if count < _FEW_CLUSTERS else []
 
 
 def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:

@@ -13,14 +13,15 @@ from rankwise.core.arguments import check_choice
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.measures.kinds import Accumulated, OverUsers
 from rankwise.measures.measure import Measure
+from rankwise.results.group_columns import cluster_codes, cluster_flags, groups_of_users
 from rankwise.stats.bootstrap import bootstrap, usual_interval
-from rankwise.stats.clusters import jackknife
-from rankwise.stats.differences import Interval, differences
+from rankwise.stats.clusters import clustered, jackknife
+from rankwise.stats.differences import UNVARIED, Interval, differences
 from rankwise.stats.matching_interval import constant_interval
 from rankwise.stats.paired import t_interval
 from rankwise.stats.values import check_level
 
-__all__ = ["IntervalMethod", "interval_of", "jackknife_caveats", "range_of"]
+__all__ = ["IntervalMethod", "clustered_interval", "interval_of", "jackknife_caveats", "range_of"]
 
 IntervalMethod: TypeAlias = Literal["auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
 
@@ -67,6 +68,32 @@ def interval_of(
         )
     found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(found, flags=(*found.flags, *jackknife_caveats(measures, cell)))
+
+
+def clustered_interval(
+    cell: str,
+    users: pl.DataFrame,
+    clusters: str,
+    confidence: float,
+    method: IntervalMethod,
+    measures: Iterable[Measure],
+) -> Interval:
+    """Return the confidence interval of a per-user mean, with clusters of users as the random sample."""
+    check_choice("method", method, IntervalMethod)
+    if method not in ("auto", "t"):
+        raise ParameterError(
+            "with clusters the interval is that of a t test of their variance",
+            found=f"method={method!r}",
+            hint='method="auto"',
+        )
+    users = users.filter(pl.col(cell).is_not_nan())
+    codes = cluster_codes(users["user"], groups_of_users({"": users}, clusters))
+    interval = clustered(users[cell].to_numpy(), codes, confidence=confidence)
+    flags = tuple(cluster_flags(interval.n, clusters))
+    if UNVARIED not in interval.flags:
+        return replace(interval, flags=(*interval.flags, *flags))
+    bounds, flags = range_of(measures, cell), ("clusters do not vary", *flags)
+    return constant_interval(interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags)
 
 
 def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:

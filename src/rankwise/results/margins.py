@@ -12,7 +12,7 @@ from rankwise.errors import ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.values import check_above_zero
 
-__all__ = ["Margin", "check_margin", "margin_flags", "margin_of", "margins_by_cell", "size_of"]
+__all__ = ["Margin", "check_difference", "check_margin", "margin_flags", "margin_of", "margins_by_cell", "size_of"]
 
 Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
@@ -26,15 +26,26 @@ def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, A
 
 
 def check_margin(size: float | str) -> float | str:
-    """Check a margin: a number, or a share of the baseline's mean as ``"1%"``."""
+    """Check a margin: a number above 0, or a share of the baseline's mean as ``"1%"``."""
+    checked = check_difference(size, "margin", above=0.0)
+    if not isinstance(checked, str):
+        check_above_zero("margin", size)
+    return checked
+
+
+def check_difference(size: float | str, name: str = "difference", *, above: float = -math.inf) -> float | str:
+    """Check a difference: a number, or a share of the baseline's mean as ``"1%"``, ``above`` a limit.
+
+    >>> check_difference(0.01), check_difference("-5%")
+    (0.01, '-5%')
+    """
     if isinstance(size, str):
         text = size.strip().removesuffix("%")
         with contextlib.suppress(ValueError):
-            if size.strip().endswith("%") and 0 < float(text) < math.inf:
+            if size.strip().endswith("%") and above < float(text) < math.inf:
                 return size.strip()
-        raise ParameterError("a margin is a number, or a share such as '1%'", found=repr(size))
-    check_number("margin", size)
-    check_above_zero("margin", size)
+        raise ParameterError(f"a {name} is a number, or a share such as '1%'", found=repr(size))
+    check_number(name, size)
     return float(size)
 
 

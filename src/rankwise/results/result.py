@@ -20,7 +20,7 @@ from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results.display.result_view import footnote, result_views
 from rankwise.results.folder import write_folder
-from rankwise.results.group_columns import within
+from rankwise.results.group_columns import check_clusters, within
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.named_values import Values, listed
 from rankwise.results.tidy import canonical_name, labelled_values, tidy_groups, tidy_values
@@ -185,8 +185,9 @@ class Result(Mapping[str, float]):
         seed: int = 0,
         by: str | None = None,
         group: object = None,
+        clusters: str | None = None,
     ) -> Interval:
-        """Return the confidence interval of a value, with users as the random sample.
+        """Return the confidence interval of a value, with users or their clusters as the random sample.
 
         Parameters
         ----------
@@ -204,6 +205,10 @@ class Result(Mapping[str, float]):
         by, group : str, optional
             One of the groups of users in ``slices``: the column that was passed as ``by``, and the
             group, None for users without one. By default the interval is that of all users.
+        clusters : str, optional
+            A column of the users table, as for ``by``, whose groups are the sampling units, because
+            users of a group are not independent: households, or the person behind several sessions.
+            For per-user means, with ``"auto"`` or ``"t"``: the interval of `stats.clustered`.
 
         Examples
         --------
@@ -218,8 +223,13 @@ class Result(Mapping[str, float]):
         >>> interval = result.interval("recall@10", by="country", group="AT", method="t")
         >>> interval.estimate, interval.n
         (0.3333, 15)
+        >>> users = {"user": range(30), "household": [user // 2 for user in range(30)]}
+        >>> result = rw.evaluate(lists, {user: {0} for user in lists}, users=users, by="household")
+        >>> interval = result.interval("recall@10", clusters="household")
+        >>> interval.method, interval.n
+        ('clustered t', 15)
         """
-        from rankwise.results.intervals import interval_of  # imports SciPy: late
+        from rankwise.results.intervals import clustered_interval, interval_of  # imports SciPy: late
 
         cell = self.cell(measure)
         if by is None and group is not None:
@@ -228,6 +238,15 @@ class Result(Mapping[str, float]):
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
             raise MeasureError(f"{cell} is not a mean over users, so a group of users has no interval")
+        check_clusters(clusters)
+        if clusters is not None:
+            if user_values is None:
+                raise MeasureError(
+                    f"{cell} is not a mean over users, so it has no interval over clusters",
+                    found=f"clusters={clusters!r}",
+                    hint="without clusters= the jackknife treats users as independent",
+                )
+            return clustered_interval(cell, users, clusters, confidence, method, self.measures)
         return interval_of(
             cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.measures
         )

@@ -28,8 +28,9 @@ from rankwise.core.partial import Partial
 from rankwise.core.version import __version__
 from rankwise.errors import DuplicateError, ParameterError, RankwiseError
 from rankwise.evaluation.shares import EvaluatedUsers, UserShare
-from rankwise.evaluation.warm_cold import HISTORY, with_history
+from rankwise.evaluation.warm_cold import with_history
 from rankwise.evaluation.work import Job, work
+from rankwise.results.group_columns import HISTORY
 from rankwise.spark.tables import small_strings
 from rankwise.tables.columns import TableRole
 from rankwise.tables.read import read_table

@@ -20,8 +20,9 @@ from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation.jackknife import JACKKNIFE, user_hash
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.warm_cold import HISTORY, with_history
+from rankwise.evaluation.warm_cold import with_history
 from rankwise.evaluation.work import Job
+from rankwise.results.group_columns import HISTORY
 from rankwise.spark.bucket_work import rows_of
 from rankwise.spark.tables import SparkTable, collected, column
 from rankwise.tables.columns import TableRole

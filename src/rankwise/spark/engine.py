@@ -21,8 +21,9 @@ from rankwise.evaluation.preconditions import check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.shares import UserShare
 from rankwise.evaluation.summary import Summary, catalogue, check_not_empty
-from rankwise.evaluation.warm_cold import HISTORY, with_item_slices
+from rankwise.evaluation.warm_cold import with_item_slices
 from rankwise.evaluation.work import Job, finish, prepare, with_train_items
+from rankwise.results.group_columns import HISTORY
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import RELEVANT, BucketWork, check_row, load_job, rows_of, share_of, users_of, values_of
 from rankwise.spark.counting import (

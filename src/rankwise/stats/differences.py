@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -25,6 +26,7 @@ __all__ = [
     "TestResult",
     "caveats",
     "differences",
+    "fewest_for_t",
     "never_zero",
     "standardised",
     "t_around",
@@ -44,6 +46,8 @@ MANY = 1000
 UNVARIED = "no variation: the interval is not known"
 SKEWED = 25
 """Tests of means need more than so many times the squared skewness of pairs (Cochran's rule)."""
+_ROOM = 1.4
+"""Pairs to plan for, over those that the rules need on average: samples differ (simulated)."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +299,19 @@ def too_skewed(pairs: PairStatistics) -> bool:
 def t_is_valid(pairs: PairStatistics) -> bool:
     """Return whether enough pairs differ, and are not too skewed, for a one-sided t test."""
     return pairs.nonzero >= FEW and bool(pairs.deviation) and not too_skewed(pairs)
+
+
+def fewest_for_t(share: float, skewness: float) -> int:
+    """Return the number of pairs from which `t_is_valid` in 8 of 10 samples.
+
+    ``share`` is that of the pairs that differ.
+
+    >>> fewest_for_t(1.0, 0.0), fewest_for_t(0.02, 0.0), fewest_for_t(1.0, 4.0)
+    (42, 2100, 627)
+    """
+    skewed = math.sqrt(SKEWED) * abs(skewness)
+    unskewed = ((skewed + math.sqrt(skewed**2 + 8 * math.sqrt(6 * SKEWED))) / 2) ** 2
+    return math.ceil(_ROOM * max(FEW / share, unskewed))
 
 
 def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differences:

@@ -10,13 +10,15 @@ import numpy as np
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import t_quantile
-from rankwise.stats.values import check_level, column
+from rankwise.stats.values import check_above_zero, check_level, column
 
 __all__ = ["minimum_detectable", "power_of", "users_needed", "variance_interval"]
 
 
-def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
-    """Return the power of a two-sided paired t test with n users.
+def power_of(
+    n: int, effect: float, alpha: float = 0.05, *, margin: float | None = None, equivalence: bool = False
+) -> float:
+    """Return the power of a paired t test with n users: two-sided, or about a margin.
 
     Parameters
     ----------
@@ -27,6 +29,12 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
         differences.
     alpha : float, default=0.05
         The significance level.
+    margin : float, optional
+        The largest loss that does not matter, over the same standard deviation: the power of
+        `non_inferiority` then. A loss is an effect below 0.
+    equivalence : bool, default=False
+        With a margin: the power of `equivalence`, by its lower bound, which is less than the power
+        only where that is low.
 
     Returns
     -------
@@ -37,33 +45,52 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
     --------
     >>> power_of(34, 0.5)
     0.8078
+    >>> power_of(34, 0.0, margin=0.5), power_of(34, 0.0, margin=0.5, equivalence=True)
+    (0.8869, 0.7737)
     """
-    from scipy.stats import nct, norm, t
-
     check_positive(least=0, n=n)
     check_level("alpha", alpha)
     if n < 2 or math.isnan(effect):
         return math.nan
-    limit, shift = t.ppf(1 - alpha / 2, n - 1), abs(effect) * math.sqrt(n)
+    gaps, sides = _gaps(effect, margin, equivalence=equivalence), 2 if margin is None else 1
+    powers = [_power_of_t(n, gap, alpha, sides=sides) for gap in gaps]
+    return max(sum(powers) - (len(powers) - 1), 0.0)
+
+
+def _gaps(effect: float, margin: float | None, *, equivalence: bool) -> list[float]:
+    """Return the distance of an effect from each hypothesis that a test has to reject."""
+    if margin is None:
+        if equivalence:
+            raise ParameterError("equivalence needs a margin", found="margin=None")
+        return [abs(effect)]
+    check_above_zero("margin", margin)
+    return [margin + effect, margin - effect] if equivalence else [margin + effect]
+
+
+def _power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
+    """Return the power of a t test against a hypothesis that is ``gap`` standard deviations away."""
+    from scipy.stats import nct, norm, t
+
+    limit, shift = t.ppf(1 - alpha / sides, n - 1), gap * math.sqrt(n)
     if shift > limit + 9:  # the power differs from 1 by less than 10**-18
         return 1.0
-    opposite = nct.cdf(-limit, n - 1, shift) if shift < 5 else 0.0  # SciPy may give NaN beyond
+    opposite = nct.cdf(-limit, n - 1, shift) if sides == 2 and shift < 5 else 0.0  # SciPy may give NaN beyond
     found = float(nct.sf(limit, n - 1, shift) + opposite)
     # SciPy gives NaN for some large parameters, where the shifted normal is as good.
     return float(norm.sf(limit - shift)) if math.isnan(found) else found
 
 
-def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Return the number of users that a paired t test needs to detect an effect size.
+def users_needed(
+    effect: float, *, power: float = 0.8, alpha: float = 0.05, margin: float | None = None, equivalence: bool = False
+) -> int:
+    """Return the number of users that a paired t test needs for its power.
 
     Parameters
     ----------
-    effect : float
-        The effect size d_z, as for `power_of`.
+    effect, alpha, margin, equivalence
+        As for `power_of`.
     power : float, default=0.8
         The power to reach.
-    alpha : float, default=0.05
-        The significance level.
 
     Returns
     -------
@@ -73,21 +100,29 @@ def users_needed(effect: float, *, power: float = 0.8, alpha: float = 0.05) -> i
     --------
     >>> users_needed(0.5), users_needed(0.01)
     (34, 78491)
+    >>> users_needed(0.0, margin=0.01), users_needed(0.0, margin=0.01, equivalence=True)
+    (61827, 85640)
     """
     check_level("power", power)
     check_level("alpha", alpha)
-    if not effect or not math.isfinite(effect):
+    gap = min(_gaps(effect, margin, equivalence=equivalence))
+    if margin is None and (not effect or not math.isfinite(effect)):
         raise ParameterError("an effect is a number other than 0", found=f"effect={effect!r}")
-    if power <= alpha:
+    if not 0 < gap < math.inf:
+        raise ParameterError(
+            "a loss of the margin or more is never shown to be within it", found=f"{effect=}, {margin=}"
+        )
+    if power <= alpha and not equivalence:
         return 2
-    if abs(effect) < 1e-6:
+    if gap < 1e-6:
         raise ParameterError("an effect this small needs 10**12 users or more", found=f"effect={effect!r}")
     low, high = 1, 2
-    while power_of(high, effect, alpha) < power:
+    while power_of(high, effect, alpha, margin=margin, equivalence=equivalence) < power:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power_of(middle, effect, alpha) >= power else (middle, high)
+        reached = power_of(middle, effect, alpha, margin=margin, equivalence=equivalence) >= power
+        low, high = (low, middle) if reached else (middle, high)
     return high
 
 
