@@ -34,7 +34,7 @@ class Fixed(LightningModule):
 
 def main(size: int) -> None:
     warnings.simplefilter("ignore")  # Lightning's own
-    evaluation = Evaluation(Collection(["ndcg@10", "recall@5", "gini@5"], n_items=N_ITEMS))
+    evaluation = Evaluation(Collection(["ndcg@10", "recall@5", "gini@5"]))
     trainer = Trainer(
         accelerator="cpu",
         devices=size,

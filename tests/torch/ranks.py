@@ -83,6 +83,15 @@ def cases(rank, size):
     yield "different", outcome(differ)
     early = feed(collection(NAMES), [5, rank + 6], batch=1)
     yield "early", outcome(early)
+    rows = sampled(rank, size, shuffle=False)
+    yield "n_items of scores", outcome(feed(Collection(NAMES, items=ITEMS), rows))
+    last = feed(Collection(NAMES, items=ITEMS), range(N_USERS) if rank == size - 1 else [])
+    yield "n_items of the last process", outcome(last)
+    yield "computed values", {name: value.item() for name, value in last.compute().items()}
+    yield "no users", outcome(Collection(NAMES, items=ITEMS))
+    other = Collection("gini@5")
+    other.update(scores[:1, : N_ITEMS - rank], target[:1, : N_ITEMS - rank], users=users[rank : rank + 1])
+    yield "n_items differ", outcome(other)
 
 
 def main(rank, size, folder):

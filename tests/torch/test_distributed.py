@@ -47,7 +47,10 @@ def same(outcome, result):
     assert counts == dict(result.counts)
 
 
-@pytest.mark.parametrize("case", ["padded", "shuffled", "empty", "ragged"])
+SAME = ["padded", "shuffled", "empty", "ragged", "n_items of scores", "n_items of the last process"]
+
+
+@pytest.mark.parametrize("case", SAME)
 def test_as_one_process(outcomes, case):
     expected = single(ranks.NAMES)
     for outcome in outcomes:
@@ -77,6 +80,14 @@ def test_compute_can_be_repeated_and_gone_on_from(outcomes):
     for outcome in outcomes:
         assert outcome["computed again"] == outcome["ragged"]["values"]
         same(outcome["two of each"], single(ranks.NAMES, range(2 * size)))
+
+
+def test_processes_agree_on_the_number_of_items(outcomes):
+    for outcome in outcomes:
+        assert outcome["computed values"] == outcome["n_items of the last process"]["values"]
+        assert "no user has been evaluated yet" in outcome["no users"]
+        assert outcome["n_items differ"].startswith("InputError: scores of different numbers of items")
+        assert f"{ranks.N_ITEMS - 1} items and {ranks.N_ITEMS} items" in outcome["n_items differ"]
 
 
 def test_a_user_with_two_lists_is_an_error_in_every_process(outcomes):

@@ -742,8 +742,6 @@ def test_what_is_refused(message):
 
 
 def test_what_is_refused_at_the_start():
-    with pytest.raises(ParameterError, match="pass n_items="):
-        Collection("gini@5")
     with pytest.raises(MeasureError, match="needs training interactions"):
         Collection("novelty@5", n_items=3)
     with pytest.raises(ParameterError, match="exclude_seen needs"):

@@ -122,10 +122,10 @@ def place_source(frame: pl.DataFrame, index: Ints, names: tuple[str, ...], size:
 
 
 def similarity(train: Table, codes: Ints, size: int) -> Similarity:
-    """Return the cosine of every two items' columns of training users."""
+    """Return the cosine of every two items' columns of training users; code -1 is no item."""
     from scipy.sparse import csr_array
 
-    pairs = train.frame.select("user").with_columns(item=codes).unique()
+    pairs = train.frame.select("user").with_columns(item=codes).filter(pl.col("item") >= 0).unique()
     items = pairs["item"].unique().sort().to_numpy()
     if len(items) > _MOST_SIMILAR:
         raise ParameterError(
@@ -137,7 +137,7 @@ def similarity(train: Table, codes: Ints, size: int) -> Similarity:
     row[items] = np.arange(len(items))
     users = pairs["user"].rank("dense").to_numpy().astype(np.int64) - 1
     columns = row[pairs["item"].to_numpy()]
-    shape = (users.max() + 1, len(items))
+    shape = (users.max(initial=-1) + 1, len(items))
     matrix = csr_array((np.ones(len(columns)), (users, columns)), shape=shape)
     common = (matrix.T @ matrix).toarray()
     norm = np.sqrt(np.diag(common))

@@ -86,6 +86,11 @@ class Batch:
         assert columns is not None
         return columns.shape[1]
 
+    @property
+    def n_items(self) -> int | None:
+        """The number of items that scores of all items tell; None for lists and for scores of candidates."""
+        return None if self.scores is None or self.items is not None else self.scores.shape[1]
+
     def parts(self, step: int) -> Iterator[Batch]:
         """Yield consecutive users, so many at a time."""
         starts = range(0, self.size, step)
@@ -238,7 +243,8 @@ def _read_scored(
         raise InputError(
             "scores have one column for each item",
             found=f"{width} columns, {n_items} items",
-            hint="where scores are of some items, pass these as candidates=",
+            hint="where scores are of some items, pass these as candidates=; without n_items=, the first batch tells "
+            "the number of items",
         )
     n_items = width if items is None else n_items
     if items is not None and target.layout == torch.strided and tuple(target.shape) == shape:

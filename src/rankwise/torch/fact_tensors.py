@@ -24,7 +24,7 @@ from rankwise.ranking.axes import Axis
 from rankwise.tables.table import Table, Tables
 from rankwise.torch.user_items import PAD, Rows, read_rows, uncoalesced
 
-__all__ = ["FactTensors", "UserIds", "as_source", "mapped", "read_facts"]
+__all__ = ["FactTensors", "UserIds", "as_source", "check_positions", "is_by_position", "mapped", "read_facts"]
 
 
 @dataclass(frozen=True)
@@ -158,10 +158,30 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
     columns = {str(key): _column(column, f"{role}, {key!r}") for key, column in value.items()}
     if name not in columns:
         size = len(next(iter(columns.values())))
-        if axis is not None and len(axis.ids) != size:
-            raise InputError(f"{role} has one entry per {name}", found=f"{size} entries, {len(axis.ids)} {name}s")
+        _check_size(size, role, name, axis)
         columns = {name: np.arange(size) if axis is None else axis.ids, **columns}
     return pl.DataFrame(columns)
+
+
+def is_by_position(value: Any, role: str) -> bool:
+    """Whether a source names items by their positions: interactions, lists or columns as tensors."""
+    if isinstance(value, Mapping):
+        return role == "items" and "item" not in value and any(isinstance(x, Tensor) for x in value.values())
+    return isinstance(value, Tensor) and role in ("train", "baseline")
+
+
+def check_positions(table: Table, items: Axis) -> None:
+    """Raise unless the positions in a table, which came as tensors, are those of these items."""
+    if table.role == "items":
+        _check_size(len(table.frame), "items", "item", items)
+    else:
+        _ids_of(torch.from_numpy(table.frame["item"].to_numpy(writable=True)), items, "item", table.role)
+
+
+def _check_size(size: int, role: str, name: str, axis: Axis | None) -> None:
+    """Raise unless columns have one entry per item or user."""
+    if axis is not None and len(axis.ids) != size:
+        raise InputError(f"{role} has one entry per {name}", found=f"{size} entries, {len(axis.ids)} {name}s")
 
 
 def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:

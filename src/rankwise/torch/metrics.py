@@ -41,9 +41,12 @@ class Collection(UserStates):
     measures : str, measure, or a list of them
         The metrics: ``["ndcg@[10,20]", "recall@20", "gini@10"]``.
     n_items : int, optional
-        The number of items, which is the number of columns of score matrices. Required if items
-        are counted (coverage, Gini, …) or a metric needs item data. The catalogue is all of these
-        items, unless ``items`` names fewer.
+        The number of items, which is the number of columns of score matrices. The catalogue is all
+        of these items, unless ``items`` names fewer. If it is needed (items are counted, as for
+        coverage and Gini, have side information, or order ties by id as text) and not passed, the
+        first batch of scores with one column per item tells it, and all later batches and
+        processes must have the same. Required if the first batch has ready lists, or scores of
+        ``candidates``.
     item_ids, user_ids : iterable, optional
         The ids of items and of users, by position, as tables and results name them. By default
         ids are positions.
@@ -96,6 +99,13 @@ class Collection(UserStates):
     >>> metrics.update(scores, torch.tensor([2, 2]))
     >>> {name: round(value.item(), 4) for name, value in metrics.compute().items()}
     {'recall@2': 1.0, 'mrr@2': 0.5}
+
+    The catalogue of coverage is all columns:
+
+    >>> coverage = Collection("coverage@1")
+    >>> coverage.update(scores, torch.tensor([2, 2]))
+    >>> round(coverage.compute()["catalog_coverage@1"].item(), 4)
+    0.6667
     """
 
     @takes_options(MetricOptions)
@@ -193,6 +203,8 @@ class Collection(UserStates):
         InputError
             If shapes or devices do not match, a score is NaN, or an item is unknown. The states are
             left unchanged.
+        ParameterError
+            If the number of items is needed, was not passed, and the first batch does not tell it.
         """
         self._add(
             read_batch(
@@ -245,13 +257,16 @@ class Collection(UserStates):
         if not batch.size:
             return
         step = block_rows(batch.width, self.block_size)
+        spec, facts = self._sized(batch.n_items)
         with torch.no_grad():
-            blocks = (block.rank(self.spec, self._facts) for block in batch.parts(step))
+            blocks = (block.rank(spec, facts) for block in batch.parts(step))
             ranked = [part for block in blocks for part in block.parts()]
             signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
             if batch.has_users:
                 ranked, signed, n_repeated = distinct(ranked, self.repeated_users)
-            added = [measure_lists(self.spec, self._layout, lists, self._facts) for lists in ranked]
+            added = [measure_lists(spec, self._layout, lists, facts) for lists in ranked]
+        self.spec, self._facts = spec, facts
+        self._write_n_items()
         for sums, signature in zip(added, signed, strict=True):
             self._keep(sums, signature)
         self._count_repeated(n_repeated)
@@ -292,7 +307,7 @@ class Collection(UserStates):
         if self._result is not None:
             return self._result
         if self._nothing is None or not self._update_count:
-            raise EmptyError("no user has been evaluated yet", hint="call update(…) first")
+            raise _no_user()
         raise self._nothing
 
     def per_user(self) -> pl.DataFrame:
@@ -312,6 +327,9 @@ class Collection(UserStates):
         return shown
 
     def _finish(self) -> Result:
+        self._read_n_items()
+        if self.spec.lacks_items:
+            raise _no_user()
         states = self._states() if self._is_synced else self._without_repeats(None, 0)
         counts = named_counts(self.spec, self._layout, states["counts"])
         job = self.spec.job(from_scores=not counts["from_lists"])
@@ -320,6 +338,10 @@ class Collection(UserStates):
         if counts["with_users"]:
             return result
         return replace(result, provenance={**result.provenance, "users": "rows"})
+
+
+def _no_user() -> EmptyError:
+    return EmptyError("no user has been evaluated yet", hint="call update(…) first")
 
 
 class Measure(Collection):

@@ -113,9 +113,10 @@ def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> 
 
 def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
     assert spec.items is not None
-    rows = sums.cpu().numpy()
-    named = {str(column): rows[at] for at, column in enumerate(layout.item_sums)}
-    return pl.DataFrame({"item": spec.items.ids} | named)
+    ids, rows = spec.items.ids, sums.cpu().numpy()
+    # Before the first scores sums are a column of zeros.
+    named = {str(column): np.broadcast_to(rows[at], len(ids)) for at, column in enumerate(layout.item_sums)}
+    return pl.DataFrame({"item": ids} | named)
 
 
 def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:

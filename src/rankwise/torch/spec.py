@@ -16,8 +16,9 @@ from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.work import Job, prepare
 from rankwise.ranking.axes import Axis
+from rankwise.tables.columns import TableRole
 from rankwise.tables.table import Tables
-from rankwise.torch.fact_tensors import FactTensors, as_source, read_facts
+from rankwise.torch.fact_tensors import FactTensors, as_source, check_positions, is_by_position, read_facts
 from rankwise.torch.ranked import TieOrder
 
 __all__ = ["MetricOptions", "MetricSpec"]
@@ -51,6 +52,8 @@ class MetricSpec:
         The tables that facts come from, and the catalogue.
     items, users : Axis or None
         What the numbers of items and users stand for; None where it is not said.
+    by_position : tuple of str
+        The tables that were tensors, which name items by position.
     list_length : int or None
         The length at which rankings are cut; None: as long as some measure needs.
     exclude_seen : bool
@@ -63,6 +66,7 @@ class MetricSpec:
     tables: Tables
     items: Axis | None
     users: Axis | None
+    by_position: tuple[TableRole, ...]
     list_length: int | None
     exclude_seen: bool
     negatives: int | None
@@ -93,33 +97,55 @@ class MetricSpec:
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
-        sources = {
-            role: as_source(value, role, item_axis, user_axis)
-            for role, value in (("train", train), ("items", items), ("users", users), ("baseline", baseline))
-        }
+        given: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "baseline": baseline}
+        by_position = tuple(role for role, value in given.items() if is_by_position(value, role))
+        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in given.items()}
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
         tables = read_inputs(settings, **sources)
-        return cls(settings, tables, item_axis, user_axis, list_length, exclude_seen, negatives)
+        return cls(settings, tables, item_axis, user_axis, by_position, list_length, exclude_seen, negatives)
 
     def __post_init__(self) -> None:
         if self.exclude_seen and self.tables.train is None:
             raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
         self._check_sample()
-        by_id = self.settings.ties in ("item", "item_desc")
-        if by_id and self.settings.ids == "text" and self.items is None:
+
+    @property
+    def lacks_items(self) -> bool:
+        """Whether items are counted, have side information or order ties by id, and their number is not known yet."""
+        orders_text = self.settings.ties in ("item", "item_desc") and self.settings.ids == "text"
+        has_facts = any(fact.kind != "user_group" for fact in self.plan.facts)
+        return self.items is None and (self.plan.needs_catalogue or has_facts or self.exclude_seen or orders_text)
+
+    def with_items(self, n_items: int) -> MetricSpec:
+        """Return the spec for items that are numbered from 0, as `read` does with their number."""
+        axis, tables = Axis("item", None, n_items), self.tables
+        if tables.items is None:
+            tables = replace(tables, items=read_inputs(self.settings, items=axis.ids.to_frame("item")).items)
+        return replace(self, items=axis, tables=tables)
+
+    def with_scored_items(self, n_items: int | None) -> MetricSpec:
+        """Return the spec for the items of the first scores.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such number, because the first batch has ready lists or scores of candidates.
+        InputError
+            If tensors name items by other positions.
+        """
+        if n_items is None:
             raise ParameterError(
-                "ids of items order ties as text, so they have to be known",
-                hint="pass n_items=, or item_ids= with the ids of all columns",
+                f"{', '.join(map(str, self.plan.measures))}: items are counted, have side information or order ties "
+                "by id, so their number is needed",
+                found="a first batch of ready lists, or of scores of candidates, which do not tell it",
+                hint="pass n_items=, or item_ids= with the ids of all items; or scores with one column per item first",
             )
-        plan = self.plan
-        has_facts = any(fact.kind != "user_group" for fact in plan.facts)
-        if self.items is None and (plan.needs_catalogue or has_facts or self.exclude_seen):
-            raise ParameterError(
-                f"{', '.join(map(str, plan.measures))}: items are counted, or something is known "
-                "about them, so their number is needed",
-                hint="pass n_items=, or item_ids= with the ids of all columns",
-            )
+        spec = self.with_items(n_items)
+        assert spec.items is not None
+        for role in self.by_position:
+            check_positions(spec.tables.by_role[role], spec.items)
+        return spec
 
     def _check_sample(self) -> None:
         """Raise if a measure counts all candidates, and lists of a sample are cut."""

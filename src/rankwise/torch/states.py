@@ -16,7 +16,7 @@ from rankwise.torch.partials import named_counts
 from rankwise.torch.ranked import Ranked
 from rankwise.torch.run import Layout, Sums, layout_of, measure_lists
 from rankwise.torch.spec import MetricSpec
-from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, gathered, without_repeats
+from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, common_n_items, gathered, without_repeats
 
 __all__ = ["UserStates", "safe_name"]
 
@@ -56,26 +56,50 @@ class UserStates(Metric):
             sync_on_compute=sync_on_compute,
         )
         self.spec, self.repeated_users = spec, repeated_users
-        self._layout: Layout = layout_of(spec)
-        self._facts: FactTensors = spec.facts
+        # Which columns and sums there are does not depend on the number of items: that of one tells it.
+        sized = spec.with_items(1) if spec.lacks_items else spec
+        self._layout: Layout = layout_of(sized)
+        self._facts: FactTensors = sized.facts
         self._last: list[Ranked] = []
-        self._names = self._add_states()
+        self._names = self._add_states(sized)
 
-    def _add_states(self) -> dict[str, str]:
+    def _add_states(self, spec: MetricSpec) -> dict[str, str]:
         """Register the states, and return their names, which tell what was asked.
 
         ``torchmetrics.MetricCollection`` shares the states of metrics that look alike after the
-        first batch, unless these have other names; and those of a new model are all zeros.
+        first batch, unless these have other names; and those of a new model are all zeros. Where the
+        number of items is not known yet, it is a state; sums are then a column of zeros until scores
+        come, which broadcasts to any number.
         """
-        layout, states = self._layout, ("users", "columns", "signatures", "sums", "counts")
-        names = {name: f"{name}_{self.spec.digest}" for name in states}
-        for name in states[:3]:
+        layout, rows = self._layout, ("users", "columns", "signatures")
+        shape = (len(layout.item_sums), (spec.n_items or 0) if layout.item_sums else 0)
+        sizes: dict[str, tuple[int, ...]] = {"sums": shape, "counts": (len(layout.counts),)}
+        if self.spec.lacks_items:
+            sizes["n_items"] = ()
+        names = {name: f"{name}_{spec.digest}" for name in (*rows, *sizes)}
+        for name in rows:
             self.add_state(names[name], default=[], dist_reduce_fx="cat", persistent=True)
-        shape = (len(layout.item_sums), (self.spec.n_items or 0) if layout.item_sums else 0)
-        for name, size in (("sums", shape), ("counts", (len(layout.counts),))):
-            zeros = torch.zeros(size, dtype=torch.int64)
-            self.add_state(names[name], default=zeros, dist_reduce_fx="sum", persistent=True)
+        for name, size in sizes.items():
+            zeros, reduction = torch.zeros(size, dtype=torch.int64), "max" if name == "n_items" else "sum"
+            self.add_state(names[name], default=zeros, dist_reduce_fx=reduction, persistent=True)
         return names
+
+    def _sized(self, n_items: int | None) -> tuple[MetricSpec, FactTensors]:
+        """Return spec and facts, for a number of items if none is known yet."""
+        if not self.spec.lacks_items:
+            return self.spec, self._facts
+        spec = self.spec.with_scored_items(n_items)
+        return spec, mapped(spec.facts, self._moved)
+
+    def _read_n_items(self) -> None:
+        """Take the number of items from the states, where another metric or process had scores first."""
+        if self.spec.lacks_items and (n_items := int(self._state("n_items"))):
+            self.spec, self._facts = self._sized(n_items)
+
+    def _write_n_items(self) -> None:
+        """Keep the number of items as a state, if it was not passed."""
+        if "n_items" in self._names:
+            self._set_state("n_items", torch.full_like(self._state("n_items"), self.spec.n_columns or 0))
 
     def _keep(self, sums: Sums, signature: Tensor) -> None:
         """Add what some lists came to."""
@@ -87,11 +111,12 @@ class UserStates(Metric):
         self._set_state("counts", self._state("counts") + sums.counts)
 
     def reset(self) -> None:
-        """Forget all lists."""
+        """Forget all lists; a number of items that scores told stays."""
         for name, value in self._defaults.items():
             if isinstance(value, list):  # new ones: TorchMetrics' `Running` keeps those of before
                 setattr(self, name, [])
         super().reset()
+        self._write_n_items()
         self._last = []
 
     def state_dict(  # type: ignore[override]
@@ -114,6 +139,8 @@ class UserStates(Metric):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
+        if "n_items" in loaded:
+            common_n_items([self._state("n_items"), state_dict[prefix + self._names["n_items"]]])
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         for name in loaded:
             value = self._state(name)
@@ -122,6 +149,8 @@ class UserStates(Metric):
             is_list = isinstance(self._defaults[self._names[name]], list)
             self._set_state(name, ([value] if len(value) else []) if is_list else value)
         if loaded:
+            self._read_n_items()
+            self._write_n_items()
             self._computed, self._last = None, []
             self._update_count = max(self._update_count, int(bool(self._state("users"))))
 
@@ -196,6 +225,13 @@ class UserStates(Metric):
         for name, value in gathered(self._without_repeats(gather, rank), gather).items():
             self._set_state(name, [value] if isinstance(self._state(name), list) else value)
 
+    def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
+        """Add states of the same number of items."""
+        if "n_items" in self._names:
+            common_n_items([self._state("n_items"), incoming_state[self._names["n_items"]]])
+        super()._reduce_states(incoming_state)
+        self._read_n_items()
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Add a batch, and return its values; after an error everything is as it was before."""
         before, states = dict(self.__dict__), self._copy_state_dict()
@@ -213,14 +249,13 @@ class UserStates(Metric):
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
         this = super()._apply(fn, exclude_state)
-        device = self.device
-
-        def moved(value: Any) -> Any:
-            return value.to(device) if isinstance(value, Tensor) else value
-
-        self._facts = mapped(self._facts, moved)
-        self._last = [mapped(ranked, moved) for ranked in self._last]
+        self._facts = mapped(self._facts, self._moved)
+        self._last = [mapped(ranked, self._moved) for ranked in self._last]
         return this
+
+    def _moved(self, value: Any) -> Any:
+        """Return a tensor on the device of the metric, and anything else as it is."""
+        return value.to(self.device) if isinstance(value, Tensor) else value
 
 
 def safe_name(name: str) -> str:

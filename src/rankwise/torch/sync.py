@@ -7,8 +7,9 @@ the last update of each process alone, whose lists are kept: that is where such 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, TypeAlias
 
 import torch
@@ -23,6 +24,7 @@ __all__ = [
     "RepeatRule",
     "Repeats",
     "States",
+    "common_n_items",
     "distinct",
     "gathered",
     "repeated_rows",
@@ -36,7 +38,7 @@ Gather: TypeAlias = Callable[[Tensor], list[Tensor]]
 """Returns a tensor of every process, in the order of processes."""
 
 States: TypeAlias = dict[str, Tensor]
-"""``users``, ``columns`` and ``signatures`` with a row per list; ``sums`` and ``counts``."""
+"""``users``, ``columns``, ``signatures`` with a row per list; ``sums``, ``counts``; ``n_items`` if scores tell it."""
 _FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)
 
 
@@ -142,14 +144,37 @@ def without_repeats(
         return states, 0
     sums, counts = repeats.take_back(rows - (n - repeats.n_last))
     out = {name: states[name][~mine] for name in ("users", "columns", "signatures")}
-    return out | {"sums": states["sums"] - sums, "counts": states["counts"] - counts}, len(rows)
+    out |= {"sums": states["sums"] - sums, "counts": states["counts"] - counts}
+    return states | out, len(rows)
 
 
 def gathered(states: States, gather: Gather) -> States:
-    """Return the states of all processes: rows one after the other, sums added."""
+    """Return the states of all processes: rows one after the other, sums added, and their number of items."""
+    numbers: States = {}
+    if "n_items" in states:  # checked first: sums of different numbers cannot be added
+        numbers["n_items"] = torch.full_like(states["n_items"], common_n_items(gather(states["n_items"])))
     rows = {name: torch.cat(gather(states[name])) for name in ("users", "columns", "signatures")}
-    sums = {name: torch.stack(gather(states[name])).sum(0) for name in ("sums", "counts")}
-    return rows | sums
+    sums = {name: reduce(torch.add, gather(states[name])) for name in ("sums", "counts")}
+    return rows | sums | numbers
+
+
+def common_n_items(numbers: Iterable[Tensor]) -> int:
+    """Return the number of items of several states; 0 where none knows it.
+
+    Raises
+    ------
+    InputError
+        If two numbers differ.
+    """
+    sizes = sorted({*map(int, numbers)} - {0})
+    if len(sizes) > 1:
+        raise InputError(
+            "scores of different numbers of items belong to one evaluation",
+            found=" and ".join(f"{size} items" for size in sizes),
+            hint="evaluate every catalogue with a metric of its own; where scores are of some items, pass n_items= "
+            "to the metric, and these items as candidates= to update",
+        )
+    return max(sizes, default=0)
 
 
 def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
