@@ -19,6 +19,7 @@ from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables, digest_of_interactions
 from rankwise.errors import EmptyError, IdError, InputError
+from rankwise.evaluation.doubts import inferred_protocol
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -65,8 +66,11 @@ class Summary:
 
     def result(self, per_user: pl.DataFrame) -> Result:
         """Return the result, with a table of the users' values."""
-        protocol = Protocol.read(self.merged.protocol)
+        protocol, warnings = Protocol.read(self.merged.protocol), list[str]()
+        if protocol is None:
+            protocol, warnings = inferred_protocol(self.merged.sample)
         provenance = self._provenance() | {
+            "doubts": warnings,
             "candidates": None if protocol is None else protocol.to_dict(),
             "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
