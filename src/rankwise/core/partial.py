@@ -168,9 +168,7 @@ class Partial:
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
             reference_counts=values["reference_counts"],
             digests=values["row_digests"],
-            sample=SampleCounts(
-                **values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]
-            ),
+            sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
         )
 
 

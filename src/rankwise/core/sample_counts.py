@@ -29,7 +29,7 @@ _EVEN = 1.25
 A sixth standard deviation of a binomial count is added."""
 _ITEMS = 4096
 """Number of items that are kept: their number is exact below, and has a standard error of 1.6 % above."""
-_HASHES = 2**63
+_HASHES = float(1 << 63)
 
 _NEGATIVES = pl.Schema({"negatives": pl.Int64, "users": pl.Int64})
 _ROWS = pl.Schema({"hash": pl.UInt64, "rows": pl.Int64})
@@ -71,7 +71,7 @@ class SampleCounts:
         counts = cls(
             relevant=int(n_relevant.filter(counted).sum()),
             hits=hits,
-            negatives=negatives.value_counts(name="users").cast(dict(_NEGATIVES)),
+            negatives=negatives.value_counts(name="users").cast(_NEGATIVES),
         )
         return replace(counts, items=_sample(items)) if counts._look_sampled(_MOST_OF_PIECE) else counts
 
@@ -129,8 +129,8 @@ class SampleCounts:
     @property
     def _n_items(self) -> float:
         """The number of listed items, estimated from the largest hash that was kept."""
-        hashes = self.items["hash"]
-        return len(hashes) if len(hashes) < _ITEMS else (_ITEMS - 1) * _HASHES / int(hashes[-1])
+        hashes = self.items["hash"].to_numpy()
+        return len(hashes) if len(hashes) < _ITEMS else (_ITEMS - 1) * _HASHES / float(hashes[-1])
 
     @property
     def _is_even(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,11 @@ def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]
     negatives = counts.sampled_negatives
     if negatives is None:
         return None, []
-    return Protocol(INFERRED, negatives), [
+    warning = (
         f"the lists look like relevant items among {negatives:,} sampled negatives: values are far above those of a "
         "ranking of all items, and compare with those of the same sample only"
-    ]
+    )
+    return Protocol(INFERRED, negatives), [warning]
 
 
 def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol | None, list[str]]:
@@ -85,7 +87,8 @@ def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol
         return None if lists is None else lists.protocol, []
     if truth is None or lists.is_exact or lists.format == "ratings":
         return None, []
-    aligned = [lists, truth.with_frame(truth.relevant(threshold))]
+    relevant = truth.with_frame(truth.relevant(threshold))
+    aligned: list[Table] = [replace(table, is_text=True) for table in (lists, relevant)]  # as some conventions match
     for column in ("user", "item"):
         aligned = align(aligned, column)
     return inferred_protocol(SampleCounts.of_lists(*(table.frame for table in aligned)))
