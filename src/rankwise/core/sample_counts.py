@@ -29,7 +29,7 @@ _EVEN = 1.25
 A sixth standard deviation of a binomial count is added."""
 _ITEMS = 4096
 """Number of items that are kept: their number is exact below, and has a standard error of 1.6 % above."""
-_HASHES = float(1 << 63)
+_HASHES = 2**63
 
 _NEGATIVES = pl.Schema({"negatives": pl.Int64, "users": pl.Int64})
 _ROWS = pl.Schema({"hash": pl.UInt64, "rows": pl.Int64})
@@ -106,7 +106,7 @@ class SampleCounts:
         short: a tenth of all listed items at most, or half of them if items occur about equally
         often, as no recommender lists them.
         """
-        if self.negatives["users"].sum() < _FEW_USERS or not self._look_sampled(_MOST):
+        if self._n_users < _FEW_USERS or not self._look_sampled(_MOST):
             return None
         negatives, _ = self._most_frequent
         share = (negatives + 1) / self._n_items
@@ -116,8 +116,12 @@ class SampleCounts:
     def _look_sampled(self, share: float) -> bool:
         """Return whether the lists hold relevant items, and have equally many others, at least in this share."""
         negatives, users = self._most_frequent
-        enough = users >= share * self.negatives["users"].sum() and self.hits >= share * self.relevant
+        enough = users >= share * self._n_users and self.hits >= share * self.relevant
         return negatives >= _FEW_NEGATIVES and enough
+
+    @property
+    def _n_users(self) -> int:
+        return int(self.negatives["users"].sum())
 
     @property
     def _most_frequent(self) -> tuple[int, int]:

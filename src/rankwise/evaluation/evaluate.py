@@ -130,8 +130,8 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    results = [evaluate_tables(settings, tables) for settings in asked]
-    return joined(results, wanted)
+    normalised = {each.readings: each.readings.of(tables) for each in asked}  # tables that passes share
+    return joined([evaluate_tables(each, normalised[each.readings]) for each in asked], wanted)
 
 
 def without_truth(settings: Settings) -> Settings:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
+from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.facts import Fact
 from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
@@ -194,8 +194,8 @@ class Summary:
 
 
 def digest_of_truth(truth: Table | None) -> dict[str, int]:
-    """Return the digest of a ground truth, if there is one; a missing relevance is 1, as metrics take it."""
-    return {} if truth is None or is_absent(truth) else {"truth": digest_of_rows(truth.frame, "relevance")}
+    """Return the digest of a ground truth by its name, if there is one."""
+    return {} if truth is None or is_absent(truth) else {"truth": truth.digest}
 
 
 def digests_of_tables(
