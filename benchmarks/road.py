@@ -25,7 +25,7 @@ from timing import Line, in_turns, markdown, ratio, write_bytecode
 import peers
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.evaluation.summary import digest_of_truth
+from rankwise.core.digests import digest_of_rows
 from rankwise.tables.read import read_table
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def digests(scale: int) -> Iterator[Line]:
         ("1,000 users, lists of 10", workload.uniform(1000, 10, 1000, 3000)),
     ):
         truth = read_table(work.truth, "truth")
-        mine, digest = in_turns([partial(ours, work), partial(digest_of_truth, truth)], memory=READY)
+        mine, digest = in_turns([partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")], memory=READY)
         note = f"{len(truth.frame):,} rows of ground truth, {len(work.recs):,} of lists"
         yield Line(f"{what}: digest over evaluation", ratio(digest, mine), most=0.05, note=note)
 

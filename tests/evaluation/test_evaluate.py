@@ -125,6 +125,31 @@ def test_users_of_no_group_are_a_group():
     assert result.slices["group"].to_list() == ["x", None]
 
 
+@pytest.mark.parametrize("chunk_rows", [None, 1, 7])
+def test_users_of_no_group_are_evaluated_as_by_themselves(chunk_rows, tmp_path):
+    """Users whose group is null, and users who are not in the table; values of users and of items."""
+    rng = np.random.default_rng(3)
+    lists = pl.DataFrame(
+        {"user": np.repeat(range(30), 4), "item": [i for _ in range(30) for i in rng.permutation(9)[:4]]}
+    )
+    truth = pl.DataFrame({"user": range(2, 32), "item": rng.integers(0, 9, 30)})
+    users = pl.DataFrame({"user": range(5, 32), "group": [["x", None, "y"][user % 3] for user in range(5, 32)]})
+    measures, items = ["ndcg@3", "gini@3", "catalog_coverage@3", "entropy@3"], range(12)
+    source = lists if chunk_rows is None else tmp_path / "lists.parquet"
+    if chunk_rows is not None:
+        lists.write_parquet(source)
+    result = rw.evaluate(source, truth, measures, users=users, by="group", items=items, chunk_rows=chunk_rows)
+    grouped = users.filter(pl.col("group").is_not_null())
+    expected = rw.evaluate(
+        *(table.join(grouped, on="user", how="anti", maintain_order="left") for table in (lists, truth)),
+        measures,
+        items=items,
+    )
+    row = result.slices.filter(pl.col("group").is_null()).to_dicts()
+    assert row == [{"by": "group", "group": None, "users": expected.counts["users"], **expected.values}]
+    assert expected.counts["users"] == result.per_user["group(group)"].null_count()
+
+
 def test_catalogue():
     lists, truth = {1: [1, 2, 99]}, {1: {3}}
     seen = rw.evaluate(lists, truth, "coverage@3", train={1: [4]})

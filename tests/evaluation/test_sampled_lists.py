@@ -1,27 +1,14 @@
 """Lists from a table that are samples of negatives are said to be, and labelled; other lists are not."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 import rankwise as rw
 from rankwise.errors import ParameterError
+from sampled_negatives import as_tables, sampled
 
 N_USERS = 60
-
-
-def sampled(n_items=2000, negatives=99, seed=0, popular=False, n_relevant=1):
-    """Return lists of relevant items among sampled negatives, best first, and the ground truth."""
-    rng = np.random.default_rng(seed)
-    chances = 1 / np.arange(1, n_items + 1) if popular else np.ones(n_items)
-    truth, lists = {}, {}
-    for user in range(N_USERS):
-        own = rng.choice(n_items, n_relevant if n_relevant == 1 else rng.integers(1, 4), replace=False)
-        others = np.setdiff1d(np.arange(n_items), own)
-        drawn = rng.choice(others, negatives, replace=False, p=chances[others] / chances[others].sum())
-        truth[user] = set(own.tolist())
-        lists[user] = rng.permutation(np.append(drawn, own)).tolist()
-    return lists, truth
+KINDS = {"user": range(N_USERS), "kind": ["a", "b", None] * (N_USERS // 3)}
 
 
 def best(n_items=2000, k=100, seed=0):
@@ -87,13 +74,13 @@ def test_candidates_that_are_known_are_not_inferred():
 
 def test_files_and_chunks_are_labelled_alike(tmp_path):
     lists, truth = sampled()
-    rows = [(user, item, rank) for user, own in lists.items() for rank, item in enumerate(own, start=1)]
-    pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row").write_parquet(tmp_path / "run.parquet")
+    as_tables(lists, truth)[0].write_parquet(tmp_path / "run.parquet")
     plain, groups = {"user": list(truth), "kind": ["a", "b"] * (N_USERS // 2)}, {"by": "kind"}
     memory = warned(lists, truth, users=plain, **groups)
     whole = warned(tmp_path / "run.parquet", truth, users=plain, **groups)
     pieces = warned(tmp_path / "run.parquet", truth, users=plain, chunk_rows=2_500, **groups)
     assert len({result.label for result in (memory, whole, pieces)}) == 1
+    assert len({tuple(result.provenance["doubts"]) for result in (memory, whole, pieces)}) == 1
     assert whole.slices["label"].to_list() == [whole.label] * 2
     saved = rw.load(whole.save(tmp_path / "saved"))
     assert saved.label == whole.label
@@ -110,3 +97,89 @@ def test_sampled_lists_do_not_compare_with_ranked_ones():
     with pytest.raises(ParameterError, match="sampled results do not compare"):
         rw.compare(one, rw.evaluate(full, truth, "ndcg@10"))
     assert rw.compare(one, rw.evaluate(full, truth, "ndcg@10"), force=True)
+
+
+@pytest.mark.parametrize("with_truth", [False, True])
+@pytest.mark.parametrize("n_pieces", [2, 7, N_USERS])
+def test_merged_partials_are_labelled_like_one_call(n_pieces, with_truth):
+    lists, truth = sampled(n_items=300, negatives=100, seed=2)  # short only because items occur evenly
+    sent = []
+    for first in range(n_pieces):
+        users = range(first, N_USERS, n_pieces)
+        there = rw.Evaluator(["ndcg@10", "gini@10"], truth=None if with_truth else truth, by="kind", users=KINDS)
+        there.update(
+            {user: lists[user] for user in users}, {user: truth[user] for user in users} if with_truth else None
+        )
+        sent.append(there.partial().to_bytes())
+    merged = rw.Evaluator(["ndcg@10", "gini@10"], truth=None if with_truth else truth, by="kind", users=KINDS)
+    result = merged.merge(*map(rw.Partial.from_bytes, reversed(sent))).result()
+    whole = warned(lists, truth, ["ndcg@10", "gini@10"], by="kind", users=KINDS)
+    assert result.label == whole.label == "looks sampled (m=100)"
+    assert result.provenance["doubts"] == whole.provenance["doubts"]
+    assert result.per_user.equals(whole.per_user)
+    assert result.slices.equals(whole.slices)
+
+
+def test_pieces_of_other_lists_are_not_labelled():
+    lists, truth = best()
+    evaluator = rw.Evaluator("ndcg@10", truth=truth)
+    for user, own in lists.items():  # the lists of half of the users look sampled by themselves
+        evaluator.update({user: own})
+    assert evaluator.result().label == ""
+    assert evaluator.result().provenance["doubts"] == []
+
+
+@pytest.mark.parametrize("other", [{"train": {u: [u, 5000 + u] for u in range(N_USERS)}}, {"items": range(9000)}])
+def test_the_label_is_one_of_lists_and_ground_truth_alone(other):
+    lists, truth = sampled(n_items=150, negatives=100, seed=4)  # as good as all items
+    assert not warned(lists, truth, **({"items": range(2000)} if "items" in other else other))
+    lists, truth = sampled(seed=4)
+    assert warned(lists, truth, "coverage@10", **other).label == "looks sampled (m=99)"
+
+
+def test_the_label_does_not_depend_on_the_rule_of_users_and_seen_items():
+    lists, truth = sampled(n_relevant=3)
+    truth = {user: dict.fromkeys(own, 4.0) | {5000 + user: 1.0} for user, own in truth.items()}
+    assert not warned(lists, truth)  # half of what is relevant is in no list
+    lists |= {user: [1, 2, 3] for user in range(N_USERS, 2 * N_USERS)}  # of users without relevant items
+    for population in ("judged", "recommended", "all"):
+        assert warned(lists, truth, relevance_threshold=4, population=population).label == "looks sampled (m=99)"
+    seen = {user: [own[0]] for user, own in lists.items() if own[0] not in truth.get(user, ())}
+    result = warned(lists, truth, relevance_threshold=4, train=seen, exclude_seen=True, warm_and_cold=True)
+    assert result.slices["label"].null_count() == 0
+
+
+def test_all_conventions_show_the_label():
+    lists, truth = sampled()
+    across = rw.across_conventions(lists, truth, ["ndcg@10", "hit_rate@10"], conventions=["default", "recbole"])
+    assert across.label == "looks sampled (m=99)"
+    assert set(across.table["label"]) == {across.label}
+    assert "measure, looks sampled (m=99)" in repr(across)
+    assert "check: the lists look like relevant items among 99 sampled negatives" in repr(across)
+    assert all(row["label"] == across.label for row in across.to_dict()["rows"])
+    value = across.table.filter(convention="recbole", measure="ndcg@10")["value"].item()
+    match = rw.convention_of(value, lists, truth, "ndcg@10", conventions=["recbole"])
+    assert match.label == across.label
+    assert "sampled negatives" in repr(rw.convention_of(2.0, lists, truth, "ndcg@10", conventions=["recbole"]))
+    text = {str(user): {str(item) for item in own} for user, own in truth.items()}
+    assert rw.across_conventions(lists, text, "ndcg@10", conventions=["ir_measures"]).label == across.label
+    plain = rw.across_conventions(*best(), "ndcg@10", conventions=["default"])
+    assert plain.label == ""
+    assert "label" not in plain.table.columns
+
+
+def test_all_conventions_show_the_label_of_known_candidates():
+    truth = {user: {100 + user} for user in range(N_USERS)}
+    chosen = rw.candidates.sampled(truth, 20, items=range(300), seed=1)
+    scores = np.random.default_rng(0).random((N_USERS, 300))
+    ranking = rw.rank(scores, 21, candidates=chosen, user_ids=list(range(N_USERS)))
+    assert rw.across_conventions(ranking, truth, "ndcg@10", conventions=["default"]).label == "sampled (m=20, seed=1)"
+
+
+def test_several_passes_of_a_convention_have_one_label():
+    lists, truth = sampled()
+    result = rw.evaluate(*as_tables(lists, truth), ["ndcg@10", "mrr@10"], convention="ir_measures")
+    assert len({str(measure) for measure in result.measures}) == 2
+    assert result.label == "looks sampled (m=99)"
+    assert set(result.per_user["label"]) == {result.label}
+    assert sum("sampled negatives" in doubt for doubt in result.provenance["doubts"]) == 1

@@ -14,8 +14,10 @@ import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.core.digests import digest_of_rows
 from rankwise.core.partial_columns import ItemColumn, UserSum
 from rankwise.errors import DuplicateError, EmptyError, InputError, ParameterError
+from rankwise.evaluation.questions import questions
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import ListOptions, Settings
 from rankwise.evaluation.work import Job, finish, prepare, work
@@ -397,3 +399,20 @@ def test_signatures_and_descriptions_derive_from_settings(name):
     given = {"Evaluator": ["mrr"], "evaluate_ratings": [[]]}.get(name, [{1: [2]}, {1: {2}}])
     with pytest.raises(TypeError, match="unexpected keyword argument 'poplation'; did you mean"):
         function(*given, poplation="all")
+
+
+@pytest.mark.parametrize(("convention", "second"), [("ir_measures", "mrr@2"), ("cornac", "lrap@2")])
+def test_passes_of_a_convention_digest_the_ground_truth_once(convention, second, monkeypatch):
+    calls = []
+
+    def counting(frame, number):
+        calls.append(number)
+        return digest_of_rows(frame, number)
+
+    lists, truth = {1: [5, 6], 2: [6, 7]}, {1: {5}, 2: {7}}
+    measures = ["ndcg@2", second]
+    assert len(questions(measures, {"convention": convention})[1]) == 2
+    monkeypatch.setattr("rankwise.tables.table.digest_of_rows", counting)
+    result = rw.evaluate(lists, truth, measures, convention=convention)
+    assert calls == ["relevance"]
+    assert result.provenance["digests"]["truth"] == rw.evaluate(lists, truth, "mrr").provenance["digests"]["truth"]

@@ -24,6 +24,7 @@ from rankwise.errors import (
     ScoreError,
 )
 from rankwise.measures import registry
+from sampled_negatives import as_tables, sampled
 
 rs = pytest.importorskip("rankwise.spark")
 sf = pytest.importorskip("pyspark.sql.functions")
@@ -77,6 +78,33 @@ def check_same(one, there):
 @pytest.mark.parametrize("collect", [True, False])
 def test_every_measure(spark, collect):
     check_same(*evaluate(spark, frames(), EVERY, buckets=3, collect=collect, by="age"))
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
+    lists, truth = as_tables(*sampled(n_items=300, negatives=100))
+    kinds = pl.DataFrame({"user": range(60), "kind": ["a", None, "b"] * 20})
+    tables = {"recommendations": lists, "truth": truth, "users": kinds, "train": truth.select("user", item=5)}
+    options = {"buckets": 3, "collect": collect, "by": "kind", "warm_and_cold": collect}
+    one, there = evaluate(spark, tables, ["ndcg@10", "gini@10"], **options)
+    check_same(one, there)
+    assert there.label == "looks sampled (m=100)"
+    assert there.provenance["doubts"] == one.provenance["doubts"]
+    assert there.slices["label"].to_list() == [there.label] * len(one.slices)
+    assert set(there.per_user["label"]) == {there.label}
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
+    tables, measures = frames(7), ["ndcg@3", "gini@3", "catalog_coverage@3"]
+    roles = ("recommendations", "truth", "users", "items")
+    tables = {role: tables[role] for role in roles} | {"users": tables["users"].filter(pl.col("user") % 5 > 0)}
+    grouped = tables["users"].filter(pl.col("group").is_not_null())
+    by_themselves = {role: tables[role].join(grouped, on="user", how="anti") for role in roles[:2]}
+    expected = rw.evaluate(*by_themselves.values(), measures, items=tables["items"])
+    _, there = evaluate(spark, tables, measures, by="group", buckets=3, collect=collect)
+    row = there.slices.filter(pl.col("group").is_null()).to_dicts()
+    assert row == [{"by": "group", "group": None, "users": expected.counts["users"], **expected.values}]
 
 
 OPTIONS = {

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 import rankwise as rw
 from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
 from rankwise.splits import LeaveOut
+from sampled_negatives import sampled
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -348,6 +349,14 @@ def test_sampled_candidates_are_labelled():
     metrics = Collection(["ndcg@5"], negatives=8)
     metrics.update(torch.rand(4, 9), torch.tensor([0, 1, 2, 3]), candidates=torch.arange(9).repeat(4, 1))
     assert "sampled (m=8" in str(metrics.result())
+
+
+def test_the_label_of_ready_lists_is_not_inferred():
+    lists, truth = sampled()
+    metrics = Collection(["ndcg@10"], n_items=2000)
+    metrics.update(torch.tensor([*lists.values()]), torch.tensor([min(own) for own in truth.values()]))
+    assert metrics.result().label == ""
+    assert metrics.result().values == rw.evaluate(lists, truth, "ndcg@10").values
 
 
 def test_seen_items_are_excluded():

@@ -17,11 +17,12 @@ import polars as pl
 from rankwise.core.about import About
 from rankwise.core.digests import added
 from rankwise.core.packing import pack, unpack
+from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import DuplicateError, ParameterError
 
 __all__ = ["ADDED", "Partial"]
 
-_VERSION = 2
+_VERSION = 3
 ADDED = ("rows", "ids_trimmed")
 """The numbers that add up over the cards of a table that came in chunks."""
 
@@ -52,6 +53,8 @@ class Partial:
         Counts of the tables that all chunks share, equal in each.
     digests : dict of str to int
         Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
+    sample : SampleCounts
+        What tells lists of sampled negatives from others, if nothing says what lists were ranked from.
     """
 
     users: pl.DataFrame
@@ -64,6 +67,7 @@ class Partial:
     inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     reference_counts: Mapping[str, int] = field(default_factory=dict)
     digests: Mapping[str, int] = field(default_factory=dict)
+    sample: SampleCounts = field(default_factory=SampleCounts)
 
     def merge(self, *others: Partial) -> Partial:
         """Return the partial of all users, merged with others; their order does not matter.
@@ -106,6 +110,7 @@ class Partial:
                 name: added(partial.digests.get(name, 0) for partial in partials)
                 for name in sorted({name for partial in partials for name in partial.digests})
             },
+            sample=SampleCounts.merged([partial.sample for partial in partials]),
         )
 
     def check(self, other: Partial) -> None:
@@ -127,6 +132,7 @@ class Partial:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
         outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {"users": self.users, "items": self.items, "outside": outside}
+        frames |= {"sample_negatives": self.sample.negatives, "sample_items": self.sample.items}
         values = {
             "settings": self.about.settings,
             "digests": self.about.digests,
@@ -136,6 +142,7 @@ class Partial:
             "inputs": dict(self.inputs),
             "reference_counts": dict(self.reference_counts),
             "row_digests": dict(self.digests),
+            "sample": {"relevant": self.sample.relevant, "hits": self.sample.hits},
         }
         given = {name: frame for name, frame in frames.items() if frame is not None}
         return pack("partial", _VERSION, values, given)
@@ -161,6 +168,7 @@ class Partial:
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
             reference_counts=values["reference_counts"],
             digests=values["row_digests"],
+            sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
         )
 
 

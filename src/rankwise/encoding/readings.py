@@ -48,7 +48,10 @@ class Readings:
             if self.score_precision == "float32":
                 frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
         # Integers are as good as the text that they are written as: they match text elsewhere.
-        return replace(table.with_frame(frame), is_text=table.is_text or self.ids == "text")
+        is_text = table.is_text or self.ids == "text"
+        if frame is table.frame and is_text == table.is_text:  # the same table, whose digest may be computed already
+            return table
+        return replace(table, frame=frame, is_text=is_text)
 
 
 AS_THEY_ARE = Readings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, Unpack
 
@@ -13,6 +14,7 @@ from rankwise.convention.convention import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
 from rankwise.errors import ParameterError, UsageError
 from rankwise.evaluation.definition import Definition
+from rankwise.evaluation.doubts import protocol_of_lists
 from rankwise.evaluation.option_sets import TableOptions
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
@@ -87,7 +89,7 @@ def across_conventions(
     """
     texts = one_by_one([measures] if isinstance(measures, str) else measures)
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
-    return AcrossConventions(_table(recommendations, truth, sources, options, texts, _chosen(conventions)))
+    return _across(recommendations, truth, sources, options, texts, _chosen(conventions))
 
 
 def convention_of(
@@ -159,9 +161,9 @@ def convention_of(
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     chosen = _chosen(conventions)
     _check_known(texts, [*chosen.values()])
-    table = _table(recommendations, truth, sources, options, texts, chosen, strict=False)
+    across = _across(recommendations, truth, sources, options, texts, chosen, strict=False)
     near = (pl.col("value") - value).abs() <= half * (1 + 1e-9)
-    return AcrossConventions(table.filter(near.fill_null(value=False)))
+    return replace(across, table=across.table.filter(near.fill_null(value=False)))
 
 
 def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
@@ -199,7 +201,7 @@ def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None])
         raise failed
 
 
-def _table(
+def _across(
     recommendations: Any,
     truth: Any,
     sources: Mapping[str, Any],
@@ -208,7 +210,7 @@ def _table(
     conventions: Mapping[str, Convention | None],
     *,
     strict: bool = True,
-) -> pl.DataFrame:
+) -> AcrossConventions:
     """Return one row per measure and convention; ``strict``: some convention knows each measure."""
     given = table_options(options)
     tables = read_inputs(
@@ -239,7 +241,11 @@ def _table(
     for place, outcome in SharedEvaluations(tables, given).outcomes(wanted).items():
         rows[place] |= {"value": outcome.value, "users": outcome.users}
         rows[place] |= {} if outcome.why is None else {"why": outcome.why}
-    return pl.DataFrame(rows, schema=SCHEMA)
+    table = pl.DataFrame(rows, schema=SCHEMA)
+    protocol, warnings = protocol_of_lists(tables, given.get("relevance_threshold"))
+    if protocol is None or not protocol.sampled:
+        return AcrossConventions(table)
+    return AcrossConventions(table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings))
 
 
 def _in_full(measure: Measure) -> str:

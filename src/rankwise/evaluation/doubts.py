@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import InputError
 from rankwise.tables.align import align
 from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.protocol import INFERRED, Protocol
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["check_dense", "doubts", "may_be_sampled", "sample_in_lists", "swapped"]
-
-_MOST_USERS = 0.95
-"""Share of the users of whom sampled lists hold every relevant item, and negatives as many as those of others."""
-_FEW_NEGATIVES = 9
-_FEW_USERS = 20
-_SMALL_SHARE = 0.1
-"""Share of the items up to which no recommender finds every relevant item of nearly every user."""
-_LARGEST_SHARE = 0.5
-"""Share of the items above which lists are as good as whole: a full ranking of a small catalogue."""
-_EVEN = 1.25
-"""How often, times the mean, the most frequent tenth of items occurs at most if items are drawn at random.
-
-A sixth standard deviation of a binomial count is added."""
+__all__ = ["check_dense", "doubts", "inferred_protocol", "protocol_of_lists", "sample_counts", "swapped"]
 
 _MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
 """Names that ranks and scores of models have, and judgements of users rarely."""
@@ -72,62 +61,37 @@ def doubts(tables: Tables) -> list[str]:
     return said
 
 
-def may_be_sampled(counts: Mapping[str, int], n_relevant: pl.Series, list_length: pl.Series) -> bool:
-    """Return whether lists may be samples of negatives with the relevant items, by their counts alone.
-
-    Nearly all relevant items are in the lists, and lists have equally many other items: most tables
-    are told apart by these numbers, without a look at their rows.
-    """
-    listed = list_length > 0
-    users = int(listed.sum())
-    if users < _FEW_USERS or counts.get("hits", 0) < _MOST_USERS**2 * int(n_relevant.filter(listed).sum()):
-        return False
-    negatives = (list_length - n_relevant).filter(listed)
-    return _most_frequent(negatives)[1] >= _MOST_USERS**2 * users
+def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:
+    """Return what tells lists of sampled negatives from others; nothing where candidates are known."""
+    if lists is None or lists.is_exact or lists.format == "ratings" or lists.protocol is not None:
+        return SampleCounts()
+    return SampleCounts.of_users(users["n_relevant"], users["list_length"], hits, lists.frame["item"])
 
 
-def sample_in_lists(tables: Tables, threshold: float | None) -> int | None:
-    """Return the number of negatives beside the relevant items in sampled lists; None for other lists.
-
-    Lists are taken for sampled if at least 95 % of 20 users or more have all of their relevant items
-    in the list, beside equally many others (9 or more), while lists are short: a tenth of the items
-    at most, or half of them if the others are spread evenly over items, as no recommender does.
-    """
-    recommendations, truth = tables.recommendations, tables.truth
-    if recommendations is None or truth is None:
-        return None
-    given = [table for table in (tables.train, tables.items) if table is not None]
-    lists, relevant, *others = align([recommendations, truth.with_frame(truth.relevant(threshold)), *given], "item")
-    lists, relevant = align([lists, relevant], "user")
-    pair = ["user", "item"]
-    rows, positives = lists.frame.select(pair), relevant.frame.select(pair).unique()
-    hits = rows.join(positives, on=pair, how="semi").group_by("user").len("hits")
-    users = rows.group_by("user").len("length").join(positives.group_by("user").len("relevant"), on="user")
-    users = users.join(hits, on="user", how="left").with_columns(pl.col("hits").fill_null(0))
-    negatives, alike = _most_frequent(users["length"] - users["hits"])
-    whole = int((users["hits"] == users["relevant"]).sum())
-    if len(users) < _FEW_USERS or negatives < _FEW_NEGATIVES or min(alike, whole) < _MOST_USERS * len(users):
-        return None
-    items = pl.concat([table.frame["item"] for table in (lists, relevant, *others)]).n_unique()
-    share = (negatives + 1) / items
-    if share > _LARGEST_SHARE or (share > _SMALL_SHARE and not _even(rows.join(positives, on=pair, how="anti"))):
-        return None
-    return negatives
+def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]:
+    """Return the candidates of lists that look sampled, and a warning; neither for other lists."""
+    negatives = counts.sampled_negatives
+    if negatives is None:
+        return None, []
+    warning = (
+        f"the lists look like relevant items among {negatives:,} sampled negatives: values are far above those of a "
+        "ranking of all items, and compare with those of the same sample only"
+    )
+    return Protocol(INFERRED, negatives), [warning]
 
 
-def _most_frequent(counts: pl.Series) -> tuple[int, int]:
-    """Return the most frequent of some numbers, and how often it occurs."""
-    if not len(counts):
-        return 0, 0
-    number, often = counts.value_counts(sort=True).row(0)
-    return int(number), int(often)
-
-
-def _even(rows: pl.DataFrame) -> bool:
-    """Return whether items occur about equally often, as items that are drawn at random."""
-    often = rows.group_by("item").len()["len"].sort(descending=True).to_numpy()
-    mean = float(often.mean())
-    return bool(often[: max(len(often) // 10, 1)].mean() <= _EVEN * mean + 6 * mean**0.5 / 3)
+def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol | None, list[str]]:
+    """Return the candidates of all lists, as stated or as inferred from their rows, and warnings."""
+    lists, truth = tables.recommendations, tables.truth
+    if lists is None or lists.protocol is not None:
+        return None if lists is None else lists.protocol, []
+    if truth is None or lists.is_exact or lists.format == "ratings":
+        return None, []
+    relevant = truth.with_frame(truth.relevant(threshold))
+    aligned: list[Table] = [replace(table, is_text=True) for table in (lists, relevant)]  # as some conventions match
+    for column in ("user", "item"):
+        aligned = align(aligned, column)
+    return inferred_protocol(SampleCounts.of_lists(*(table.frame for table in aligned)))
 
 
 def swapped(lists: Table, truth: Table) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from rankwise.core.choices import ANY_ROW
 from rankwise.core.progress import progress_bar
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.evaluation.doubts import check_dense, doubts, may_be_sampled, sample_in_lists
+from rankwise.evaluation.doubts import check_dense, doubts
 from rankwise.evaluation.evaluator import Evaluator
 from rankwise.evaluation.jackknife import deal_groups
 from rankwise.evaluation.option_sets import ListOptions
@@ -18,7 +18,6 @@ from rankwise.evaluation.questions import joined, questions, several_questions
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
 from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.summary import labelled
 from rankwise.evaluation.warm_cold import warm_and_cold_truth, with_history, with_item_slices
 from rankwise.evaluation.work import finish, prepare, work
 from rankwise.measures.measure import Measure
@@ -27,7 +26,6 @@ from rankwise.results.group_columns import HISTORY
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks
 from rankwise.tables.on_disk import file_hash
-from rankwise.tables.protocol import INFERRED, Protocol
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -133,8 +131,8 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    results = [evaluate_tables(settings, tables) for settings in asked]
-    return joined(results, wanted)
+    normalised = {each.readings: each.readings.of(tables) for each in asked}  # tables that passes share
+    return joined([evaluate_tables(each, normalised[each.readings]) for each in asked], wanted)
 
 
 def without_truth(settings: Settings) -> Settings:
@@ -165,7 +163,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, train=tables.train, chunk_rows=None)
     assert tables.recommendations is not None
-    said, given = doubts(tables), tables
+    said = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
     settings, tables = _adjusted(settings, tables)
     piece = Tables(recommendations=tables.recommendations)
@@ -173,7 +171,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     result = finish(job, [work(job, piece)])
     result = with_doubts(result, said)
     if not settings.warm_and_cold:
-        return _with_sample(result, given, settings.relevance_threshold)
+        return result
 
     def again(truth: Table) -> Result:
         alone = replace(settings, by=(), jackknife=None)
@@ -182,35 +180,14 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
     assert tables.truth is not None
     assert tables.train is not None
-    result = with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
-    return _with_sample(result, given, settings.relevance_threshold)
+    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
 
 
 def with_doubts(result: Result, said: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
         said = [*said, "most users have no list: do recommendations and ground truth name users alike?"]
-    return replace(result, provenance={**result.provenance, "doubts": said})
-
-
-def _with_sample(result: Result, tables: Tables, threshold: float | None) -> Result:
-    """Return the result, labelled and with a warning if its lists look like sampled negatives."""
-    lists = tables.recommendations
-    if lists is None or lists.is_exact or lists.format == "ratings" or result.protocol is not None:
-        return result
-    if not may_be_sampled(result.counts, result.per_user["n_relevant"], result.per_user["list_length"]):
-        return result
-    negatives = sample_in_lists(tables, threshold)
-    if negatives is None:
-        return result
-    protocol = Protocol(INFERRED, negatives)
-    warning = (
-        f"the lists look like relevant items among {negatives:,} sampled negatives: values are far above those of a "
-        "ranking of all items, and compare with those of the same sample only"
-    )
-    said = [*result.provenance["doubts"], warning]
-    provenance = {**result.provenance, "candidates": protocol.to_dict(), "doubts": said}
-    return labelled(replace(result, provenance=provenance))
+    return replace(result, provenance={**result.provenance, "doubts": [*said, *result.provenance["doubts"]]})
 
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
@@ -248,18 +225,15 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
     said: list[str] | None = None
-    first = evaluator.reference
     with ThreadPoolExecutor(1) as pool, progress_bar(chunks.total, "rows", shown=settings.progress) as bar:
         digest = pool.submit(file_hash, chunks.file)
         for chunk in chunks:
             if said is None:
                 assert isinstance(chunk, Recommendations)
-                first = replace(evaluator.reference, recommendations=chunk)
-                said = doubts(first)
+                said = doubts(replace(evaluator.reference, recommendations=chunk))
             evaluator.update(chunk)
             bar.update(len(chunk.frame))
         result = evaluator.result()
     card = {**result.provenance["inputs"]["recommendations"], "sha256": digest.result()}
     inputs = {**result.provenance["inputs"], "recommendations": card}
-    result = replace(result, provenance={**result.provenance, "inputs": inputs, "doubts": said or []})
-    return _with_sample(result, first, settings.relevance_threshold)
+    return with_doubts(replace(result, provenance={**result.provenance, "inputs": inputs}), said or [])

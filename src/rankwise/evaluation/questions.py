@@ -18,6 +18,7 @@ from rankwise.core.user_rules import UserRule, population_of_all
 from rankwise.errors import ParameterError
 from rankwise.evaluation.plan import Plan, sums_same_lists
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.summary import labelled
 from rankwise.evaluation.wanted import chosen_for, requested
 from rankwise.measures.kinds import Accumulated
 from rankwise.measures.measure import Measure
@@ -119,7 +120,7 @@ def several_questions(asked: Sequence[Settings]) -> ParameterError:
 
 def joined(results: Sequence[Result], order: Sequence[Measure]) -> Result:
     """Return one result of evaluations of the same tables, with its measures in this order."""
-    return results[0] if len(results) == 1 else _sorted(reduce(_join, results), order)
+    return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
 
 
 def _join(first: Result, second: Result) -> Result:
@@ -179,6 +180,8 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         **first,
         "settings": settings,
         "jackknife": None if None in dealt else "+".join(dealt),
+        "candidates": first["candidates"] or second["candidates"],
+        "doubts": list(dict.fromkeys([*first["doubts"], *second["doubts"]])),
         "unweighted": [*first["unweighted"], *second["unweighted"]],
         "facts": first["facts"] | second["facts"],
         "measures": first["measures"] | second["measures"],

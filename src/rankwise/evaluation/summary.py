@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
+from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.facts import Fact
 from rankwise.core.partial import ADDED, Partial
 from rankwise.core.partial_columns import ItemColumn
 from rankwise.core.version import __version__
 from rankwise.encoding.fact_tables import FactTables, digest_of_interactions
 from rankwise.errors import EmptyError, IdError, InputError
+from rankwise.evaluation.doubts import inferred_protocol
 from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -65,8 +66,11 @@ class Summary:
 
     def result(self, per_user: pl.DataFrame) -> Result:
         """Return the result, with a table of the users' values."""
-        protocol = Protocol.read(self.merged.protocol)
+        protocol, warnings = Protocol.read(self.merged.protocol), list[str]()
+        if protocol is None:
+            protocol, warnings = inferred_protocol(self.merged.sample)
         provenance = self._provenance() | {
+            "doubts": warnings,
             "candidates": None if protocol is None else protocol.to_dict(),
             "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
@@ -190,8 +194,8 @@ class Summary:
 
 
 def digest_of_truth(truth: Table | None) -> dict[str, int]:
-    """Return the digest of a ground truth, if there is one; a missing relevance is 1, as metrics take it."""
-    return {} if truth is None or is_absent(truth) else {"truth": digest_of_rows(truth.frame, "relevance")}
+    """Return the digest of a ground truth by its name, if there is one."""
+    return {} if truth is None or is_absent(truth) else {"truth": truth.digest}
 
 
 def digests_of_tables(

@@ -34,6 +34,7 @@ from rankwise.encoding.encode import Encoder, EncodingRules
 from rankwise.encoding.fact_tables import Counted, FactTables
 from rankwise.encoding.rank_gaps import check_kept
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.doubts import sample_counts
 from rankwise.evaluation.jackknife import JACKKNIFE
 from rankwise.evaluation.plain_settings import plain_settings, settings_of
 from rankwise.evaluation.plan import Plan
@@ -244,7 +245,8 @@ def work(job: Job, piece: Tables) -> Partial:
         except HashCollision:
             continue
         break
-    return partial_of(job, piece, encoded, measured)
+    result = partial_of(job, piece, encoded, measured)
+    return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
 
 
 def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:

@@ -31,10 +31,17 @@ class AcrossConventions:
         One row per metric and convention: the ``measure`` as it was requested, ``convention``,
         ``value`` (null if the convention has no such metric), the number of ``users`` averaged
         over (null for metrics that are not means), ``definition`` (the metric of rankwise with all
-        parameters), and ``why``: what is not reproduced, or why there is no value.
+        parameters), and ``why``: what is not reproduced, or why there is no value. If candidates were
+        sampled, also the ``label``.
+    label : str, default=""
+        The label of values over sampled candidates, stated or inferred; empty for others.
+    warnings : tuple of str, default=()
+        Warnings about the lists.
     """
 
     table: pl.DataFrame
+    label: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def spread(self) -> pl.DataFrame:
@@ -56,18 +63,20 @@ class AcrossConventions:
             )
             for row in self.table.to_dicts()
         ]
-        notes = [
+        notes = [f"check: {warning}" for warning in self.warnings]
+        notes += [
             f"{row['measure']}: {number(row['low'])} to {number(row['high'])}"
             for row in self.spread.to_dicts()
             if row["low"] is not None
         ]
         notes += [f"{row['measure']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
-        head = ("measure", "convention", "value", "users", "definition")
+        corner = f", {self.label}" if self.label else ""
+        head = (f"measure{corner}", "convention", "value", "users", "definition")
         return [
             TableView(
                 head,
                 rows,
-                notes=notes or ("no convention gives this number",),
+                notes=notes if rows else [*notes, "no convention gives this number"],
                 left=(0, 1, 4),
                 title="Conventions",
                 label="rankwise-conventions",

@@ -313,6 +313,8 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         items=items,
         catalogue_counts=counts,
     ).result(empty)
+    if result.label:  # as in the columns of other results
+        values = values.withColumn("label", sf.lit(result.label))
     return _Evaluated(result, values, output)
 
 

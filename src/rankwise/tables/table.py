@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import polars as pl
 
+from rankwise.core.digests import digest_of_rows
 from rankwise.core.truth import reaches
 from rankwise.tables.columns import TableRole
 from rankwise.tables.protocol import Protocol
@@ -80,6 +82,11 @@ class Table:
     def is_positional(self) -> bool:
         """Whether the source names no columns: a dict by user, tuples, arrays, matrices."""
         return names_no_columns(self.format)
+
+    @cached_property
+    def digest(self) -> int:
+        """The digest of users, items and relevance, where a missing relevance is 1; computed once for all passes."""
+        return digest_of_rows(self.frame, "relevance")
 
     def relevant(self, threshold: float | None) -> pl.DataFrame:
         """Return the relevant rows: all rows, if there is no relevance."""

@@ -17,6 +17,7 @@ import split_reference as plain
 from rankwise import splits
 from rankwise.errors import ColumnError, IdError, ParameterError
 from rankwise.splits.audit.parts import Limits
+from sampled_negatives import sampled
 
 CODES = [f"L{number}" for number in range(1, 22)]
 
@@ -245,6 +246,17 @@ def test_l18_too_good():
     assert "recall@10 1.0000" in found.said
     popular = {user: list(range(10)) for user in range(400)}
     assert status("L18", train, test, recommendations=popular, repeats=True) == "pass"
+
+
+def test_l18_lists_that_look_sampled():
+    lists, truth = sampled()
+    train = rows(*[(user, item, 1) for user in truth for item in range(3000 + user, 3020 + user)])
+    check = rw.audit(train, truth, recommendations=lists)["L18"]
+    assert check.status == "warn"
+    assert "the lists look like test items among 99 sampled negatives" in check.said
+    others = {user: [item for item in own if item not in truth[user]] for user, own in lists.items()}
+    check = rw.audit(train, truth, recommendations=others)["L18"]
+    assert (check.status, "sampled" in check.said) == ("pass", False)
 
 
 def test_l19_two_stages():

@@ -1,10 +1,11 @@
-"""Recommendations too good to be true (L18): implausibly accurate, or ordered like test counts."""
+"""Recommendations too good to be true (L18): implausibly accurate, sampled, or ordered like test counts."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 
+from rankwise.core.sample_counts import SampleCounts
 from rankwise.splits.audit.findings import Check, not_run, verdict
 from rankwise.splits.audit.parts import PAIR, Parts, rows_in
 
@@ -20,7 +21,7 @@ _LISTED = 200  # different items in lists that may be those of a popularity
 
 
 def too_good(parts: Parts) -> Check:
-    """L18: recommendations far better than what models reach, or ordered as the test part is."""
+    """L18: recommendations far better than what models reach, among sampled negatives, or ordered as test is."""
     name = "too good to be true"
     if parts.lists is None:
         return not_run("L18", name, "recommendations")
@@ -45,10 +46,14 @@ def too_good(parts: Parts) -> Check:
     if n_users < _LEAST_USERS:
         finding += "; too few users for a limit"
         return Check("L18", name, "pass", ratio, finding)
+    negatives = SampleCounts.of_lists(parts.lists, parts.test).sampled_negatives
+    if negatives is not None:
+        finding += f"; the lists look like test items among {negatives:,} sampled negatives, and the recall of such "
+        finding += "lists is no recall of a ranking of all items"
     limits = parts.limits
     bad = ratio > limits.too_good or gain > limits.too_near
     copied = pairs >= _LEAST_PAIRS and min(ordered, told) >= limits.test_order
-    return Check("L18", name, verdict(bad or copied), ratio, finding)
+    return Check("L18", name, verdict(bad or copied or negatives is not None), ratio, finding)
 
 
 def _in_order(lists: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,83 @@
+"""Counts that tell lists of sampled negatives: they add up over pieces, and travel."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.core.sample_counts import SampleCounts
+from sampled_negatives import as_tables, sampled
+
+
+def counts_of(lists, truth, n_pieces=1):
+    """Return the counts of pieces of the users, merged in another order."""
+    pieces = [pl.col("user") % n_pieces == piece for piece in range(n_pieces)]
+    return SampleCounts.merged([SampleCounts.of_lists(lists.filter(rows), truth) for rows in reversed(pieces)])
+
+
+@pytest.mark.parametrize("n_items", [300, 20_000])  # above 4,096 items their number is estimated
+def test_pieces_have_the_counts_of_all_users(n_items):
+    lists, truth = as_tables(*sampled(n_items=n_items, negatives=100, n_users=240, n_relevant=3))
+    whole = counts_of(lists, truth)
+    assert whole.sampled_negatives == 100
+    for n_pieces in (2, 17):
+        merged = counts_of(lists, truth, n_pieces)
+        assert (merged.relevant, merged.hits) == (whole.relevant, whole.hits)
+        assert merged.negatives.sort("negatives").equals(whole.negatives.sort("negatives"))
+        assert merged.items.equals(whole.items)
+        assert len(whole.items) == min(4096, lists["item"].n_unique())
+
+
+@pytest.mark.parametrize(("n_items", "negatives"), [(12_000, 1000), (8_000, 1000), (12_000, 7000)])
+def test_the_number_of_many_items_is_estimated(n_items, negatives):
+    """A twelfth and an eighth of the items; more than half of them are as good as all."""
+    spread = [np.random.default_rng(user).permutation(n_items)[: negatives + 1] for user in range(40)]
+    lists = pl.DataFrame({"user": range(40), "item": spread}).explode("item")
+    truth = lists.group_by("user", maintain_order=True).first()
+    assert counts_of(lists, truth).sampled_negatives == (negatives if negatives < n_items / 2 else None)
+    skewed = lists.filter(pl.col("user") < 40).with_columns((pl.col("item") ** 2 // n_items).alias("item"))
+    skewed = skewed.unique(maintain_order=True)
+    assert counts_of(skewed, truth).sampled_negatives is None  # lists have various lengths
+
+
+@pytest.mark.parametrize("rows", [19, 20])
+def test_twenty_users_are_enough(rows):
+    lists, truth = as_tables(*sampled(n_users=rows))
+    assert counts_of(lists, truth).sampled_negatives == (99 if rows == 20 else None)
+
+
+@pytest.mark.parametrize(("lost", "expected"), [(5, 99), (6, None)])
+def test_five_percent_of_the_relevant_items_may_be_missing(lost, expected):
+    lists, truth = as_tables(*sampled(n_users=100))
+    truth = truth.with_columns(item=pl.when(pl.col("user") < lost).then(-1).otherwise("item"))
+    assert counts_of(lists, truth).sampled_negatives == expected
+
+
+@pytest.mark.parametrize(("cut", "expected"), [(5, 99), (6, None)])
+def test_five_percent_of_the_users_may_have_other_numbers_of_negatives(cut, expected):
+    lists, truth = as_tables(*sampled(n_users=100))
+    hits = lists.join(truth, on=["user", "item"], how="semi")
+    cut_lists = lists.filter((pl.col("user") >= cut) | (pl.col("rank") <= 50))
+    lists = pl.concat([cut_lists, hits]).unique(["user", "item"], maintain_order=True)
+    assert counts_of(lists, truth).sampled_negatives == expected
+
+
+def test_ids_as_text_have_the_same_counts():
+    lists, truth = as_tables(*sampled())
+    text = [frame.with_columns(pl.col("user", "item").cast(pl.String)) for frame in (lists, truth)]
+    assert SampleCounts.of_lists(*text).items.equals(SampleCounts.of_lists(lists, truth).items)
+
+
+@pytest.mark.parametrize(
+    "travel",
+    [lambda partial: pickle.loads(pickle.dumps(partial)), lambda partial: rw.Partial.from_bytes(partial.to_bytes())],
+    ids=["pickle", "Arrow"],
+)
+def test_counts_travel_with_a_partial(travel):
+    lists, truth = sampled()
+    partial = rw.Evaluator("ndcg@10").update(lists, truth).partial()
+    sent = travel(partial).sample
+    assert (sent.relevant, sent.hits, sent.sampled_negatives) == (60, 60, 99)
+    assert sent.items.equals(partial.sample.items)
