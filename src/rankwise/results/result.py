@@ -19,7 +19,7 @@ from rankwise.measures.cell_labels import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
 from rankwise.results import trackers
-from rankwise.results.display.result_view import footnote, result_views
+from rankwise.results.display.result_view import footnote, result_views, short_lists
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import within
 from rankwise.results.named_values import Values, listed
@@ -289,7 +289,16 @@ class Result(Mapping[str, float]):
     def notes(self) -> list[str]:
         """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
-        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
+        short = self._short_lists()
+        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on, short)
+
+    def _short_lists(self) -> str:
+        """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
+        users: pl.DataFrame | None = self.__dict__.get("per_user")  # those in Spark are not collected for a note
+        cutoffs = [k for measure in self.measures for k in measure.k]
+        if users is None or "list_length" not in users.columns or not cutoffs:
+            return ""
+        return short_lists(users["list_length"], max(cutoffs), self.counts)
 
     def _views(self) -> list[TableView]:
         return result_views(self.measures, self.values, self.slices, self.label, self.notes)
