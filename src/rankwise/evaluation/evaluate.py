@@ -69,9 +69,10 @@ def evaluate(
         novelty, diversity, popularity), and the users with a list are evaluated.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
-    train : table, path or mapping, optional
+    train : table, path, mapping or Split, optional
         Training interactions, for the popularity of items and each user's training history. Their
-        items belong to the catalogue.
+        items belong to the catalogue. Of a split, or the folder of one, what is known before the
+        test part.
     items : table, path, mapping, matrix or iterable of ids, optional
         The catalogue, with or without item data: categories, feature vectors, groups,
         propensities. ``{"item": [...], "genres": [...]}``, or the feature matrix of items that are
