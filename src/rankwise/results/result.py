@@ -170,6 +170,18 @@ class Result(Mapping[str, float]):
         measures = (measure for measure in self.measures if cell in measure.cells)
         return next((measure.higher_is_better for measure in measures), None)
 
+    def definition_of(self, cell: str) -> str | None:
+        """Return whose definition a value follows: the convention's name, or ``"rankwise"``; None if unknown.
+
+        Metrics that a convention does not have follow rankwise's own definition.
+        """
+        convention = self.provenance["settings"].get("convention")
+        if convention in (None, "default"):
+            return convention and "rankwise"
+        own = self.provenance.get("own_definitions", {})
+        names = (str(m) for m in self.measures if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
+        return next(("rankwise" if name in own else convention for name in names), None)
+
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""
         if self.kinds.get(cell) != "mean":
@@ -269,11 +281,19 @@ class Result(Mapping[str, float]):
         return tidy_values(self.measures, self.values, self.per_user, self.label)
 
     def _long_table(self) -> pl.DataFrame:
-        """Return one row per value, those of groups of users below."""
-        if self.slices is None:
-            return self.scores
-        groups = tidy_groups(self.measures, self.slices, self.label)
-        return pl.concat([self.scores, groups], how="diagonal")
+        """Return one row per value, those of groups of users below, and whose definition each follows."""
+        table = self.scores
+        if self.slices is not None:
+            groups = tidy_groups(self.measures, self.slices, self.label)
+            table = pl.concat([table, groups], how="diagonal")
+        definitions = [
+            (str(measure @ ()), k, self.definition_of(cell))
+            for measure in self.measures
+            for k, cell in zip(measure.k or (None,), measure.cells, strict=True)
+        ]
+        schema = {"measure": pl.String, "k": pl.Int64, "definition_of": pl.String}
+        by = pl.DataFrame(definitions, schema=schema, orient="row")
+        return table.join(by, on=["measure", "k"], how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def plot(self) -> ResultPlots:
@@ -334,8 +354,10 @@ class Result(Mapping[str, float]):
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON also holds counts and provenance. LaTeX has one ``table`` of values, labelled
-            ``tab:rankwise-values``, and one of groups; it needs the package booktabs.
+            JSON also holds counts and provenance. CSV has the columns of `scores`, and
+            ``definition_of``: the convention, or ``rankwise`` for metrics that it does not have.
+            LaTeX has one ``table`` of values, labelled ``tab:rankwise-values``, and one of groups;
+            it needs the package booktabs.
         """
         return export(format, self.to_dict, self._long_table, self._views)
 
