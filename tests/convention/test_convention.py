@@ -139,6 +139,15 @@ def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
         assert one.provenance["own_definitions"] == one.to_dict()["provenance"]["own_definitions"] == own
         assert note in repr(one)
     assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None)@2" in result.export("latex")
+    csv = pl.read_csv(result.export("csv").encode())
+    assert dict(csv.select("measure", "definition_of").rows()) == {
+        "ndcg": "trec_eval",
+        "rbp": "rankwise",
+        "map(normaliser=k)": "rankwise",
+        "precision": "trec_eval",
+    }
+    compared = pl.read_csv(rw.compare(result, result, measures=names[:2]).export("csv").encode())
+    assert compared.select("measure", "definition_of").rows() == [("ndcg@2", "trec_eval"), ("rbp@2", "rankwise")]
     page = result.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "rbp(p=0.8,normaliser=none,max_relevance=None)@2" in page
     assert "definition of" in page
@@ -156,6 +165,8 @@ def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
 )
 def test_what_a_convention_has_is_not_marked(convention, names):
     result = rw.evaluate(RUN, TRUTH, names, convention=convention)
+    whose = {None: "rankwise"}.get(convention, getattr(convention, "name", convention))
+    assert pl.read_csv(result.export("csv").encode())["definition_of"].unique().to_list() == [whose]
     assert result.provenance["own_definitions"] == {}
     assert "own" not in result.notes[-2]
 

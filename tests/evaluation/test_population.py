@@ -15,6 +15,7 @@ from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.work import Job, finish, prepare, work
+from rankwise.measures import registry
 from strategies import worlds
 
 POPULATIONS = get_args(Population)
@@ -65,6 +66,19 @@ def test_judged_users_without_a_relevant_item_have_the_value_that_undefined_says
     assert recall("skip") == 1 / 2  # ann 1, eve 0 (no list)
     assert recall("zero") == 1 / 4  # bob and dan 0
     assert math.isnan(recall("nan"))
+
+
+def test_zero_is_counted_for_fallout_alone_where_it_is_the_best_value():
+    """As the page on tables and the docstring of fall-out say."""
+    lists, truth = {1: [5, 6], 2: [7, 8], 4: [8, 9]}, {1: {5: 1}, 2: {9: 0}, 3: {5: 1}}
+    result = rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="judged", undefined="zero")
+    assert result.per_user["fallout@2"].to_list() == [0.25, 0.0, 0.0]
+    skipped = rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="judged")
+    assert skipped.per_user["fallout@2"].is_nan().to_list() == [False, True, False]
+    assert rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="both")["fallout@2"] == 0.25
+    made = [cls() if cls.cutoff == "none" else cls(3) for cls in registry.every() if cls.family != "rating"]
+    lower = [m for m in made if getattr(m, "defined_for", "") == "relevance" and m.higher_is_better is False]
+    assert {type(metric).name for metric in lower if metric.family == "accuracy"} == {"fallout"}
 
 
 def test_judged_without_anything_relevant():

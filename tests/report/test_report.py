@@ -397,6 +397,21 @@ def test_lists_are_read_again_only_if_unchanged(tmp_path):
     assert not {"examples of users", "the exposure of low"} & {*given.missing}
 
 
+def test_lists_of_paths_are_read_again_if_they_are_all_files_of_a_folder(tmp_path):
+    rows = [(user, item) for user, items in RUNS["low"].items() for item in items]
+    frame = pl.DataFrame(rows, schema=["user", "item"], orient="row")
+    paths = [tmp_path / f"{at}.parquet" for at in range(2)]
+    for path, user_is_odd in zip(paths, (False, True), strict=True):
+        frame.filter((pl.col("user") % 2 == 1) == user_is_odd).write_parquet(path)
+    result = rw.evaluate(paths, TRUTH, "ndcg@4")
+    assert "the exposure of items" not in rw.report({"low": result}, truth=TRUTH).missing
+    frame.write_parquet(tmp_path / "more.parquet")
+    missing = rw.report({"low": result}, truth=TRUTH).missing["the exposure of items"]
+    assert "recommendations came from a list of paths, which a result does not keep: 2 files in" in missing
+    given = rw.report({"low": result}, truth=TRUTH, recommendations={"low": paths})
+    assert "the exposure of items" not in given.missing
+
+
 def test_thirds_keep_equal_users_together():
     users = pl.DataFrame({"user": [str(n) for n in range(9)], "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]})
     groups = [(label, len(inside)) for label, inside in behaviour._groups(users)]

@@ -4,11 +4,13 @@ import json
 import math
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
 import rankwise as rw
 from rankwise.core.view import Marked, TableView, as_json, html, latex, markdown, number, plain
+from rankwise.results.per_user import from_per_user
 
 
 def test_numbers():
@@ -41,6 +43,73 @@ def test_the_footnote_says_what_was_out_of_the_ordinary():
     assert "2 rows with tied scores" in who
     assert rules == ("relevant: every row of the ground truth; lists ordered by score (column 'score'), ties=expected")
     assert read == "recommendations: {user: [(item, number)]}; truth: {user: [items]}"
+
+
+def users_note(result: rw.Result) -> str:
+    return result.notes[-3]
+
+
+def test_notes_say_that_most_lists_are_shorter_than_the_largest_cutoff():
+    truth = {user: {0} for user in range(6)}
+    lengths = {0: 3, 1: 4, 2: 7, 3: 20, 4: 8}
+    result = rw.evaluate({user: list(range(n)) for user, n in lengths.items()}, truth, ["ndcg@5", "recall@9"])
+    note = "4 of 5 lists shorter than k = 9 (median length 7)"
+    assert users_note(result).endswith(f"(population=truth); 1 without a list; {note}")
+    assert note in result._repr_html_()
+    assert note in result.export("markdown")
+    assert not any("short" in name for name in result.counts)
+
+
+def test_notes_say_nothing_of_lists_if_half_are_long_enough_or_there_is_no_cutoff():
+    lists = {1: [5, 6, 7], 2: [5]}
+    for measures in ("ndcg@3", "mrr"):
+        assert "shorter" not in users_note(rw.evaluate(lists, {1: {5}, 2: {5}}, measures))
+    assert "1 of 1 list shorter than k = 4 (median length 3)" in users_note(rw.evaluate(lists, {1: {5}}, "ndcg@4"))
+
+
+def test_notes_say_nothing_of_lists_whose_lengths_are_not_known():
+    users = pl.DataFrame({"user": [1, 2], "ndcg@10": [0.5, 1.0]})
+    assert "shorter" not in users_note(from_per_user(users))
+    users = users.with_columns(list_length=pl.Series([3, 4]))
+    assert users_note(from_per_user(users)).endswith("2 of 2 lists shorter than k = 10 (median length 3.5)")
+
+
+def test_notes_say_once_that_lists_are_shorter_than_requested():
+    ranking = rw.rank(np.eye(3), 5)
+    notes = users_note(rw.evaluate(ranking, {0: {0}, 1: {1}, 2: {1}}, "ndcg@5"))
+    assert "3 lists shorter than requested: too few candidates" in notes
+    assert "k = 5" not in notes
+    assert "k = 9" in users_note(rw.evaluate(rw.rank(np.eye(3), 3), {0: {0}, 1: {1}, 2: {1}}, "ndcg@9"))
+
+
+def test_notes_say_once_that_users_have_nothing_left_to_rank():
+    class Model:
+        def predict(self, users):
+            return np.tile(np.arange(3.0), (len(users), 1))
+
+    truth, train = {1: {8}, 2: {9}}, {1: [7], 2: [7, 8, 9]}
+    result = rw.evaluate_model(Model(), truth, "recall@2", train=train, exclude_seen=True, items=[7, 8, 9])
+    assert result.counts["users_with_too_few_items"] == result.counts["users_with_nothing_to_rank"] == 1
+    assert "1 with nothing left to rank" in users_note(result)
+    assert "requested" not in users_note(result)
+
+
+def test_notes_say_once_what_is_counted_of_lists_and_of_the_truth():
+    lists, truth = {1: [5, 6], 2: [5, 6], 3: [5, 6]}, {1: {5: 1}, 2: {6: 0}, 4: {5: 1}}
+    ending = {
+        "truth": "; 1 without a list; 2 lists of users without relevant items; "
+        "1 user of the truth without relevant items",
+        "judged": "; 1 without a list; 1 without relevant items, as many users of the truth; "
+        "2 lists of users without relevant items",
+        "all": "; 1 without a list; 2 without relevant items, as many lists; "
+        "1 user of the truth without relevant items",
+    }
+    for population, expected in ending.items():
+        assert users_note(rw.evaluate(lists, truth, "mrr", population=population)).endswith(expected)
+    del lists[3]
+    assert users_note(rw.evaluate(lists, truth, "mrr")).endswith(
+        "; 1 without a list; 1 list of users without relevant items, as many users of the truth"
+    )
 
 
 def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not():

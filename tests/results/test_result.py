@@ -87,7 +87,8 @@ def test_provenance_says_it_all(result):
 
 def test_exports(result):
     csv = pl.read_csv(result.export("csv").encode())
-    assert csv.columns == ["measure", "k", "cell", "value", "users", "better", "label", "by", "group"]
+    assert csv.columns == ["measure", "k", "cell", "value", "users", "better", "label", "by", "group", "definition_of"]
+    assert csv["definition_of"].unique().to_list() == ["rankwise"]
     assert csv["value"][0] == result["ndcg@1"]
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
     markdown = result.export("markdown")

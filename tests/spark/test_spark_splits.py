@@ -224,10 +224,24 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     assert taken.values == masked.values
     assert taken.slices.equals(masked.slices)
     assert taken.counts["seen_items_taken_out"] == masked.counts["seen_items_taken_out"]
-    with pytest.raises(ParameterError, match="can be passed as train, not as truth"):
-        evaluate(lists, made, "recall@3")
+    with pytest.raises(ParameterError, match="can be passed as truth or train, not as baseline"):
+        evaluate(lists, made.test, "recall@3", baseline=made)
     with pytest.raises(ParameterError, match="no part 'validation'"):
         split(numbers, LeaveOut(1)).known("validation")
+
+
+def test_a_split_is_its_test_part_with_what_is_known_before_it(numbers):
+    rule = GlobalTime(share=0.4, target="last")
+    made, memory = split(numbers, rule), rule.split(NUMBERS)
+    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
+    measures, options = ["ndcg@3", "novelty@3"], {"columns": {"truth.relevance": "rating"}, "threshold": 2.5}
+    expected = rw.evaluate(lists, memory, measures, **options)
+    for truth in (made, memory):
+        result = evaluate(lists, truth, measures, **options)
+        assert result.values == expected.values
+        assert result.counts["truth_rows"] == expected.counts["truth_rows"]
+        assert result.split["id"] == expected.split["id"]
+    assert evaluate(lists, made, "novelty@3", train=made.test)["novelty@3"] != expected["novelty@3"]
 
 
 @pytest.mark.parametrize("rule", [KCore(9, 4), KCore(1, 10)], ids=repr)

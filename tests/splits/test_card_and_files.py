@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 import split_reference as plain
+from command_line import rankwise_here
 from rankwise import splits
 from rankwise.errors import EmptyError, FileError, OutputError, ParameterError
 from rankwise.splits.card import future_shares, torn_users
@@ -285,9 +286,29 @@ def test_results_of_different_splits_are_not_compared():
     assert rw.compare({"one": one, "again": again}, force=True) is not None
 
 
+def test_train_may_be_a_split_or_its_folder(tmp_path):
+    rows = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7, 5, 7, 8], "timestamp": [1, 2, 9, 3, 4, 8]})
+    split = rw.splits.GlobalTime(at=5).split(rows)
+    lists, truth = {1: [5, 7], 2: [6, 8]}, {1: [7], 2: [8]}
+    folder = split.save(tmp_path / "split")
+    lists_table = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 7, 6, 8], "rank": [1, 2, 1, 2]})
+    lists_table.write_csv(tmp_path / "run.csv")
+    split.test.write_csv(tmp_path / "truth.csv")
+    values = rw.evaluate(lists, truth, "arp@2", train=split.train).values
+    for train in (split, folder, str(folder)):
+        assert rw.evaluate(lists, truth, "arp@2", train=train).values == values
+    done = rankwise_here(
+        tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "arp@2", "--train", "split", "--format", "csv"
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[1].split(",")[3]) == values["arp@2"]
+
+
 def test_folds_are_not_a_truth():
     with pytest.raises(ParameterError, match="one after the other"):
         rw.evaluate({1: [2]}, splits.KFold(2).split(TABLE), "recall@2")
+    with pytest.raises(ParameterError, match="one after the other"):
+        rw.evaluate({1: [2]}, {1: [2]}, "arp@2", train=splits.KFold(2).split(TABLE))
 
 
 def test_warm_and_cold_side_by_side():

@@ -67,6 +67,18 @@ def test_an_index_called_as_a_column_is():
     assert rw.evaluate(shifted.reset_index(drop=True), TRUTH, "mrr")["mrr"] == 0.75
 
 
+def test_levels_of_a_series_without_names_are_an_error_whose_hint_works():
+    scores = RANKED.set_index(["user", "item", "rank"])["score"]
+    by_name = rw.evaluate(scores, TRUTH, "mrr")["mrr"]
+    for names in ([None, None, None], [None, "item", "rank"], ["user", None, "rank"]):
+        series = scores.rename_axis(names)
+        with pytest.raises(ColumnError, match="levels of the index of a Series have no names") as raised:
+            rw.evaluate(series, TRUTH, "mrr")
+        named = eval(raised.value.hint.partition(": ")[2], {"series": series})
+        assert rw.evaluate(named, TRUTH, "mrr", columns={"rank": None})["mrr"] == by_name
+    assert rw.evaluate(scores.rename_axis(["user", "item", None]), TRUTH, "mrr")["mrr"] == by_name
+
+
 def test_levels_of_a_series():
     scores = RANKED.set_index(["user", "item", "rank"])["score"]
     assert rw.evaluate(scores, TRUTH, "mrr")["mrr"] == 0.75

@@ -34,6 +34,9 @@ CONTAINERS = {
     "tuples": TRIPLES,
     "tuple of tuples": tuple(TRIPLES),
     "records": FRAME.to_dict("records"),
+    "records by user": {
+        user: rows.to_dict("records") for user, rows in FRAME.drop(columns="user").groupby(FRAME["user"])
+    },
     "columns": FRAME.to_dict("list"),
     "pandas' JSON": FRAME.to_dict(),
     "series of lists": pd.Series(LISTS),
@@ -120,6 +123,10 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         ([{"user": 1, "item": 1}, {"user": 1, "item": "2"}], "column .item. holds values of several types"),
         ({"\ud800": [1]}, "ids are integers or strings"),
         ({1: [(5, "x")]}, "the score must be a number"),
+        ({1: [{"item": 5}], 2: [6]}, "items, .item, number. pairs or records, and these hold several"),
+        ({1: [{"user": 2, "item": 5}]}, "records by user have a user of their own"),
+        ({1: [{"item": (5, 6)}]}, "this is a tuple"),
+        ({1: [{"thing": 5}]}, "there is no column for the item"),
         (pl.DataFrame({"user": [1], "item": [[1, 2]], "scores": [[0.5]]}), "different lengths"),
         (pl.DataFrame({"user": [1], "item": [1], "items": [[1, 2]]}), "could be the item"),
         (5, "not understood"),
@@ -238,6 +245,15 @@ def test_a_series_with_one_row_per_interaction():
     assert rw.evaluate(by_user, TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
     truth = pd.DataFrame(JUDGED, columns=["user", "item", "x"]).set_index("user")["item"]
     assert rw.evaluate(LISTS, truth, "recall@2").counts["truth_rows"] == 3
+
+
+def test_fields_of_records_by_user_are_columns():
+    lists = {"a": [{"asin": "y", "place": 2}, {"asin": "x", "place": 1}], "b": [{"asin": "z", "place": 1}], "c": []}
+    result = rw.evaluate(lists, TRUTH, CELLS, columns={"recommendations.rank": "place"})
+    assert result.values == rw.evaluate(LISTS, TRUTH, CELLS).values
+    assert "recommendations: records by user (user, item=asin, rank=place)" in repr(result)
+    stars = {"a": [{"item": "x", "stars": 5}, {"item": "y", "stars": 2}], "b": [{"item": "z", "stars": 4}]}
+    assert rw.evaluate(LISTS, stars, "recall@2", threshold=4).per_user["n_relevant"].to_list() == [1, 1]
 
 
 def test_named_tuples_are_read_by_name():

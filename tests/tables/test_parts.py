@@ -57,6 +57,41 @@ def test_a_truth_in_a_folder_is_evaluated(tmp_path):
     assert result.values == rw.evaluate(WHOLE, TRUTH, "ndcg@2").values
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 50])
+def test_a_folder_in_chunks_is_the_folder(folder, rows):
+    SECOND[:0].write_parquet(folder / "part-00002.parquet")
+    for source in (folder, str(folder), paths(folder)):
+        at_once, chunked = (rw.evaluate(source, TRUTH, "ndcg@2", chunk_rows=n) for n in (None, rows))
+        assert chunked.values == at_once.values
+        assert chunked.provenance["inputs"] == at_once.provenance["inputs"]
+        assert {table.sha256 for table in rw.read_chunks(source, rows)} == {table_hash(source)}
+    assert len(list(rw.read_chunks(folder, 50))) == 1
+
+
+def test_users_across_the_files_of_a_folder_are_in_one_chunk(tmp_path):
+    for at, zone in enumerate(("a", "b", "c")):
+        (tmp_path / f"zone={zone}").mkdir()
+        part = pl.DataFrame({"item": [5 + at, 8 + at]})
+        part.write_parquet(tmp_path / f"zone={zone}" / "0.parquet")
+    chunks = list(rw.read_chunks(tmp_path, 1, columns={"user": "zone"}))
+    assert [table.frame["user"].to_list() for table in chunks] == [["a"] * 2, ["b"] * 2, ["c"] * 2]
+    rows = WHOLE.filter(pl.col("user") == 1)
+    for at in range(2):
+        (tmp_path / "lists").mkdir(exist_ok=True)
+        rows[at : at + 1].write_parquet(tmp_path / "lists" / f"{at}.parquet")
+    (table,) = rw.read_chunks(tmp_path / "lists", 1)
+    assert table.frame["item"].to_list() == [6, 7]
+
+
+def test_a_folder_that_is_no_table_is_refused_in_chunks(tmp_path, folder):
+    SECOND.drop("score").write_parquet(paths(folder)[1])
+    with pytest.raises(ColumnError, match="do not have the same columns"):
+        rw.evaluate(folder, TRUTH, "ndcg@2", chunk_rows=2)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match="no files in this folder"):
+        rw.evaluate(tmp_path / "empty", TRUTH, "ndcg@2", chunk_rows=2)
+
+
 def test_text_for_items_stays_their_ids():
     assert read_table(["a", "b"], "items").frame["item"].to_list() == ["a", "b"]
 

@@ -106,7 +106,8 @@ def command(
     Both are files: Parquet, CSV or TSV with a header, JSON, JSON lines, MovieLens '::', RecBole
     .inter, TREC run and qrels, also compressed (gz, bz2, xz, zst, zip); '-' is standard input.
     TRUTH may also be a folder that `rankwise split` wrote: its test part, with its training part
-    as --train. Metrics that describe lists (coverage, Gini, novelty, …) need no TRUTH.
+    as --train; --train may be such a folder too. Metrics that describe lists (coverage, Gini,
+    novelty, …) need no TRUTH.
 
     --convention NAME reproduces the values of another library; `rankwise conventions` lists the
     names, and --convention all prints the metrics under every one of them.

@@ -104,7 +104,8 @@ class Options:
     undefined: Undefined = declare_option(
         "skip",
         "Value of accuracy metrics for an evaluated user without relevant items. "
-        '``"skip"``: none; ``"zero"``: 0; ``"nan"``: NaN, as is then the mean.',
+        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: NaN, '
+        "as is then the mean.",
         choices=Undefined,
         agreement="per_metric",
     )

@@ -25,7 +25,7 @@ from rankwise.measures.read import MeasureLike
 from rankwise.results.group_columns import HISTORY
 from rankwise.results.result import Result
 from rankwise.tables.chunks import Chunks
-from rankwise.tables.on_disk import file_hash
+from rankwise.tables.parts import table_hash
 from rankwise.tables.seen import take_out_seen
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -68,9 +68,10 @@ def evaluate(
         novelty, diversity, popularity), and the users with a list are evaluated.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
-    train : table, path or mapping, optional
+    train : table, path, mapping or Split, optional
         Training interactions, for the popularity of items and each user's training history. Their
-        items belong to the catalogue.
+        items belong to the catalogue. Of a split, or the folder of one, what is known before the
+        test part.
     items : table, path, mapping, matrix or iterable of ids, optional
         The catalogue, with or without item data: categories, feature vectors, groups,
         propensities. ``{"item": [...], "genres": [...]}``, or the feature matrix of items that are
@@ -83,8 +84,8 @@ def evaluate(
         The lists of another run, in any form that recommendations may have, for metrics of the
         overlap of two runs.
     chunk_rows : int, optional
-        Read a Parquet file of recommendations in chunks of about this many rows, so that it need
-        not fit in memory. Its rows must be grouped by user.
+        Read a Parquet file of recommendations, or a folder or list of them, in chunks of about this
+        many rows, so that it need not fit in memory. Its rows must be grouped by user.
     %(options)s
 
     Returns
@@ -221,12 +222,12 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
 
 
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
-    """Evaluate a Parquet file piece by piece, and hash it meanwhile."""
+    """Evaluate Parquet piece by piece, and hash it meanwhile."""
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
     said: list[str] | None = None
     with ThreadPoolExecutor(1) as pool, progress_bar(chunks.total, "rows", shown=settings.progress) as bar:
-        digest = pool.submit(file_hash, chunks.file)
+        digest = pool.submit(table_hash, chunks.path)
         for chunk in chunks:
             if said is None:
                 assert isinstance(chunk, Recommendations)

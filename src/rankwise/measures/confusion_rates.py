@@ -121,7 +121,9 @@ class FallOut(_OfConfusion):
 
     FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
     Users for whom every item is relevant have no value. Range [0, 1]; lower is better. The
-    catalogue is ``items``, or by default all items seen.
+    catalogue is ``items``, or by default all items seen. 0, the best value, is also that of a user
+    without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever
+    the list: with ``population="both"`` neither is in the mean.
 
     Parameters
     ----------

@@ -175,11 +175,16 @@ class Comparison:
             JSON also holds settings and values; LaTeX needs the package booktabs.
         """
         return export(
-            format,
-            self.to_dict,
-            table=lambda: self.table.with_columns(pl.col("flags").list.join("; ")),
-            views=lambda: [system_view(self.table, self.settings)],
+            format, self.to_dict, table=self._csv_table, views=lambda: [system_view(self.table, self.settings)]
         )
+
+    def _csv_table(self) -> pl.DataFrame:
+        """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
+        names = self.table["measure"].unique().to_list()
+        by_name = {name: [result.definition_of(name) for result in self.results.values()] for name in names}
+        whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
+        definition = pl.col("measure").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
+        return self.table.with_columns(pl.col("flags").list.join("; "), definition)
 
     def __repr__(self) -> str:
         return plain(pair_view(self.table, self.settings))

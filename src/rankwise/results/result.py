@@ -18,7 +18,7 @@ from rankwise.errors import MeasureError, MissingValueError, ParameterError, Usa
 from rankwise.measures.cell_labels import read_label
 from rankwise.measures.measure import Measure, ValueKind
 from rankwise.measures.read import parse
-from rankwise.results.display.result_view import footnote, result_views
+from rankwise.results.display.result_view import footnote, result_views, short_lists
 from rankwise.results.folder import write_folder
 from rankwise.results.group_columns import check_clusters, within
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
@@ -168,6 +168,18 @@ class Result(Mapping[str, float]):
         measures = (measure for measure in self.measures if cell in measure.cells)
         return next((measure.higher_is_better for measure in measures), None)
 
+    def definition_of(self, cell: str) -> str | None:
+        """Return whose definition a value follows: the convention's name, or ``"rankwise"``; None if unknown.
+
+        Metrics that a convention does not have follow rankwise's own definition.
+        """
+        convention = self.provenance["settings"].get("convention")
+        if convention in (None, "default"):
+            return convention and "rankwise"
+        own = self.provenance.get("own_definitions", {})
+        names = (str(m) for m in self.measures if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
+        return next(("rankwise" if name in own else convention for name in names), None)
+
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""
         if self.kinds.get(cell) != "mean":
@@ -286,17 +298,34 @@ class Result(Mapping[str, float]):
         return tidy_values(self.measures, self.values, self.per_user, self.label)
 
     def _long_table(self) -> pl.DataFrame:
-        """Return one row per value, those of groups of users below."""
-        if self.slices is None:
-            return self.scores
-        groups = tidy_groups(self.measures, self.slices, self.label)
-        return pl.concat([self.scores, groups], how="diagonal")
+        """Return one row per value, those of groups of users below, and whose definition each follows."""
+        table = self.scores
+        if self.slices is not None:
+            groups = tidy_groups(self.measures, self.slices, self.label)
+            table = pl.concat([table, groups], how="diagonal")
+        definitions = [
+            (str(measure @ ()), k, self.definition_of(cell))
+            for measure in self.measures
+            for k, cell in zip(measure.k or (None,), measure.cells, strict=True)
+        ]
+        schema = {"measure": pl.String, "k": pl.Int64, "definition_of": pl.String}
+        by = pl.DataFrame(definitions, schema=schema, orient="row")
+        return table.join(by, on=["measure", "k"], how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def notes(self) -> list[str]:
         """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
-        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on)
+        short = self._short_lists()
+        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on, short)
+
+    def _short_lists(self) -> str:
+        """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
+        users: pl.DataFrame | None = self.__dict__.get("per_user")  # those in Spark are not collected for a note
+        cutoffs = [k for measure in self.measures for k in measure.k]
+        if users is None or "list_length" not in users.columns or not cutoffs:
+            return ""
+        return short_lists(users["list_length"], max(cutoffs), self.counts)
 
     def _views(self) -> list[TableView]:
         return result_views(self.measures, self.values, self.slices, self.label, self.notes)
@@ -332,8 +361,10 @@ class Result(Mapping[str, float]):
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON also holds counts and provenance. LaTeX has one ``table`` of values, labelled
-            ``tab:rankwise-values``, and one of groups; it needs the package booktabs.
+            JSON also holds counts and provenance. CSV has the columns of `scores`, and
+            ``definition_of``: the convention, or ``rankwise`` for metrics that it does not have.
+            LaTeX has one ``table`` of values, labelled ``tab:rankwise-values``, and one of groups;
+            it needs the package booktabs.
         """
         return export(format, self.to_dict, self._long_table, self._views)
 

@@ -18,7 +18,9 @@ from rankwise.spark.engine import Engine
 from rankwise.spark.run import check_buckets
 from rankwise.spark.sessions import active_session
 from rankwise.spark.spark_result import SparkResult
+from rankwise.spark.splits import SparkSplit
 from rankwise.spark.tables import collected, is_spark, read_spark
+from rankwise.splits.split import Split
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -55,9 +57,11 @@ def evaluate(
         rating), as ALS of Spark ML returns them, whose ratings are the scores. A path is read by
         Spark: Parquet, ORC, CSV or JSON lines; if all tables are folders that
         `rankwise.spark.bucket` wrote, buckets are read directly from their files.
-    truth : DataFrame or path, optional
+    truth : DataFrame, path or SparkSplit, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
-        ``relevance``. It is not needed for metrics that describe lists.
+        ``relevance``. Of a `SparkSplit`, or a `rankwise.splits.Split`, the test part is the ground
+        truth, the split is ``train`` unless that is given, and the result keeps the card. It is not
+        needed for metrics that describe lists.
     measures : str, measure, or a list of them, default=DEFAULT_MEASURES
         The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` raise an
         error, because they need all training interactions on one machine.
@@ -111,6 +115,8 @@ def evaluate(
     check_buckets(buckets)
     if collect is not None:
         check_flag(collect=collect)
+    if train is None and isinstance(truth, SparkSplit | Split):
+        train = truth
     if truth is None:
         settings = without_truth(settings)
     sources: dict[Any, Any] = {

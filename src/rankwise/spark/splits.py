@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -17,7 +17,7 @@ from rankwise.errors import EmptyError, ParameterError
 from rankwise.spark.sessions import errors_of_spark
 from rankwise.spark.split_labels import core_of, filtered, label_rows
 from rankwise.spark.split_rows import Extent, SparkRows, extent_columns, hashed, read_interactions
-from rankwise.spark.tables import SparkTable, empty_of
+from rankwise.spark.tables import SparkTable, empty_of, named
 from rankwise.splits.card import card_of, known_rows
 from rankwise.splits.entities import UserHoldout
 from rankwise.splits.filters import Deduplicate, KCore, MinRating, MinRows
@@ -26,7 +26,7 @@ from rankwise.splits.splitter import Splitter, refuse_empty
 from rankwise.splits.temporal import GlobalTime
 from rankwise.splits.times import TimeUnit
 from rankwise.tables.cards import one_line
-from rankwise.tables.columns import Columns, TableRole
+from rankwise.tables.columns import Columns, TableRole, choose
 from rankwise.tables.table import TRAINED, Table
 
 __all__ = ["SparkSplit", "k_core", "split"]
@@ -90,21 +90,34 @@ class SparkSplit:
             )
         return reduce(DataFrame.union, (self.parts[name] for name in _known_parts(self.parts, part, "user")))
 
-    def as_spark(self, role: TableRole) -> SparkTable:
-        """Return the rows known before the test part as training interactions of an evaluation."""
-        if role != "train":
+    def as_spark(self, role: TableRole, columns: Columns | None = None) -> SparkTable:
+        """Return the rows for a role: test as ground truth, and what is known before it as training.
+
+        ``columns`` name columns that the split itself had no need of, such as the relevance.
+        """
+        if role not in ("truth", "train"):
             raise ParameterError(
-                f"a split of a Spark table can be passed as train, not as {role}",
+                f"a split of a Spark table can be passed as truth or train, not as {role}",
                 hint="pass one of its parts: split.train, split.test",
             )
+        if role == "truth":
+            return self._truth(columns)
         frames = (
             self._rows[name].frame.select("user", "item", sf.lit(name == "train").alias(TRAINED))
             for name in _known_parts(self._rows, "test", "user")
         )
         frame, table = reduce(DataFrame.union, frames), self._whole.table
-        columns = {name: table.columns[name] for name in ("user", "item")}
+        ids = {name: table.columns[name] for name in ("user", "item")}
         source = f"rows known before the test part of {table.source}"
-        return SparkTable(frame, Table(empty_of(frame), role, source, table.format, columns))
+        return SparkTable(frame, Table(empty_of(frame), role, source, table.format, ids))
+
+    def _truth(self, columns: Columns | None) -> SparkTable:
+        """Return the test part as the ground truth, with the card of this split."""
+        whole = self._whole.table
+        names = {**whole.columns, **choose(columns, "truth")}
+        truth = named(self.test, "truth", {f"truth.{role}": name for role, name in names.items()})
+        empty = replace(truth.empty, source=f"test part of {whole.source}", format=whole.format, split=self.card)
+        return replace(truth, empty=empty)
 
     @cached_property
     def card(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ __all__ = [
     "column",
     "empty_of",
     "is_spark",
+    "named",
     "read_spark",
     "send",
     "small_strings",
@@ -133,9 +134,9 @@ def read_spark(
     if is_spark(source):
         if repeatable:
             _check_repeatable(source, role)
-        return _named(source, role, columns)
+        return named(source, role, columns)
     if hasattr(source, "as_spark"):  # a split of a Spark table: a table of Connect has any attribute
-        table: SparkTable = source.as_spark(role)
+        table: SparkTable = source.as_spark(role, columns)
         return table
     local = read_table(source, role, columns)
     ordered = {"rank", "score"} & set(local.frame.columns)
@@ -150,7 +151,7 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
     """Return the table of a path, which may be a folder that `rankwise.spark.bucket` wrote."""
     files = open_bucketed(path)
     if files is None:
-        table = _named(_read_path(spark, path), role, columns)
+        table = named(_read_path(spark, path), role, columns)
     else:
         lists = {"recommendations", "baseline"}
         if files.role != role and not {files.role, role} <= lists:
@@ -161,7 +162,7 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
                 hint=f"rankwise.spark.bucket(table, path, role={role!r})",
             )
         frame = _read_path(spark, files.uri).select(*map(column, files.columns))
-        table = _named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
+        table = named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
     return replace(table, empty=replace(table.empty, source=path), files=files)
 
 
@@ -210,7 +211,7 @@ def empty_of(frame: DataFrame) -> pl.DataFrame:
     return pl.DataFrame(schema.empty_table())
 
 
-def _named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
+def named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
     """Return a DataFrame with standard column names."""
     _check_names(source.columns, role)
     source = _one_row_per_item(source, role)

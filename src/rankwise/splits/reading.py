@@ -102,20 +102,27 @@ def read(
 def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> tuple[Any, Any]:
     """Return ground truth and training interactions, those of a split if it is the ground truth.
 
-    ``columns`` are those of the evaluation; in a split they may name the relevance.
+    Either may be the folder of a split. ``columns`` are those of the evaluation; in a split they may
+    name the relevance.
     """
-    if isinstance(truth, str | Path) and is_folder(truth) and not is_table_folder(truth):
-        truth = read(truth)
-    if isinstance(truth, Folds):
-        raise ParameterError(
-            "several folds are evaluated one after the other",
-            found=repr(truth),
-            hint="evaluate each: for split in folds: …; the folder DIR/0 is the first fold",
-        )
+    truth, train = _of_folder(truth), _of_folder(train)
     if isinstance(truth, Split):
         train = truth.as_table("train") if train is None else train
         truth = truth.as_table("truth", columns)
-    return truth, train
+    return truth, train.as_table("train") if isinstance(train, Split) else train
+
+
+def _of_folder(source: Any) -> Any:
+    """Return the split in a folder, or the source as it is; raise if it is several folds."""
+    if isinstance(source, str | Path) and is_folder(source) and not is_table_folder(source):
+        source = read(source)
+    if isinstance(source, Folds):
+        raise ParameterError(
+            "several folds are evaluated one after the other",
+            found=repr(source),
+            hint="evaluate each: for split in folds: …; the folder DIR/0 is the first fold",
+        )
+    return source
 
 
 class _SplitFiles(NamedTuple):

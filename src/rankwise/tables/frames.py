@@ -196,10 +196,26 @@ def series_as_frame(
     number = number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)
+    _check_level_names([*source.index.names], frame.columns, role, given)
     is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in given.values()
     if is_known or number in given or number not in ROLES[role]:
         return frame, given
     return frame, {**given, number: name}
+
+
+def _check_level_names(levels: list[Any], columns: list[str], role: TableRole, given: Mapping[str, str | None]) -> None:
+    """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
+    missing = [one for one in ("user", "item") if one not in given and not names_of(columns, role, one)]
+    if not missing or levels.count(None) < len(missing):
+        return
+    names = iter(missing)
+    named = [next(names, f"level_{at}") if level is None else level for at, level in enumerate(levels)]
+    raise ColumnError(
+        "levels of the index of a Series have no names, and one of them should be the " + " and one the ".join(missing),
+        where=role,
+        found=f"levels {levels}",
+        hint=f"name them, in their order: series.rename_axis({named})",
+    )
 
 
 def _check_users(index: Any, role: TableRole) -> None:

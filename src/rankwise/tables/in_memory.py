@@ -16,6 +16,7 @@ from rankwise.tables.columns import ROLES, TableRole, names_of
 from rankwise.tables.validation import check_exact
 
 __all__ = [
+    "columns_of",
     "from_document",
     "from_mapping",
     "from_mapping_of_columns",
@@ -32,10 +33,10 @@ __all__ = [
 def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return a mapping as a frame, and its layout.
 
-    Layouts are ``{user: [items]}``, ``{user: item}``, ``{user: [(item, number)]}`` and
-    ``{user: {item: number}}``; for users also ``{user: number}``, their weights; and for all tables
-    columns by name, ``{"user": [...], "item": [...]}``. A number is a recommendation's score, else
-    a relevance.
+    Layouts are ``{user: [items]}``, ``{user: item}``, ``{user: [(item, number)]}``,
+    ``{user: {item: number}}`` and ``{user: [records]}``, columns by name; for users also
+    ``{user: number}``, their weights; and for all tables columns by name,
+    ``{"user": [...], "item": [...]}``. A number is a recommendation's score, else a relevance.
     """
     as_columns = _columns(source, role)
     if as_columns is not None:
@@ -49,6 +50,10 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     one_each = all(kept is value for kept, value in zip(items, source.values(), strict=True))
     layout = "{user: [items]}" if one_each else "{user: item}"
     flat = list(chain.from_iterable(items))
+    owner = np.repeat(np.arange(len(users)), lengths)
+    ids = id_series("user", users, role).gather(owner)
+    if not isinstance(first, Mapping) and flat and isinstance(flat[0], Mapping):
+        return _records_by_user(ids, flat, role), "records by user"
     if isinstance(first, Mapping):
         layout = "{user: {item: number}}"
         numbers = list(chain.from_iterable(value.values() for value in items))
@@ -64,12 +69,30 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
             )
         numbers = [pair[1] for pair in flat]
         flat = [pair[0] for pair in flat]
-    owner = np.repeat(np.arange(len(users)), lengths)
-    ids = id_series("user", users, role).gather(owner)
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
         frame = frame.with_columns(number_series(number_column(role), numbers, role))
     return frame, layout
+
+
+def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
+    """Return one row per record, with the columns by name and the user."""
+    other = next((record for record in records if not isinstance(record, Mapping)), None)
+    if other is not None:
+        raise InputError(
+            f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
+            found=f"{records[0]!r} and {other!r}",
+        )
+    frame = _from_records(records, role)
+    names = names_of(frame.columns, role, "user")
+    if names:
+        raise InputError(
+            f"{role}: records by user have a user of their own",
+            where=f"user {users[0]!r}",
+            found=repr(records[0])[:80],
+            hint=f"drop {names[0]!r}, or pass all records as one list",
+        )
+    return frame.insert_column(0, users)
 
 
 def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
@@ -332,8 +355,13 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
 
 
 def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
-    names = dict.fromkeys(chain.from_iterable(source))
-    return from_mapping_of_columns({n: [row.get(n) for row in source] for n in names}, where)
+    return from_mapping_of_columns(columns_of(source), where)
+
+
+def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return records as columns by name, None where a record lacks a field."""
+    rows = list(records)
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
 
 
 def from_document(document: Any, where: str) -> pl.DataFrame:

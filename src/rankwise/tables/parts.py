@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import polars as pl
@@ -18,10 +18,11 @@ from rankwise.tables.columns import TableRole
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.formats import Format
 from rankwise.tables.on_disk import file_hash, file_state, is_folder, is_parquet, json_hash
-from rankwise.tables.parquet import Wanted
+from rankwise.tables.parquet import Wanted, scan_parquet
 
-__all__ = ["is_list_of_paths", "is_table_folder", "read_parts", "table_hash"]
+__all__ = ["folder_of_list", "is_list_of_paths", "is_table_folder", "read_parts", "scan_parts", "table_hash"]
 
+_Frame = TypeVar("_Frame", pl.DataFrame, pl.LazyFrame)
 _SUFFIXES = (".parquet", ".pq")
 _SPLIT = {"train", "validation", "valid", "val", "test"}
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -62,7 +63,7 @@ def read_parts(
         If they do not have the same columns.
     """
     name, files, folders = _named_files(source)
-    keys = pl.DataFrame([_typed(key, [values[key] for values in folders]) for key in folders[0]])
+    keys = _keys(folders)
     raws: list[RawFile] = []
     for row, file in enumerate(files):
         raw = _read_part(file, keys[row : row + 1], wanted, progress)
@@ -75,12 +76,41 @@ def read_parts(
     return RawFile(frame, Format("parquet"), name, digest, names=raws[0].names)
 
 
-def table_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the Parquet files in a folder."""
-    if not is_table_folder(path):
-        return file_hash(path)
-    _, files, folders = _named_files(path)
+def scan_parts(
+    source: str | Path | Sequence[str | Path], wanted: Wanted
+) -> tuple[str, list[pl.LazyFrame], tuple[str, ...]]:
+    """Return the name of a table, the columns of each file that are wanted, and the names of all columns.
+
+    Files are as for `read_parts`, with the same errors.
+    """
+    name, files, folders = _named_files(source)
+    keys = _keys(folders)
+    scans: list[pl.LazyFrame] = []
+    first: RawFile | None = None
+    for row, file in enumerate(files):
+        chosen, wanted_of_file = _columns_of_file(keys, wanted)
+        scan, names = scan_parquet(file, wanted_of_file)
+        scan = _with_keys(scan, names, file, keys[row : row + 1], chosen)
+        raw = RawFile(scan.head(0).collect(), Format("parquet"), str(file), names=(*names, *keys.columns))
+        first = first or raw
+        _check_same_columns(first, raw)
+        scans.append(scan.select(first.frame.columns))
+    assert first is not None
+    return name, scans, first.names
+
+
+def table_hash(source: str | Path | Sequence[str | Path]) -> str:
+    """Return the SHA-256 of a file, or of the Parquet files in a folder or list."""
+    if isinstance(source, str | Path) and not is_table_folder(source):
+        return file_hash(source)
+    _, files, folders = _named_files(source)
     return _hash(folders, [file_hash(file) for file in files])
+
+
+def folder_of_list(name: str) -> Path | None:
+    """Return the folder that all files of a list are in, from the name of their table; None of other tables."""
+    count, _, folder = name.partition(" files in ")
+    return Path(folder) if count.isdecimal() and folder else None
 
 
 def _hash(folders: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str:
@@ -90,6 +120,19 @@ def _hash(folders: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str:
 
 def _read_part(file: Path, keys: pl.DataFrame, wanted: Wanted | None, progress: bool | None) -> RawFile:
     """Return one file with the values of its folders, a row of ``keys``, as columns."""
+    chosen, wanted_of_file = _columns_of_file(keys, wanted)
+    raw = read_file(file, wanted=wanted_of_file, progress=progress)
+    frame = _with_keys(raw.frame, raw.names, file, keys, chosen)
+    return replace(raw, frame=frame, names=(*raw.names, *keys.columns))
+
+
+def _keys(folders: Sequence[Mapping[str, str]]) -> pl.DataFrame:
+    """Return the columns that folders are named for, with a row for each file."""
+    return pl.DataFrame([_typed(key, [values[key] for values in folders]) for key in folders[0]])
+
+
+def _columns_of_file(keys: pl.DataFrame, wanted: Wanted | None) -> tuple[set[str], Wanted]:
+    """Return the names of folders that are columns of the table, once the file is read; and what is read of it."""
     chosen: set[str] = set(keys.columns)
 
     def wanted_of_file(schema: Mapping[str, Any]) -> Collection[str]:
@@ -99,8 +142,12 @@ def _read_part(file: Path, keys: pl.DataFrame, wanted: Wanted | None, progress: 
         chosen.intersection_update(every)
         return every.intersection(schema) or [*schema][:1]  # a table without columns has no rows
 
-    raw = read_file(file, wanted=wanted_of_file, progress=progress)
-    both = [key for key in keys.columns if key in raw.names]
+    return chosen, wanted_of_file
+
+
+def _with_keys(frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFrame, chosen: set[str]) -> _Frame:
+    """Return a file with the chosen values of its folders, a row of ``keys``, as columns."""
+    both = [key for key in keys.columns if key in names]
     if both:
         raise ColumnError(
             "a column is in this file and in the name of its folder",
@@ -109,7 +156,7 @@ def _read_part(file: Path, keys: pl.DataFrame, wanted: Wanted | None, progress: 
             hint="rename one of them",
         )
     values = [pl.lit(keys[key][0], keys.schema[key]).alias(key) for key in keys.columns if key in chosen]
-    return replace(raw, frame=raw.frame.with_columns(values), names=(*raw.names, *keys.columns))
+    return frame.with_columns(values)
 
 
 def _named_files(source: str | Path | Sequence[str | Path]) -> tuple[str, list[Path], list[dict[str, str]]]:

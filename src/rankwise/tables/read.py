@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,11 @@ from rankwise.tables.frames import (
     readable_columns,
     series_as_frame,
 )
-from rankwise.tables.in_memory import from_mapping, from_rows, refuse_tuples, rows_of
+from rankwise.tables.in_memory import columns_of, from_mapping, from_rows, refuse_tuples, rows_of
 from rankwise.tables.on_disk import file_state, is_folder
 from rankwise.tables.parquet import Wanted
 from rankwise.tables.parts import is_list_of_paths, read_parts
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Recommendations, Table, Tables, names_no_columns
 from rankwise.tables.text_columns import IDS, from_text
 from rankwise.tables.typed_columns import Numbers
 from rankwise.tables.validation import (
@@ -198,15 +199,15 @@ def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progres
         return from_frame(readable_columns(source, role), role, given, role, f"{library} table")
     if isinstance(source, Mapping):
         frame, layout = from_mapping(source, role)
-        if layout == "columns":
-            refuse_tuples(source, role, given)
-            return from_frame(frame, role, given, role, layout)
-        return as_table(frame, role, role, layout)
+        if names_no_columns(layout):
+            return as_table(frame, role, role, layout)
+        refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, given)
+        return from_frame(frame, role, given, role, layout)
     if role != "items" and isinstance(source, list | tuple) and rows_of(source):
         frame, layout = from_rows(source, role)
         if layout == "records":
-            rows = [row if isinstance(row, Mapping) else row._asdict() for row in source]
-            refuse_tuples({name: [row.get(name) for row in rows] for name in rows[0]}, role, given)
+            rows = (row if isinstance(row, Mapping) else row._asdict() for row in source)
+            refuse_tuples(columns_of(rows), role, given)
             return from_frame(frame, role, given, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)

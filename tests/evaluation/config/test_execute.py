@@ -15,6 +15,7 @@ from rankwise.evaluation.config.execute import execute
 from rankwise.evaluation.config.experiment import read_experiment
 from rankwise.evaluation.config.inputs import over_candidates
 from rankwise.evaluation.config.starter import starter_text
+from rankwise.tables.parts import table_hash
 from rankwise.tables.read import read_table
 
 PLAIN = "output: {report: false, audit: false}\n"
@@ -63,6 +64,22 @@ comparison: {baseline: popular, primary: ndcg@5, alpha: 0.1}
     assert outcome.comparisons[0].table.equals(compared.table, null_equal=True)
     saved = rw.Comparison.load(outcome.folder)
     assert saved.table.equals(compared.table, null_equal=True)
+
+
+@pytest.mark.parametrize("source", ["parts", "{path: parts, format: parquet}"])
+def test_lists_may_be_a_folder_of_parquet_files(files, source):
+    lists = pl.read_csv(files / "near.csv")
+    (files / "parts").mkdir()
+    for at, rows in enumerate((slice(0, 100), slice(100, None))):
+        lists[rows].write_parquet(files / "parts" / f"{at}.parquet")
+    outcome = run(files, f"data: {{truth: split}}\nsystems: {{near: {source}}}\n" + PLAIN)
+    same(outcome.results["near"], rw.evaluate(files / "near.csv", files / "split", outcome.results["near"].measures))
+    resolved = yaml.safe_load((outcome.folder / "config.yaml").read_text(encoding="utf-8"))
+    assert resolved["systems"]["near"]["sha256"] == table_hash(files / "parts")
+    same(execute(read_experiment(outcome.folder / "config.yaml")).results["near"], outcome.results["near"])
+    lists[:5].write_parquet(files / "parts" / "2.parquet")
+    with pytest.raises(FileError, match="not the one that the configuration was resolved for"):
+        execute(read_experiment(outcome.folder / "config.yaml"))
 
 
 RUNS = {

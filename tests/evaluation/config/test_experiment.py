@@ -278,7 +278,8 @@ def test_single_mistakes(files, text, mistake):
             "activity: these groups of users need training interactions",
         ),
         ("data: {truth: {path: split, separator: ';'}}\nsystems: near.csv\n", "format: csv"),
-        ("data: {truth: split}\nsystems: split\n", "is a folder"),
+        ("data: {truth: split}\nsystems: split\n", "is a folder, and not of Parquet files"),
+        ("data: {truth: {path: split, format: csv}}\nsystems: near.csv\n", "the files of a folder tell their format"),
     ],
 )
 def test_mistakes_about_tables(files, text, mistake):

@@ -23,7 +23,7 @@ from rankwise.tables.cards import card_beside
 from rankwise.tables.columns import TableRole
 from rankwise.tables.files import read_file
 from rankwise.tables.formats import Declared
-from rankwise.tables.on_disk import file_hash
+from rankwise.tables.parts import table_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Recommendations, Table
 
@@ -101,14 +101,14 @@ class Inputs:
         if source is None:
             return None
         path = self.experiment.path(source)
-        if source.sha256 is not None and file_hash(path) != source.sha256:
+        if source.sha256 is not None and table_hash(path) != source.sha256:
             raise FileError(
                 "this file is not the one that the configuration was resolved for",
                 where=str(path),
                 hint="leave sha256 out to evaluate it as it is",
             )
         if not self._local or path.is_dir() or role == "interactions":
-            return str(path) if source.format is None else self._declared(path, source)
+            return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
         columns = self.experiment.settings.columns
         if role == "recommendations":
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}

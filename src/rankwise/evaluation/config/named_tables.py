@@ -13,6 +13,7 @@ from rankwise.evaluation.config.document import Place
 from rankwise.evaluation.config.mistakes import AS_BOOLEAN, Mistakes
 from rankwise.evaluation.config.schema import MODELS, Config, Source
 from rankwise.tables.formats import plain_stem
+from rankwise.tables.parts import is_table_folder
 
 __all__ = [
     "check_files",
@@ -200,8 +201,10 @@ def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistak
         if not path.exists():
             near = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
             mistakes.add(place, f"there is no file {source.path}", nearest(path.name, near))
-        elif path.is_dir() and place not in (("data", "truth"), ("data", "train")):
-            mistakes.add(place, f"{source.path} is a folder")
+        elif path.is_dir() and source.format not in (None, "parquet"):
+            mistakes.add((*place, "format"), "the files of a folder tell their format", "leave format out")
+        elif path.is_dir() and not is_table_folder(path) and place not in (("data", "truth"), ("data", "train")):
+            mistakes.add(place, f"{source.path} is a folder, and not of Parquet files")
         if (source.separator or source.header) and source.format not in ("csv", "movielens"):
             mistakes.add((*place, "format"), "separator and header go with format: csv or movielens")
         if source.format is not None and config.engine.name == "spark":

@@ -15,7 +15,7 @@ from rankwise.evaluation.config.experiment import Experiment
 from rankwise.evaluation.config.schema import Source, options_of
 from rankwise.results.compare import compare
 from rankwise.results.decide import decide
-from rankwise.tables.on_disk import file_hash
+from rankwise.tables.parts import is_table_folder, table_hash
 
 __all__ = ["HEAD", "resolved_text"]
 
@@ -98,8 +98,8 @@ def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, A
     path = experiment.path(source)
     entry = source.model_dump(exclude_defaults=True)
     entry["path"] = Path(os.path.relpath(path, folder)).as_posix()
-    if path.is_file():
-        entry["sha256"] = file_hash(path)
+    if path.is_file() or is_table_folder(path):
+        entry["sha256"] = table_hash(path)
     return entry
 
 

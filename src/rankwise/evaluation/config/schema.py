@@ -43,9 +43,9 @@ def _as_source(value: Any) -> Any:
 
 
 class Source(_Strict):
-    """A file, or the folder of a split."""
+    """A file, a folder of Parquet files, or the folder of a split."""
 
-    path: str = Field(description="The file, relative to the configuration file.")
+    path: str = Field(description="The file or folder, relative to the configuration file.")
     format: FormatName | None = Field(
         default=None, description="Its format, if it is not recognised by suffix and first line."
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.view import TableView, number
@@ -14,7 +15,7 @@ from rankwise.measures.measure import Measure
 from rankwise.results.tidy import labelled_values
 from rankwise.tables.table import names_no_columns
 
-__all__ = ["footnote", "result_views"]
+__all__ = ["footnote", "result_views", "short_lists"]
 
 _POPULATIONS = {
     "truth": "those with a relevant item",
@@ -44,6 +45,7 @@ _COUNTS = {
     "baseline_duplicates_dropped": "repeated baseline rows dropped",
     "train_rows_repeated": "repeated training rows, counted once",
     "users_model_failed_for": "for whom the model failed",
+    "users_with_nothing_to_rank": "with nothing left to rank",
     "users_with_too_few_items": "with fewer items than requested",
     "users_with_too_many_items": "with more items than requested, of which the first are evaluated",
     "items_repeated": "items repeated by the model, dropped",
@@ -52,7 +54,6 @@ _COUNTS = {
     "truth_rows_seen_in_training": "rows of the truth seen in training, which cannot be found",
     "items_unknown": "recommended items that are unknown",
     "users_without_scores": "users of the truth without scores",
-    "users_with_nothing_to_rank": "with nothing left to rank",
     "lists_shorter_than_k": "lists shorter than requested: too few candidates",
     "truth_rows_that_are_no_candidates": "rows of the truth that are not candidates",
     "excluded_without_scores": "excluded rows without scores",
@@ -63,6 +64,15 @@ _COUNTS = {
     "history_rows_of_unknown_ids": "training rows of unknown users or items, left out",
     "baseline_rows_of_unknown_ids": "baseline rows of unknown users or items, left out",
 }
+_SAID_WITH = {
+    "lists_without_relevant_items": (("users_without_relevant_items",), ", as many lists"),
+    "truth_users_without_relevant_items": (
+        ("users_without_relevant_items", "lists_without_relevant_items"),
+        ", as many users of the truth",
+    ),
+    "users_with_too_few_items": (("users_with_nothing_to_rank",), ""),
+}
+"""Counts that are one fact if they are equal, and the words that the note of the first one gets."""
 
 
 def result_views(
@@ -126,10 +136,12 @@ def footnote(
     provenance: Mapping[str, Any],
     candidates: str | None,
     split: str,
+    short_lists: str,
 ) -> list[str]:
     """Return who was evaluated by which rules, what was out of the ordinary, and what was read.
 
-    Doubts come first; the last three lines are who, the rules, and what was read.
+    Doubts come first; the last three lines are who, the rules, and what was read. ``short_lists``
+    is the note that `short_lists` makes.
     """
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = settings.get("population")
@@ -137,12 +149,7 @@ def footnote(
     notes = [f"{counts['users']:,} user{'s' * (counts['users'] != 1)}{who}"]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
-    words = _COUNTS | {
-        name: name.replace("_", " ")
-        for name in counts
-        if name.startswith(("recommendations_without_", "users_without_group"))
-    }
-    notes += [_counted(counts[name], text) for name, text in words.items() if counts.get(name)]
+    notes += [*_exceptions(counts), short_lists]
     for name, row in diagnostics.items():
         sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
@@ -172,13 +179,48 @@ def footnote(
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
 
 
+def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
+    """Return a note on lists shorter than the largest cut-off if most are; empty if few are, or a count says it.
+
+    >>> short_lists(pl.Series([0, 3, 5, 50]), 50, {})
+    '2 of 3 lists shorter than k = 50 (median length 5)'
+    """
+    lengths = lengths.filter(lengths > 0)
+    short = int((lengths < k).sum())
+    if 2 * short <= len(lengths) or short in map(counts.get, ("lists_shorter_than_k", "users_with_too_few_items")):
+        return ""
+    lists = f"{short:,} of {len(lengths):,} list{'s' * (len(lengths) != 1)}"
+    return f"{lists} shorter than k = {k:,} (median length {np.median(lengths):g})"
+
+
+def _exceptions(counts: Mapping[str, int]) -> list[str]:
+    """Return a note for each count of something out of the ordinary; one for counts of the same users."""
+    words = _COUNTS | {
+        name: name.replace("_", " ")
+        for name in counts
+        if name.startswith(("recommendations_without_", "users_without_group"))
+    }
+    notes: dict[str, str] = {}
+    for name, text in words.items():
+        if count := counts.get(name):
+            firsts, addition = _SAID_WITH.get(name, ((), ""))
+            first = next((first for first in firsts if counts.get(first) == count), None)
+            if first is None:
+                notes[name] = _counted(count, text)
+            else:
+                notes[first] += addition
+    return list(notes.values())
+
+
 def _counted(count: int, text: str) -> str:
-    """Return a number of things, of one thing in the singular.
+    """Return a number of things, of one thing in the singular; of users that have many, as it is.
 
     >>> _counted(1, "rows with tied scores"), _counted(2, "rows with tied scores")
     ('1 row with tied scores', '2 rows with tied scores')
+    >>> _counted(1, "without relevant items")
+    '1 without relevant items'
     """
-    if count == 1:
+    if count == 1 and not text.startswith("with"):
         text = re.sub(r"\b(list|row|place|item|recommendation|user)s\b", r"\1", text, count=1)
     return f"{count:,} {text}"
 

@@ -17,7 +17,7 @@ from rankwise.results.report.blocks import reason
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import Columns, TableRole
-from rankwise.tables.parts import table_hash
+from rankwise.tables.parts import folder_of_list, is_table_folder, table_hash
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 
@@ -137,12 +137,16 @@ def _read_again(result: Result, role: TableRole) -> Table:
     card = result.provenance.get("inputs", {}).get(role)
     if card is None:
         raise MeasureError(f"the result was evaluated without {role}")
-    path, digest = Path(str(card["source"])), card.get("sha256")
+    source, digest = str(card["source"]), card.get("sha256")
+    folder = folder_of_list(source)  # of which the list had all files, if the hashes agree
+    path = folder or Path(source)
     ask = f"pass {role}="
     if digest is None:
         raise MeasureError(f"{role} came from memory, and a result does not keep it", hint=ask)
     if not path.exists():
         raise MeasureError(f"the file of {role} is not there any more: {path}", hint=ask)
+    if folder and (not is_table_folder(folder) or table_hash(folder) != digest):
+        raise MeasureError(f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask)
     if table_hash(path) != digest:
         raise MeasureError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
     columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
