@@ -2,9 +2,10 @@
 
 ``python scripts/dump_numbers.py OUT`` evaluates every registered measure with every choice of its
 parameters, under every tie rule, with slices, weights, jackknife, exact ranks, sampled candidates,
-pieces and models, on random data made from a seed, and writes one line per value. Run it in the
-checkout before a rebuild and after it: ``diff`` of the two files must be empty. Only the public
-interface is used, so the script runs unchanged on both sides.
+pieces and models, then conventions, comparisons, decisions, splits and a saved result, on random
+data made from a seed, and writes one line per value. Run it in the checkout before a rebuild and
+after it: ``diff`` of the two files must be empty. Only the public interface is used, so the script
+runs unchanged on both sides.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
+import tempfile
 import typing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,6 +48,10 @@ COMPOSED = [
     "err(max_relevance=9)@10",
     "ndcg(log_base=10)@10",
 ]
+
+MIXED = ["ndcg@3", "recall@3", "map@10", "mrr", "auc", "bpref", "micro@3", "gini@3", "novelty@3", "reo@3", "rmse"]
+UNSTABLE = ("date", "versions", "sha256", "files")
+"""Keys whose values differ between runs or machines, and the hashes over them."""
 
 World = dict[str, Any]
 
@@ -164,6 +170,22 @@ def lines_of(result: rw.Result) -> Iterator[str]:
                 yield f"{name} {column}\t{hashed(frame.select(column))}"
 
 
+def exact(value: Any) -> Any:
+    """Return plain values with floats bit by bit, without what differs between runs."""
+    if isinstance(value, dict):
+        return {str(key): exact(one) for key, one in value.items() if key not in UNSTABLE}
+    if isinstance(value, list | tuple):
+        return [exact(one) for one in value]
+    return value.hex() if isinstance(value, float) else value
+
+
+def rows_of(what: str, values: dict[str, Any]) -> Iterator[str]:
+    """Write plain values by name, lists row by row."""
+    for name, value in exact(values).items():
+        for row in value if isinstance(value, list) else [value]:
+            yield f"{what}\t{name}\t{json.dumps(row, sort_keys=True, default=str)}"
+
+
 def attempt(what: str, make: Callable[..., Any], *args: Any, **options: Any) -> Iterator[str]:
     """Write what a call returns, or the error that it raises."""
     try:
@@ -175,8 +197,16 @@ def attempt(what: str, make: Callable[..., Any], *args: Any, **options: Any) -> 
         for column in made.columns:
             yield f"{what}\t{column}\t{hashed(made.select(column))}"
         return
-    for line in lines_of(made):
-        yield f"{what}\t{line}"
+    if isinstance(made, rw.Result):
+        yield from (f"{what}\t{line}" for line in lines_of(made))
+    elif isinstance(made, rw.Decision):
+        yield from rows_of(what, made.record)
+    elif isinstance(made, rw.splits.Split):
+        yield from rows_of(what, made.card)
+        yield from (f"{what}\t{name}\t{hashed(made.part(name))}" for name in made.masks)
+    else:  # conventions side by side, a comparison, an explanation
+        yield from rows_of(what, made.to_dict())
+        yield f"{what}\t{made!r}".replace("\n", f"\n{what}\t")
 
 
 def pieces(world: World, measures: list[str], *, whole: bool, **options: Any) -> rw.Result:
@@ -239,6 +269,9 @@ def dump() -> Iterator[str]:
             asked = ["rmse", "mae", "ndcg@3", "fcp"]
             yield from attempt("ratings", rw.evaluate_ratings, rated, asked, relevance_threshold=2)
     yield from dump_ranked(scored, measures)
+    yield from dump_conventions()
+    yield from dump_comparisons()
+    yield from dump_splits()
 
 
 class Model:
@@ -271,6 +304,8 @@ def dump_ranked(world: World, measures: list[str]) -> Iterator[str]:
     }
     beside = {**around, "baseline": world["baseline"]}
     for name, lists in made.items():
+        yield f"{name} rows\t{hashed(lists.frame)}"
+        yield f"{name} counts\t{json.dumps(lists.counts, sort_keys=True)}"
         for measure in measures:
             yield from attempt(f"{name} {measure}", rw.evaluate, lists, truth, measure, **beside)
     few = ["auc", "ndcg@3", "mrr", "recall@10", "map"]
@@ -289,6 +324,93 @@ def dump_ranked(world: World, measures: list[str]) -> Iterator[str]:
         few = ["ndcg@3", "recall@10", "gini@10"]
         options = {**around, "failed": failed, "by": "group", "exclude_seen": True}
         yield from attempt(f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options)
+
+
+def dump_conventions() -> Iterator[str]:
+    """Yield the lines of metrics under every convention, of explanations, and of conventions by value."""
+    for name, world in {
+        "scored": make_world(4, text=False, scored=True),
+        "ranked": make_world(5, text=False, scored=False),
+        "text": make_world(6, text=True, scored=True),
+    }.items():
+        train, items = world["train"], world["items"]
+        known = pl.col("item").is_in(train["item"].unique().implode())  # some conventions take it for the catalogue
+        lists, truth = world["lists"].filter(known), world["truth"].filter(known)
+        negative = truth.with_columns(pl.col("relevance") - 1)
+        mixed = [measure for measure in MIXED if name != "ranked" or measure != "rmse"]
+        ungraded = [measure for measure in mixed if measure != "ndcg@3"]
+        across = rw.across_conventions
+        yield from attempt(f"across {name}", across, lists, truth, mixed, train=train, items=items)
+        yield from attempt(f"across {name} alone", across, lists, truth, mixed, threshold=2)
+        yield from attempt(f"across {name} negative", across, lists, negative, ungraded, train=train)
+        for first, second in (("default", "trec_eval"), ("recbole", "lenskit"), ("ranx", "torchmetrics")):
+            what = f"explain {name} {first} {second}"
+            yield from attempt(what, rw.explain, lists, truth, "ndcg@3", first, second, train=train)
+        value = rw.evaluate(lists, truth, "map@10", convention="ranx")["map@10"]
+        yield from attempt(f"convention of {name}", rw.convention_of, f"{value:.3f}", lists, truth, "map")
+
+
+def dump_comparisons() -> Iterator[str]:
+    """Yield the lines of a saved result, of comparisons and of a decision."""
+    world = make_world(7, text=True, scored=False)
+    users, means = world["users"], ["ndcg@3", "recall@3", "mrr"]
+    options = {"users": users, "by": "group", "jackknife": 8}
+    results = {
+        name: rw.evaluate(lists, world["truth"], [*means, "gini@3"], **options)
+        for name, lists in (
+            ("a", world["lists"]),
+            ("b", world["baseline"]),
+            ("c", world["lists"].filter(pl.col("rank") > 1)),
+        )
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        results["a"].save(folder)
+        yield from rows_of("saved", json.loads((Path(folder) / "result.json").read_text(encoding="utf-8")))
+        yield from attempt("loaded", rw.load, folder)
+    choices: list[dict[str, Any]] = [
+        {},
+        {"baseline": "a", "by": "group", "correction": "bh"},
+        {"test": "sign_flip", "measures": means, "margin": 0.05},
+        {"test": "wilcoxon", "measures": means, "baseline": "b", "alpha": 0.1},
+    ]
+    for choice in choices:
+        yield from attempt(f"compare {choice}", rw.compare, results, **choice)
+    pair = {name: results[name] for name in ("b", "a")}
+    rules = {"success": "ndcg@3", "guardrails": {"recall@3": 0.1}, "deterioration": "mrr", "slices": "group"}
+    yield from attempt("decide", rw.decide, pair, **rules, min_slice_size=10)
+
+
+def dump_splits() -> Iterator[str]:
+    """Yield the lines of splits by every rule."""
+    from rankwise import splits
+
+    rng = np.random.default_rng(8)
+    every = np.array([(u, i) for u in range(USERS) for i in range(ITEMS)])[rng.permutation(USERS * ITEMS)[:900]]
+    rows = pl.DataFrame(every, schema=["user", "item"]).with_columns(
+        relevance=pl.Series(rng.integers(1, 6, len(every)).astype(float)),
+        timestamp=pl.Series(rng.integers(0, 10**7, len(every)) // 50 * 50),
+    )
+    rules: list[Any] = [
+        splits.GlobalTime(0.2, validation=splits.GlobalTime(0.2), seen="drop"),
+        splits.GlobalTime(last="20d", gap="2d", filters=[splits.KCore(2)], cold_users="drop"),
+        splits.SuccessiveTargets(0.2),
+        splits.TimeWindows("10d", 2),
+        splits.TwoStage(0.3, inner_share=0.3),
+        splits.LeaveOut(2, validation=splits.LeaveOut()),
+        splits.LeaveOut(which="random", filters=[splits.MinRating(2), splits.Deduplicate()]),
+        splits.LeavePOut(2, draws=2),
+        splits.Holdout(0.3, cold_items="drop"),
+        splits.Holdout(0.3, per="user", which="last"),
+        splits.UserHoldout(0.3),
+        splits.ItemHoldout(0.3),
+        splits.KFold(2),
+        splits.StratifiedKFold(2),
+        splits.UserKFold(2),
+    ]
+    for rule in rules:
+        made = rule.split(rows)
+        for at, split in enumerate([made] if isinstance(made, splits.Split) else made):
+            yield from attempt(f"split {rule} {at}", lambda split=split: split)
 
 
 def main() -> None:

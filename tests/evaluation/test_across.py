@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -11,9 +12,8 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.convention.convention import Convention
-from rankwise.errors import ParameterError, RankwiseError
+from rankwise.errors import EmptyError, ParameterError, RankwiseError
 from rankwise.evaluation import definition
-from rankwise.evaluation import run as running
 from rankwise.evaluation.definition import Definition
 
 USERS = st.sampled_from([f"u{number}" for number in range(6)])
@@ -52,20 +52,35 @@ def test_conventions_agree_wherever_their_choices_agree(run, truth, measure):
     assert all(len(some) == 1 for some in values.values())
 
 
-def test_conventions_match_lists_once(monkeypatch):
-    truth = {"u": {"b": 1, "c": 0}, "v": {"c": 2}}
-    calls = []
-    for module, name in ((running, "find"), (definition, "evaluate_tables")):
-        original = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *given, f=original, n=name: calls.append(n) or f(*given))
-    measures = ["ndcg@2", "recall@2", "map@2", "micro@2"]
-    for scores, most in (((2.0, 1.0), 1), ((1.0, 1.0), 5)):
-        run = {"u": {"a": scores[0], "b": scores[1]}, "v": {"b": scores[0], "c": scores[1]}}
-        calls.clear()
+@pytest.fixture
+def evaluations(monkeypatch):
+    """The metrics of every evaluation that is made, in order."""
+    made = []
+    original = definition.evaluate_tables
+    monkeypatch.setattr(
+        definition, "evaluate_tables", lambda settings, tables: made.append(settings) or original(settings, tables)
+    )
+    return made
+
+
+def test_conventions_with_the_same_options_share_one_evaluation(evaluations):
+    run, truth = {"u": {"a": 2.0, "b": 1.0}, "v": {"b": 1.0, "c": 1.0}}, {"u": {"b": 1, "c": 0}, "v": {"c": 2}}
+    for measures, most in ((["ndcg@2"], 15), (["ndcg@2", "recall@2", "map@2", "mrr@2"], 18)):
+        evaluations.clear()
         table = rw.across_conventions(run, truth, measures).table
-        assert len(table) > 40
-        assert 1 <= calls.count("find") <= most  # more where ids are text or scores have 32 bits
-        assert "evaluate_tables" not in calls
+        options = {replace(settings, measures=()) for settings in evaluations}
+        assert len(evaluations) == len(options) <= most < len(table.filter(pl.col("definition").is_not_null()))
+    evaluations.clear()
+    same = [rw.Convention(name, measures={"ndcg": gain}) for name, gain in (("a", "ndcg"), ("b", "ndcg(gain=binary)"))]
+    rw.across_conventions(run, truth, ["ndcg@2", "map@2"], conventions=["default", *same])
+    assert [len(settings.measures) for settings in evaluations] == [3]  # of the same options, each metric once
+
+
+def test_what_one_metric_lacks_is_singled_out_by_halves(evaluations):
+    measures = [f"recall@{k}" for k in range(1, 8)] + ["novelty@3"] + [f"ndcg@{k}" for k in range(1, 9)]
+    table = rw.across_conventions({"u": ["a", "b"]}, {"u": {"b"}}, measures, conventions=["default"]).table
+    assert table.filter(pl.col("value").is_null())["measure"].to_list() == ["novelty@3"]
+    assert len(evaluations) == 9  # of 16, 8, 4, 2 and 1 metrics with novelty, and the halves without it
 
 
 def test_a_library_that_has_no_such_measure_is_left_out_and_a_refused_name_says_why():
@@ -114,12 +129,27 @@ def test_a_measure_that_lacks_a_table_leaves_the_others_alone():
     assert table["why"][2].startswith("novelty@3 needs training interactions")
 
 
+def test_a_measure_that_lacks_scores_leaves_the_others_alone():
+    table = rw.across_conventions({"u": ["a", "b"]}, {"u": {"a"}}, ["f1@1", "rmse"], conventions=["default"]).table
+    assert table.select("value", "why").rows() == [(1.0, None), (None, "rmse needs predicted scores")]
+    assert "mean_score needs predicted scores" in {
+        *rw.across_conventions({"u": ["a", "b"]}, {"u": {"a"}}, "mean_score@2").table["why"]
+    }
+
+
+def test_conventions_that_need_an_order_of_ties_have_no_value_of_exact_ranks():
+    truth = {"u": {"a"}}
+    ranks = rw.rank_relevant([[0.5, 0.5, 0.1]], truth=truth, user_ids=["u"], item_ids=["a", "b", "c"])
+    table = rw.across_conventions(ranks, truth, "mrr", conventions=["default", "ranx"]).table
+    assert table.select("value", "why").rows() == [(0.75, None), (None, "exact ranks do not break ties between scores")]
+
+
 def test_ids_of_two_types_match_as_text():
     run, truth = {1: [(10, 1.0), (9, 1.0)]}, {"1": {"9": 1}}
     conventions = ["ranx", "trec_eval"]
     table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
     assert table["value"].to_list() == [0.5, 1.0]
-    run |= {2: [(7, 2.0), (8, 1.0)]}  # no ties: users with ties are evaluated apart
+    run |= {2: [(7, 2.0), (8, 1.0)]}
     table = rw.across_conventions(run, truth, "mrr", conventions=conventions).table
     assert table["value"].to_list() == [0.5, 1.0]
     truth |= {"2": {"8": 1}}
@@ -152,3 +182,12 @@ def test_nobody_who_counts_has_a_list():
     row = rw.across_conventions(lists, truth, "mrr", conventions=["default"]).table.to_dicts()[0]
     assert row["value"] is None
     assert row["why"] == "no evaluated user has a recommendation list"
+
+
+def test_the_ground_truth_has_nothing_relevant():
+    across = rw.across_conventions(
+        {"u": ["a"]}, {"u": {"a": 0}}, ["mrr", "list_auc"], conventions=["default", "sklearn"]
+    )
+    assert {*across.table["why"]} == {"no item is relevant"}
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.evaluate({"u": ["a"]}, {"u": {"a": 0}}, "mrr")

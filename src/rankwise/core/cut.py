@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,13 +12,13 @@ import numpy as np
 from rankwise.core.assemble import MatchedLists, assemble
 from rankwise.core.block import Block
 from rankwise.core.encoded import Encoded
-from rankwise.core.lists import Lists, RankRange
+from rankwise.core.lists import RankRange
 from rankwise.core.match import Matches, match
-from rankwise.core.matched_ranks import Places, Ranks, places_of, ranks_of
+from rankwise.core.matched_ranks import Ranks, ranks_of
 from rankwise.core.ragged import Ints, owners
 from rankwise.errors import DuplicateError
 
-__all__ = ["Found", "Part", "blocks", "cut", "find", "parts"]
+__all__ = ["Part", "blocks", "cut", "parts"]
 
 Part: TypeAlias = slice | Ints
 """The users of a block: consecutive lists, or codes of users without a list."""
@@ -69,60 +68,34 @@ def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterat
 
 
 def cut(encoded: Encoded, part: Part) -> Block:
-    """Make the block of some users."""
-    if isinstance(part, slice):
-        return find(encoded, part).block(encoded)
-    return _unlisted(encoded, part)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The judged rows of consecutive lists, whichever of them are relevant and however ties end."""
-
-    chosen: slice
-    lists: Lists
-    groups: Ints
-    """The group of each list in the ground truth, -1 for none."""
-    matches: Matches
-    """The rows of ``lists``, and those of the whole ground truth."""
-
-    @cached_property
-    def places(self) -> Places:
-        """Where the rows stand among the scores of their lists."""
-        return places_of(self.lists, self.matches)
-
-    def block(self, encoded: Encoded) -> Block:
-        """Make the block of these lists, as an evaluation of the same rows reads them."""
-        lists = encoded.lists.part(self.chosen)
-        counted = encoded.is_counted(lists.user)
-        number = np.arange(len(counted))
-        if not counted.all():
-            number = np.where(counted, np.cumsum(counted) - 1, -1)
-        matches = self.matches
-        ranks = ranks_of(lists, matches, exactly="judged" in encoded.needs, places=lambda: self.places)
-        if ranks.order is not None:
-            matches = matches.reordered(ranks.order)
-        return assemble(encoded, MatchedLists(lists, self.groups, matches, ranks, number))
-
-
-def find(encoded: Encoded, chosen: slice) -> Found:
-    """Match consecutive lists with the ground truth.
+    """Make the block of some users.
 
     Raises
     ------
     DuplicateError
         If an item stands twice in a list.
     """
-    lists, truth = encoded.lists, encoded.truth
-    first_row = int(lists.starts[chosen.start])
-    part = lists.part(chosen)
-    groups = truth.groups_of(part.user)
-    matches = match(part.items, part.starts, truth.items, truth.starts, groups)
+    return _listed(encoded, part) if isinstance(part, slice) else _unlisted(encoded, part)
+
+
+def _listed(encoded: Encoded, chosen: slice) -> Block:
+    """Match consecutive lists with the ground truth, and make their block."""
+    lists, truth = encoded.lists.part(chosen), encoded.truth
+    first_row = int(encoded.lists.starts[chosen.start])
+    groups = truth.groups_of(lists.user)
+    matches = match(lists.items, lists.starts, truth.items, truth.starts, groups)
     if len(matches.repeated):
         raise _duplicate(encoded, first_row + int(matches.repeated.min()))
     if encoded.confirm is not None:
         encoded.confirm.matches(matches.rows + first_row, matches.judged)
-    return Found(chosen, part, groups, matches)
+    counted = encoded.is_counted(lists.user)
+    number = np.arange(len(counted))
+    if not counted.all():
+        number = np.where(counted, np.cumsum(counted) - 1, -1)
+    ranks = ranks_of(lists, matches, exactly="judged" in encoded.needs)
+    if ranks.order is not None:
+        matches = matches.reordered(ranks.order)
+    return assemble(encoded, MatchedLists(lists, groups, matches, ranks, number))
 
 
 def _unlisted(encoded: Encoded, users: Ints) -> Block:

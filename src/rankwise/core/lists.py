@@ -123,11 +123,6 @@ class Lists:
             rank_range=ranks,
         )
 
-    def under(self, tie_order: TieOrder) -> Lists:
-        """Return the same rows, by another rule for ties; of lists that scores order."""
-        needed = None if self.tie_order is None and not self.may_tie else tie_order
-        return replace(self, has_ties=tie_order.is_open, tie_order=needed)
-
     @classmethod
     def none(cls) -> Lists:
         """Return no lists at all."""

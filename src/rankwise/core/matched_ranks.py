@@ -7,7 +7,7 @@ is sought among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from rankwise.core.lists import Lists
 from rankwise.core.match import Matches
 from rankwise.core.ragged import Ints, offsets, padded, positions, ragged_rows, reorder, similar
 
-__all__ = ["Places", "Ranks", "places_of", "ranks_of"]
+__all__ = ["Ranks", "ranks_of"]
 
 Scores: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _LOOKS = 32  # looks at a row that take less time than putting its list in order
@@ -47,24 +47,7 @@ class Ranks:
     n_tied: int = 0
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where rows stand among the scores of their lists, whatever the order of rows that tie.
-
-    Attributes
-    ----------
-    first, last : array of int, shape (n,)
-        The first and the last rank that each row may have.
-    n_tied : int
-        The number of rows in the lists whose scores tie.
-    """
-
-    first: Ints
-    last: Ints
-    n_tied: int
-
-
-def ranks_of(lists: Lists, matches: Matches, *, exactly: bool, places: Callable[[], Places] | None = None) -> Ranks:
+def ranks_of(lists: Lists, matches: Matches, *, exactly: bool) -> Ranks:
     """Return the ranks of matched rows.
 
     Parameters
@@ -75,8 +58,6 @@ def ranks_of(lists: Lists, matches: Matches, *, exactly: bool, places: Callable[
         The rows, in ascending order.
     exactly : bool
         Whether rows that tie need a rank each, although all orders of them count.
-    places : callable, optional
-        Returns their places, if these are known; asked where lists are in no order.
     """
     rows, list_of_row = matches.rows, matches.lists
     if lists.rank_range is not None:
@@ -84,8 +65,7 @@ def ranks_of(lists: Lists, matches: Matches, *, exactly: bool, places: Callable[
         n_tied = int((last > first).sum())
         return Ranks(None, first, (first, last) if n_tied else None, n_tied)
     if lists.tie_order is not None:
-        found = places() if places is not None else places_of(lists, matches)
-        return _by_score(lists, rows, list_of_row, found, exactly=exactly)
+        return _by_score(lists, matches, exactly=exactly)
     before = lists.starts[list_of_row] - 1
     if not lists.has_ties or not lists.may_tie or lists.scores is None:
         return Ranks(None, rows - before)
@@ -101,9 +81,10 @@ def ranks_of(lists: Lists, matches: Matches, *, exactly: bool, places: Callable[
     return Ranks(None, rows - before, tied, int(sizes[sizes > 1].sum()))
 
 
-def _by_score(lists: Lists, rows: Ints, list_of_row: Ints, places: Places, *, exactly: bool) -> Ranks:
+def _by_score(lists: Lists, matches: Matches, *, exactly: bool) -> Ranks:
     """Return ranks in lists that are in no order."""
-    first, last, n_tied = places.first, places.last, places.n_tied
+    rows, list_of_row = matches.rows, matches.lists
+    first, last, n_tied = _places(lists, matches)
     ties = np.flatnonzero(last > first)
     rank, by_item = first, np.zeros(0, dtype=np.int64)
     assert lists.tie_order is not None
@@ -121,8 +102,8 @@ def _by_score(lists: Lists, rows: Ints, list_of_row: Ints, places: Places, *, ex
     return Ranks(order, rank[order], tied, n_tied if lists.has_ties else 0)
 
 
-def places_of(lists: Lists, matches: Matches) -> Places:
-    """Return the places of rows of lists that scores order."""
+def _places(lists: Lists, matches: Matches) -> tuple[Ints, Ints, int]:
+    """Return the first and last rank that each matched row may have, and how many rows of the lists tie."""
     assert lists.scores is not None
     rows, list_of_row = matches.rows, matches.lists
     first, last = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
@@ -148,7 +129,7 @@ def places_of(lists: Lists, matches: Matches) -> Places:
             up_to = _count_below(scores, row, lists.scores[rows[here]], or_equal=True)
             up_to = np.minimum(up_to, size)
         first[here] = size - up_to + 1
-    return Places(first, last, n_tied)
+    return first, last, n_tied
 
 
 def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores, Ints | None]]:

@@ -96,11 +96,6 @@ class Truth:
         starts, order = bucket(owner[by_gain], len(self.user))
         return starts, gains[by_gain][order]
 
-    def judged_by(self, threshold: float | None) -> Truth:
-        """Return the same items, relevant by another threshold."""
-        relevant = _relevant(self.relevance, threshold)
-        return Truth(self.user, self.starts, self.items, self.relevance, relevant, self.origin)
-
     def groups_of(self, users: Codes) -> Ints:
         """Return the group of each user code, -1 where the user has no row."""
         groups: Ints = self._group.take(users, mode="clip")
@@ -128,15 +123,9 @@ def arrange_truth(
     if groups.order is not None:
         items = items[groups.order]
         relevance = None if relevance is None else relevance[groups.order]
-    relevant = _relevant(relevance, threshold)
+    relevant = None
+    if relevance is not None:
+        relevant = relevance > 0 if threshold is None else reaches(relevance, threshold)
+    if relevant is not None and relevant.all():
+        relevant = None
     return Truth(groups.user, groups.starts, items, relevance, relevant, groups.order)
-
-
-def _relevant(
-    relevance: np.ndarray[tuple[int], np.dtype[np.float64]] | None, threshold: float | None
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-    """Return which rows are relevant; None if all are."""
-    if relevance is None:
-        return None
-    relevant = relevance > 0 if threshold is None else reaches(relevance, threshold)
-    return None if relevant.all() else relevant

@@ -14,18 +14,11 @@ import polars as pl
 
 from rankwise.core.choices import Duplicates, IdType, Population, Ranks, Ties
 from rankwise.core.encoded import Encoded
-from rankwise.core.lists import Lists, TieOrder
+from rankwise.core.lists import Lists
 from rankwise.core.row_sets import WHOLE_LISTS, Needs
 from rankwise.core.truth import Truth
 from rankwise.encoding.context import Context, encode_context
-from rankwise.encoding.encode_lists import (
-    confirmation,
-    encode_lists,
-    encode_truth,
-    item_order,
-    users_evaluated,
-    users_of_truth,
-)
+from rankwise.encoding.encode_lists import confirmation, encode_lists, encode_truth, users_evaluated, users_of_truth
 from rankwise.encoding.exact_ranks import encode_ranks, no_ranks
 from rankwise.encoding.fact_tables import FactTables
 from rankwise.encoding.id_space import IdSpace
@@ -46,7 +39,7 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
     With ``if_scored`` a rule for ties says nothing of lists that scores do not order.
     """
     columns = recommendations.frame.columns
-    by_score = _scores_order(recommendations)
+    by_score = "score" in columns and "rank" not in columns
     if if_scored and not by_score:
         return "input"
     if ties not in (None, "input") and not by_score:
@@ -56,12 +49,6 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
             hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
         )
     return ties or ("expected" if by_score else "input")
-
-
-def _scores_order(recommendations: Table) -> bool:
-    """Whether scores order the lists: they have some, and no ranks."""
-    columns = recommendations.frame.columns
-    return "score" in columns and "rank" not in columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,28 +146,7 @@ class Encoder:
             self._kept[:] = kept
             raise
 
-    @property
-    def reads_rows(self) -> tuple[Any, ...]:
-        """What decides how rows become lists: encoders that agree can encode `beside` another."""
-        rules = self.rules
-        order = (rules.ties, rules.id_type) if rules.in_order else None
-        return rules.numbers_items, rules.exact, rules.duplicates, rules.ranks, order
-
-    def beside(self, other: Encoder) -> Encoder:
-        """Return this encoder with the ids and the ground truth that another one has encoded.
-
-        What is relevant, how ties are ordered and who is evaluated may differ.
-        """
-        known, threshold = other._kept[0], self.rules.relevance_threshold
-        assert known.truth is not None
-        truth, counts = known.truth, Counter(known.truth_counts)
-        if threshold != other.rules.relevance_threshold:
-            truth = truth.judged_by(threshold)
-            counts["truth_users_without_relevant_items"] = int((truth.n_relevant == 0).sum())
-        codes = _Codes(known.ids, truth, counts)
-        return Encoder(self.rules, self.reference, self.facts, [codes])
-
-    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1, like: Encoded | None = None) -> Encoded:
+    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1) -> Encoded:
         """Encode a piece.
 
         Parameters
@@ -192,8 +158,6 @@ class Encoder:
             Compare item ids by hash, which needs `may_hash`.
         threads : int, default=1
             Threads for rows that are not in order.
-        like : Encoded, optional
-            The same piece, from the encoder that this one is `beside`.
 
         Raises
         ------
@@ -201,9 +165,9 @@ class Encoder:
             If two ids have one hash: the piece must then be encoded without hashes.
         """
         with self._lock:  # codes grow as pieces come: one piece at a time
-            return self._encode(piece, hashed=hashed, threads=threads, like=like)
+            return self._encode(piece, hashed=hashed, threads=threads)
 
-    def _encode(self, piece: Tables, *, hashed: bool, threads: int, like: Encoded | None) -> Encoded:
+    def _encode(self, piece: Tables, *, hashed: bool, threads: int) -> Encoded:
         rules, context_tables = self.rules, self._context_tables
         tables = [
             piece.recommendations,
@@ -227,10 +191,7 @@ class Encoder:
                 required=rules.required,
             )
         truth = codes.truth
-        if like is not None:
-            lists, ties = self._lists_like(like, recommended, ids, counts)
-        else:
-            lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
+        lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
         counted = users_evaluated(rules.population, lists, truth, ids.users.size, counts)
         context = self._context(codes, dict(zip(context_tables, others, strict=True)), threads)
         if piece.truth is None:
@@ -319,19 +280,6 @@ class Encoder:
             lists = replace(lists, limit=recommended.k)
         counts.update(recommended.counts)
         return lists, ties
-
-    def _lists_like(
-        self, like: Encoded, recommended: Table | None, ids: IdSpace, counts: Counter[str]
-    ) -> tuple[Lists, Ties]:
-        """Return lists that another encoder has encoded, with this one's rule for ties."""
-        assert recommended is not None
-        counts.update(like.counts)
-        del counts["lists_without_relevant_items"]  # counted anew
-        ties = self.rules.ties_of(recommended)
-        if not _scores_order(recommended):
-            return like.lists, ties
-        order = item_order(ids.items, self.rules.id_type)
-        return like.lists.under(TieOrder(ties, order)), ties
 
     def _unlisted(self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""

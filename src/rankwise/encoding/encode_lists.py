@@ -26,7 +26,6 @@ __all__ = [
     "confirmation",
     "encode_lists",
     "encode_truth",
-    "item_order",
     "later_rows",
     "repeated_item",
     "repeated_rows",
@@ -142,7 +141,7 @@ def encode_lists(
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=item_order(ids.items, id_type),
+        item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
         threads=threads,
         in_order=in_order,
     )
@@ -159,11 +158,6 @@ def encode_lists(
             counts["duplicates_dropped"] += len(repeated)
             lists = lists.without(repeated)
     return lists
-
-
-def item_order(items: Vocabulary, id_type: IdType) -> Callable[[Codes], Ints]:
-    """Return what orders codes of items by their ids: as they are, or as text."""
-    return items.ordered if id_type == "typed" else _as_text(items)
 
 
 def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:

@@ -12,17 +12,18 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.convention.convention import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
-from rankwise.errors import ParameterError, UsageError
-from rankwise.evaluation.definition import Definition
+from rankwise.errors import EmptyError, ParameterError, UsageError
+from rankwise.evaluation.definition import Definition, evaluated
 from rankwise.evaluation.doubts import protocol_of_lists
 from rankwise.evaluation.option_sets import TableOptions
 from rankwise.evaluation.read_inputs import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.shared_evaluations import SharedEvaluations
 from rankwise.evaluation.wanted import table_options
 from rankwise.measures.measure import Measure
 from rankwise.measures.read import one_by_one
 from rankwise.results.across_conventions import SCHEMA, AcrossConventions
+from rankwise.results.result import Result
+from rankwise.tables.table import Tables
 
 __all__ = ["USUAL_CUTOFFS", "across_conventions", "convention_of"]
 
@@ -223,14 +224,14 @@ def _across(
     for text in texts if strict else ():
         _check_known([text], conventions.values())
     rows: list[dict[str, Any]] = []
-    wanted: dict[int, Definition] = {}
+    settings: dict[int, Settings] = {}
     for text, (name, convention) in product(texts, conventions.items()):
         row: dict[str, Any] = {"measure": text, "convention": name}
         if convention is not None and not convention.offers(text):
             continue
         try:
             definition = Definition.under(text, convention)
-            wanted[len(rows)] = definition
+            settings[len(rows)] = definition.settings(given)
             row |= {"definition": _in_full(definition.measure), "why": _note(definition, convention)}
         except UsageError as error:
             if not strict:
@@ -238,14 +239,47 @@ def _across(
             found = f": {error.found}" if error.found else ""
             row |= {"definition": None, "why": f"{error.what}{found}"}
         rows.append(row)
-    for place, outcome in SharedEvaluations(tables, given).outcomes(wanted).items():
-        rows[place] |= {"value": outcome.value, "users": outcome.users}
-        rows[place] |= {} if outcome.why is None else {"why": outcome.why}
+    values = _values_under_options(settings.values(), tables)
+    for place, one in settings.items():
+        rows[place] |= values[one]
     table = pl.DataFrame(rows, schema=SCHEMA)
     protocol, warnings = protocol_of_lists(tables, given.get("relevance_threshold"))
     if protocol is None or not protocol.sampled:
         return AcrossConventions(table)
     return AcrossConventions(table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings))
+
+
+def _values_under_options(requests: Iterable[Settings], tables: Tables) -> dict[Settings, dict[str, Any]]:
+    """Return the value of each metric under its options, from one evaluation per distinct set of options."""
+    groups: dict[Settings, dict[Measure, Settings]] = {}
+    for settings in requests:
+        groups.setdefault(replace(settings, measures=()), {})[settings.measures[0]] = settings
+    return {
+        group[measure]: value
+        for options, group in groups.items()
+        for measure, value in _values(replace(options, measures=tuple(group)), tables).items()
+    }
+
+
+def _values(settings: Settings, tables: Tables) -> dict[Measure, dict[str, Any]]:
+    """Return the value of each metric and the number of users averaged over, or why there is none."""
+    measures = settings.measures
+    try:
+        result = evaluated(settings, tables)
+    except (UsageError, EmptyError) as error:
+        if len(measures) == 1:
+            return {measures[0]: {"why": error.what}}
+        # One metric that lacks an input does not stop the rest: halving singles it out in few evaluations.
+        halves = measures[: len(measures) // 2], measures[len(measures) // 2 :]
+        first, second = (_values(replace(settings, measures=half), tables) for half in halves)
+        return first | second
+    return {measure: _value(result, measure.cells[0]) for measure in measures}
+
+
+def _value(result: Result, cell: str) -> dict[str, Any]:
+    """Return a value and the number of users averaged over, null where there are no values of users."""
+    defined = result.per_user[cell].is_not_nan() if cell in result.per_user.columns else None
+    return {"value": result.values.get(cell), "users": None if defined is None else defined.sum()}
 
 
 def _in_full(measure: Measure) -> str:

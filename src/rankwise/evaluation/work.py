@@ -47,7 +47,7 @@ from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.train_groups import check_train_groups, train_groups
 
-__all__ = ["Job", "complete", "finish", "merge", "partial_of", "prepare", "with_train_items", "with_truth", "work"]
+__all__ = ["Job", "finish", "merge", "prepare", "with_train_items", "work"]
 
 _VERSION = 2
 _BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
@@ -227,7 +227,7 @@ def work(job: Job, piece: Tables) -> Partial:
     piece = job.settings.readings.of(piece)
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
-    piece = with_truth(job, piece)
+    piece = _with_truth(job, piece)
     if recommendations is not None:
         check_piece(job.plan, recommendations, settings.relevance_threshold)
     threads = settings.threads or default_threads()
@@ -245,11 +245,11 @@ def work(job: Job, piece: Tables) -> Partial:
         except HashCollision:
             continue
         break
-    result = partial_of(job, piece, encoded, measured)
+    result = _partial_of(job, piece, encoded, measured)
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
 
 
-def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
+def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
     """Return the partial result of a piece, with its counts, cards and hashes."""
     recommendations, truth = piece.recommendations, piece.truth or job.reference.truth
     assert truth is not None
@@ -269,7 +269,7 @@ def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) ->
     return replace(measured_users, digests=digests)
 
 
-def with_truth(job: Job, piece: Tables) -> Tables:
+def _with_truth(job: Job, piece: Tables) -> Tables:
     """Return a piece with its ground truth, or with an empty one if no measure needs it."""
     if (piece.truth is None) != (job.reference.truth is None):
         return piece
@@ -299,18 +299,6 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     EmptyError
         If there is nothing to summarise.
     """
-    return summarise(
-        complete(job, partials),
-        settings=job.settings,
-        plan=job.plan,
-        facts=job.facts,
-        user_table=job.user_table,
-        truth=job.reference.truth,
-    )
-
-
-def complete(job: Job, partials: Iterable[Partial]) -> Partial:
-    """Merge what was worked on, and add the users without a list."""
     merged = merge(partials)
     job.about.check(merged.about)
     merged = with_train_items(job, merged)
@@ -319,7 +307,14 @@ def complete(job: Job, partials: Iterable[Partial]) -> Partial:
         piece = job.encoder.without_list(merged.users["user"], items)
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
-    return merged
+    return summarise(
+        merged,
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        user_table=job.user_table,
+        truth=job.reference.truth,
+    )
 
 
 def with_train_items(job: Job, merged: Partial) -> Partial:
