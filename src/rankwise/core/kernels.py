@@ -6,6 +6,9 @@ returns None if there is no library, or if the loops do not support the type of 
 caller then uses its NumPy twin, which is the reference and gives the same bits.
 
 The environment variable ``RANKWISE_KERNELS=off`` disables the library.
+
+`SIGNATURES` declares every function of the library: an argument of another type, or one too many,
+raises before the loop reads memory.
 """
 
 from __future__ import annotations
@@ -16,15 +19,21 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 __all__ = [
     "LIBRARY",
+    "SIGNATURES",
     "SOURCE",
+    "ArrayPointer",
+    "ColumnPointers",
     "bucket",
     "changes",
     "count",
@@ -35,7 +44,6 @@ __all__ = [
     "loaded",
     "match",
     "place",
-    "pointer",
     "positions",
     "ranks",
     "road",
@@ -60,52 +68,108 @@ _ROOM = 4  # times k items are kept for each user at most, where many scores are
 _off: list[bool] = []
 
 
+@dataclass(frozen=True)
+class ArrayPointer:
+    """The pointer to a C-contiguous array of one dtype, as a type of argument.
+
+    ``numpy.ctypeslib.ndpointer`` makes a call three times as slow.
+    """
+
+    dtype: np.dtype[Any]
+    writable: bool = False
+
+    def from_param(self, array: Any) -> c_void_p:
+        """Return the pointer; the call keeps the array, its argument, until it ends."""
+        if isinstance(array, np.ndarray) and array.dtype == self.dtype and array.flags.c_contiguous:
+            if array.flags.writeable or not self.writable:
+                return c_void_p(array.ctypes.data)
+            raise TypeError(f"expected a writable array of {self.dtype}")
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise TypeError(f"expected a C-contiguous array of {self.dtype}, found {kind}")
+
+
+@dataclass(frozen=True)
+class ColumnPointers:
+    """The pointers to several C-contiguous arrays of one dtype, as a type of argument."""
+
+    column: ArrayPointer
+
+    def from_param(self, columns: Sequence[Any]) -> Any:
+        """Return the pointers; the call keeps the sequence, its argument, until it ends."""
+        return (c_void_p * len(columns))(*map(self.column.from_param, columns))
+
+
+_BYTES, _INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64 = (
+    ArrayPointer(np.dtype(name)) for name in ("uint8", "int32", "int64", "uint64", "float32", "float64")
+)
+_OUT_INT32, _OUT_INT64, _OUT_UINT64, _OUT_FLOAT32, _OUT_FLOAT64 = (
+    ArrayPointer(pointer.dtype, writable=True) for pointer in (_INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64)
+)
+_TEXTS = c_void_p, c_void_p  # the addresses of string views and of the buffers behind them, of Arrow
+_SHARE = c_int64, c_int64  # the first row, and the one after the last
+
+SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "rw_source": ((), c_uint32),
+    **{
+        f"rw_match_{ids.dtype}": (
+            (ids, _INT64, c_int64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64, c_int32, *6 * (_OUT_INT64,)),
+            c_int64,
+        )
+        for ids in (_INT32, _INT64)
+    },
+    **{f"rw_changes_{ids.dtype}": ((ids, *_SHARE, _OUT_INT64), c_int64) for ids in (_INT32, _INT64)},
+    "rw_text_changes": ((*_TEXTS, *_SHARE, _OUT_INT64), c_int64),
+    "rw_text_hashes": ((*_TEXTS, *_SHARE, _OUT_UINT64), None),
+    "rw_id_numbers": ((*_TEXTS, *_SHARE, _OUT_INT64), None),
+    "rw_row_digest": ((ColumnPointers(_UINT64), _UINT64, c_int64, c_int64, c_uint64), c_uint64),
+    "rw_ends": ((_INT64, _INT64, c_int64, _INT64, c_int64, c_int64, _OUT_INT64), None),
+    "rw_positions": ((_INT64, c_int64, _OUT_FLOAT64), None),
+    "rw_sums": ((_INT64, _FLOAT64, c_int64, _INT64, c_int64, _OUT_FLOAT64, _OUT_FLOAT64), None),
+    "rw_counts_up": ((_INT64, _INT64, *_SHARE, c_int64), c_int64),
+    "rw_exact_parts": ((_FLOAT64, c_int64, _OUT_FLOAT64), c_int64),
+    "rw_odd_text": ((_BYTES, c_int64, *_SHARE, c_uint8), c_int64),
+    "rw_whole_columns": ((_BYTES, c_int64, c_uint8, c_int64, c_uint64), c_uint64),
+    **{
+        f"rw_count_{scores.dtype}": ((scores, c_int64, c_int64, _INT64, c_int64, scores, _OUT_INT64, _OUT_INT64), None)
+        for scores in (_FLOAT32, _FLOAT64)
+    },
+    **{
+        f"rw_top_{scores.dtype}": ((scores, *6 * (c_int64,), keys, _OUT_INT32, best, _OUT_INT64), c_int64)
+        for scores, keys, best in ((_FLOAT32, _OUT_INT32, _OUT_FLOAT32), (_FLOAT64, _OUT_INT64, _OUT_FLOAT64))
+    },
+    "rw_count": ((_INT64, *_SHARE, _OUT_INT64), None),
+    "rw_bucket": ((_INT64, c_int64, _OUT_INT64, _OUT_INT64), None),
+    "rw_scatter": ((_INT64, _INT64, _FLOAT64, *_SHARE, _OUT_INT64, _OUT_INT32, _OUT_FLOAT64), None),
+    "rw_place": ((_INT64, _INT64, _INT64, *_SHARE, _INT64, c_int64, _OUT_INT32), c_int64),
+    "rw_ranks": ((_FLOAT64, _INT64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64), None),
+    "rw_differences": ((ColumnPointers(_FLOAT64), c_int64, _INT64, _FLOAT64, *_SHARE, _OUT_FLOAT64), None),
+    "rw_above_pairs": ((_FLOAT64, _INT64, _INT64, _INT64, *_SHARE, _OUT_INT64), None),
+}
+"""The types of the arguments and of the result of each function, in the order of ``kernels.c``."""
+
+
 @cache
-def _load() -> tuple[ctypes.CDLL | None, str]:
-    """Return the library, or None, and which road is taken and why."""
+def _load() -> tuple[SimpleNamespace | None, str]:
+    """Return the functions of the library, or None, and which road is taken and why."""
     if os.environ.get("RANKWISE_KERNELS", "").lower() == "off":
         return None, "numpy (RANKWISE_KERNELS=off)"
     if not LIBRARY.exists():
         return None, "numpy (no kernels were compiled)"
     try:
         library = ctypes.CDLL(str(LIBRARY))
-        built = ctypes.c_uint32(library.rw_source()).value
+        built = _function(library, "rw_source")()
     except (OSError, AttributeError):  # of another platform, or damaged
         return None, "numpy (the compiled kernels cannot be loaded)"
     if built != zlib.crc32(SOURCE.read_bytes()):
         return None, "numpy (the compiled kernels are of another version: install again)"
-    for name in (
-        "rw_match_int32",
-        "rw_match_int64",
-        "rw_changes_int32",
-        "rw_changes_int64",
-        "rw_counts_up",
-        "rw_exact_parts",
-        "rw_odd_text",
-        "rw_place",
-        "rw_text_changes",
-        "rw_top_float32",
-        "rw_top_float64",
-    ):
-        getattr(library, name).restype = ctypes.c_int64
-    for name in (
-        "rw_above_pairs",
-        "rw_bucket",
-        "rw_count",
-        "rw_count_float32",
-        "rw_count_float64",
-        "rw_differences",
-        "rw_ends",
-        "rw_positions",
-        "rw_ranks",
-        "rw_scatter",
-        "rw_sums",
-        "rw_id_numbers",
-        "rw_text_hashes",
-    ):
-        getattr(library, name).restype = None
-    library.rw_whole_columns.restype = library.rw_row_digest.restype = ctypes.c_uint64
-    return library, "compiled"
+    return SimpleNamespace(**{name: _function(library, name) for name in SIGNATURES}), "compiled"
+
+
+def _function(library: ctypes.CDLL, name: str) -> Any:
+    """Return a function of the library with its signature."""
+    arguments, result = SIGNATURES[name]
+    flags = tuple((1,) for _ in arguments)  # only with flags does ctypes refuse an argument too many
+    return ctypes.CFUNCTYPE(result, *arguments)((name, library), flags)
 
 
 def road() -> str:
@@ -124,7 +188,7 @@ def turned_off() -> Iterator[None]:
 
 
 def loaded() -> Any:
-    """Return the library, as ctypes loads it; None if it is not used."""
+    """Return the functions of the library by name, as `SIGNATURES` has them; None if it is not used."""
     return None if _off else _load()[0]
 
 
@@ -143,32 +207,32 @@ def match(
     chosen = groups if groups.min(initial=0) >= 0 else groups[groups >= 0]
     most = int(judged_starts[chosen + 1].sum() - judged_starts[chosen].sum())
     rows, judged_rows, lists = (np.empty(most, dtype=np.int64) for _ in range(3))
-    repeated, n_repeated = np.empty(len(items), dtype=np.int64), ctypes.c_int64()
-    in_order = ctypes.c_int64()
+    repeated = np.empty(len(items), dtype=np.int64)
+    n_repeated, in_order = np.zeros((2, 1), dtype=np.int64)
     found = getattr(library, f"rw_match_{items.dtype.name}")(
-        pointer(np.ascontiguousarray(items)),
-        pointer(_whole(starts)),
-        ctypes.c_int64(len(starts) - 1),
-        pointer(judged),
-        pointer(_whole(judged_starts)),
-        pointer(_whole(groups)),
-        ctypes.c_int64(most),
-        pointer(np.full(1 << bits, -1, dtype=np.int64)),
-        ctypes.c_int32(bits),
-        pointer(rows),
-        pointer(judged_rows),
-        pointer(lists),
-        pointer(repeated),
-        ctypes.byref(n_repeated),
-        ctypes.byref(in_order),
+        np.ascontiguousarray(items),
+        _whole(starts),
+        len(starts) - 1,
+        judged,
+        _whole(judged_starts),
+        _whole(groups),
+        most,
+        np.full(1 << bits, -1, dtype=np.int64),
+        bits,
+        rows,
+        judged_rows,
+        lists,
+        repeated,
+        n_repeated,
+        in_order,
     )
     if found < 0:
         return None
     rows, judged_rows = rows[:found], judged_rows[:found]
-    if not in_order.value:
+    if not in_order[0]:
         order = np.argsort(rows)
         rows, judged_rows = rows[order], judged_rows[order]  # inside lists, which are in order
-    return rows, judged_rows, lists[:found], np.sort(repeated[: n_repeated.value])
+    return rows, judged_rows, lists[:found], np.sort(repeated[: n_repeated[0]])
 
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:
@@ -177,9 +241,7 @@ def changes(ids: Ints, first: int, stop: int) -> Ints | None:
     if library is None or ids.dtype not in (np.int32, np.int64) or not ids.flags.c_contiguous:
         return None
     rows = np.empty(max(stop - first, 0), dtype=np.int64)
-    found = getattr(library, f"rw_changes_{ids.dtype.name}")(
-        pointer(ids), ctypes.c_int64(first), ctypes.c_int64(stop), pointer(rows)
-    )
+    found = getattr(library, f"rw_changes_{ids.dtype.name}")(ids, first, stop, rows)
     return rows[:found]
 
 
@@ -188,7 +250,7 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> boo
     library = loaded()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
-    return bool(library.rw_counts_up(pointer(rank), pointer(_whole(starts)), *map(ctypes.c_int64, (first, stop, base))))
+    return bool(library.rw_counts_up(rank, _whole(starts), first, stop, base))
 
 
 def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
@@ -197,7 +259,7 @@ def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
     if library is None or codes.dtype != np.int64 or not codes.flags.c_contiguous:
         return None
     counts = np.zeros(size, dtype=np.int64)
-    library.rw_count(pointer(codes), ctypes.c_int64(first), ctypes.c_int64(stop), pointer(counts))
+    library.rw_count(codes, first, stop, counts)
     return counts
 
 
@@ -207,7 +269,7 @@ def bucket(codes: Ints, starts: Ints) -> Ints:
     Only after `count` of the same codes.
     """
     order, following = np.empty(len(codes), dtype=np.int64), starts[:-1].copy()
-    loaded().rw_bucket(pointer(codes), ctypes.c_int64(len(codes)), pointer(following), pointer(order))
+    loaded().rw_bucket(codes, len(codes), following, order)
     return order
 
 
@@ -219,14 +281,7 @@ def scatter(
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
     """
-    loaded().rw_scatter(
-        pointer(codes),
-        pointer(np.ascontiguousarray(items)),
-        pointer(np.ascontiguousarray(scores)),
-        *map(ctypes.c_int64, share),
-        pointer(place),
-        *map(pointer, out),
-    )
+    loaded().rw_scatter(codes, np.ascontiguousarray(items), np.ascontiguousarray(scores), *share, place, *out)
 
 
 def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int) -> bool:
@@ -234,15 +289,7 @@ def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: 
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
-    found = loaded().rw_place(
-        pointer(codes),
-        pointer(np.ascontiguousarray(rank)),
-        pointer(np.ascontiguousarray(items)),
-        *map(ctypes.c_int64, share),
-        pointer(starts),
-        ctypes.c_int64(base),
-        pointer(out),
-    )
+    found = loaded().rw_place(codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out)
     return bool(found)
 
 
@@ -254,16 +301,10 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | N
     stride = _stride(scores)
     if stride is None:
         return None
-    above, equal = np.zeros(len(judged), dtype=np.int64), np.zeros(len(judged), dtype=np.int64)
+    above, equal = np.zeros((2, len(judged)), dtype=np.int64)
+    judged = np.ascontiguousarray(judged, dtype=scores.dtype)
     getattr(loaded(), f"rw_count_{scores.dtype.name}")(
-        pointer(scores),
-        ctypes.c_int64(stride),
-        ctypes.c_int64(scores.shape[1]),
-        pointer(_whole(starts)),
-        ctypes.c_int64(len(scores)),
-        pointer(np.ascontiguousarray(judged, dtype=scores.dtype)),
-        pointer(above),
-        pointer(equal),
+        scores[:1], stride, scores.shape[1], _whole(starts), len(scores), judged, above, equal
     )
     return above, equal
 
@@ -282,15 +323,16 @@ def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
     found = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
-        pointer(scores),
-        *map(ctypes.c_int64, (stride, width, n, groups, k, room)),
-        *map(pointer, (keys, items, best, lengths)),
+        scores[:1], stride, width, n, groups, k, room, keys, items, best, lengths
     )
     return None if found < 0 else (lengths, items[:found], best[:found])
 
 
 def _stride(scores: Any) -> int | None:
-    """Return how many numbers rows of scores are apart; None if the loops do not take them."""
+    """Return how many numbers rows of scores are apart; None if the loops do not take them.
+
+    The loops take the first row, which is C-contiguous, and reach the rest by this stride.
+    """
     if loaded() is None or scores.dtype not in (np.float32, np.float64):
         return None
     if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
@@ -305,13 +347,7 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         return None
     out = np.empty(len(rows), dtype=np.int64)
     library.rw_ranks(
-        pointer(np.ascontiguousarray(scores)),
-        pointer(_whole(numbers)),
-        pointer(_whole(starts)),
-        pointer(_whole(rows)),
-        pointer(_whole(lists)),
-        ctypes.c_int64(len(rows)),
-        pointer(out),
+        np.ascontiguousarray(scores), _whole(numbers), _whole(starts), _whole(rows), _whole(lists), len(rows), out
     )
     return out
 
@@ -322,7 +358,7 @@ def exact_parts(values: Floats) -> list[float] | None:
     if library is None or len(values) < _FEW:
         return None
     parts = np.empty(64 * (len(values) // _CHUNK + 1))
-    found = library.rw_exact_parts(pointer(np.ascontiguousarray(values)), ctypes.c_int64(len(values)), pointer(parts))
+    found = library.rw_exact_parts(np.ascontiguousarray(values), len(values), parts)
     return None if found < 0 else parts[:found].tolist()
 
 
@@ -336,13 +372,7 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
         return None
     out = np.zeros((len(cutoffs), n_users), dtype=np.int64)
     library.rw_ends(
-        pointer(_whole(user)),
-        pointer(_whole(rank)),
-        ctypes.c_int64(len(user)),
-        pointer(np.array(cutoffs, dtype=np.int64)),
-        ctypes.c_int64(len(cutoffs)),
-        ctypes.c_int64(n_users),
-        pointer(out),
+        _whole(user), _whole(rank), len(user), np.array(cutoffs, dtype=np.int64), len(cutoffs), n_users, out
     )
     return out
 
@@ -353,7 +383,7 @@ def positions(user: Ints) -> Floats | None:
     if library is None or user.dtype != np.int64:
         return None
     out = np.empty(len(user))
-    library.rw_positions(pointer(_whole(user)), ctypes.c_int64(len(user)), pointer(out))
+    library.rw_positions(_whole(user), len(user), out)
     return out
 
 
@@ -363,15 +393,7 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
     if library is None or values.dtype != np.float64:
         return None
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
-    library.rw_sums(
-        pointer(_whole(user)),
-        pointer(np.ascontiguousarray(values)),
-        ctypes.c_int64(len(user)),
-        pointer(ends),
-        ctypes.c_int64(ends.size),
-        pointer(running),
-        pointer(out),
-    )
+    library.rw_sums(_whole(user), np.ascontiguousarray(values), len(user), ends, ends.size, running, out)
     return out
 
 
@@ -380,14 +402,8 @@ def row_digest(columns: Sequence[Ints], factors: Ints, start: int) -> int | None
     library = loaded()
     if library is None:
         return None
-    columns = [np.ascontiguousarray(column) for column in columns]
-    total: int = library.rw_row_digest(
-        pointer(np.array([column.ctypes.data for column in columns], dtype=np.uint64)),
-        pointer(factors),
-        ctypes.c_int64(len(columns)),
-        ctypes.c_int64(len(columns[0])),
-        ctypes.c_uint64(start),
-    )
+    columns = [*map(np.ascontiguousarray, columns)]
+    total: int = library.rw_row_digest(columns, factors, len(columns), len(columns[0]), start)
     return total
 
 
@@ -400,10 +416,3 @@ def _signed(values: Ints) -> Ints:
 
 def _whole(starts: Ints) -> Ints:
     return np.ascontiguousarray(starts, dtype=np.int64)
-
-
-def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
-    """Return a pointer that keeps its array alive."""
-    place = ctypes.c_void_p(array.ctypes.data)
-    place.array = array  # type: ignore[attr-defined]
-    return place

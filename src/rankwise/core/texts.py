@@ -82,21 +82,16 @@ class Texts:
         array of int
         """
         rows = np.empty(max(stop - first, 0), dtype=np.int64)
-        found = kernels.loaded().rw_text_changes(*self._rows(first, stop), kernels.pointer(rows))
+        found = kernels.loaded().rw_text_changes(self.views, self.buffers, first, stop, rows)
         return rows[:found]
 
     def hashes(self, first: int, stop: int, out: Any) -> None:
         """Write the hash of each of some rows to an array with a place for every row."""
-        kernels.loaded().rw_text_hashes(*self._rows(first, stop), kernels.pointer(out))
+        kernels.loaded().rw_text_hashes(self.views, self.buffers, first, stop, out)
 
     def numbers(self, first: int, stop: int, out: Any) -> None:
         """Write a number for each id of some rows to an array with a place for every row."""
-        kernels.loaded().rw_id_numbers(*self._rows(first, stop), kernels.pointer(out))
-
-    def _rows(self, first: int, stop: int) -> tuple[Any, ...]:
-        """Return what the loops are told of the texts and of the rows to read."""
-        addresses = ctypes.c_void_p(self.views), ctypes.c_void_p(self.buffers)
-        return *addresses, ctypes.c_int64(first), ctypes.c_int64(stop)
+        kernels.loaded().rw_id_numbers(self.views, self.buffers, first, stop, out)
 
 
 @contextmanager
@@ -210,7 +205,7 @@ def text_hashes(column: pl.Series, threads: int = 1) -> np.ndarray[tuple[int], n
     with texts_of(column) as texts:
         if texts is None:
             return column.hash().to_numpy().view(np.int64)
-        out = np.empty(len(column), dtype=np.int64)
+        out = np.empty(len(column), dtype=np.uint64)
         threads = threads if len(column) > _FEW else 1
         list(each(lambda share: texts.hashes(*share, out), shares(len(out), threads), threads))
-        return out
+        return out.view(np.int64)

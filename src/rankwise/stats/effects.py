@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -184,11 +183,7 @@ def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple
             for at, (x, y) in enumerate(asked[first:stop], start=first):
                 above[at] = distributions[x].above(distributions[y])
         else:
-            library.rw_above_pairs(
-                *map(kernels.pointer, (values, up_to, starts, asked)),
-                *map(ctypes.c_int64, (first, stop)),
-                kernels.pointer(above),
-            )
+            library.rw_above_pairs(values, up_to, starts, asked, first, stop, above)
 
     pairs_by_thread(work, len(asked), len(values) // len(distributions))
     n = np.array([some.n for some in distributions])

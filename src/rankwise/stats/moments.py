@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -70,7 +69,6 @@ def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) ->
     if not n:
         return [Moments(0, 0, 0, math.nan, math.nan, 0.0)] * len(pairs)
     columns = [np.ascontiguousarray(side.values) for side in sides]
-    places = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
     means = np.array([_mean(sides[x], sides[y]) for x, y in pairs])
 
     def work(first: int, stop: int) -> None:
@@ -79,13 +77,7 @@ def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) ->
                 x, y = (columns[side] for side in asked[at])
                 found[at] = _sums(x, y, means[at])
         else:
-            library.rw_differences(
-                kernels.pointer(places),
-                ctypes.c_int64(n),
-                *map(kernels.pointer, (asked, means)),
-                *map(ctypes.c_int64, (first, stop)),
-                kernels.pointer(found),
-            )
+            library.rw_differences(columns, n, asked, means, first, stop, found)
 
     pairs_by_thread(work, len(asked), n)
     return _moments(n, found)

@@ -12,7 +12,6 @@ the text is read again as text, in which the mistake is located.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
@@ -148,13 +147,7 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
     """Return whether a part of a text has what plain numbers do not have, as far as is known."""
     library = kernels.loaded()
     return library is None or bool(
-        library.rw_odd_text(
-            kernels.pointer(np.frombuffer(text, dtype=np.uint8)),
-            ctypes.c_int64(len(text)),
-            ctypes.c_int64(first),
-            ctypes.c_int64(stop),
-            ctypes.c_uint8(ord(separator)),
-        )
+        library.rw_odd_text(np.frombuffer(text, dtype=np.uint8), len(text), first, stop, ord(separator))
     )
 
 
@@ -164,11 +157,5 @@ def whole_columns(text: bytes | memoryview, separator: str, columns: int, wanted
     if library is None:
         return 0
     return int(
-        library.rw_whole_columns(
-            kernels.pointer(np.frombuffer(text, dtype=np.uint8)),
-            ctypes.c_int64(len(text)),
-            ctypes.c_uint8(ord(separator)),
-            ctypes.c_int64(columns),
-            ctypes.c_uint64(wanted),
-        )
+        library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, wanted)
     )
